@@ -422,12 +422,12 @@ func strictObject(raw []byte, into any) error {
 			}
 			kind := jsonKind(wrong.Type.Kind().String())
 			if kind != "array" && isList(into, wrong.Field) {
-				return InvalidField(field, "must be a list of items of type JSON %s", kind)
+				return InvalidField(field, "each item must be a JSON %s", kind)
 			}
 			return InvalidField(field, "must be a JSON %s", kind)
 		case strings.HasPrefix(err.Error(), "json: unknown field "):
 			name := strings.Trim(strings.TrimPrefix(err.Error(), "json: unknown field "), `"`)
-			return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
+			return InvalidField("content."+Clip(name, 64), "is not a field of this role's content")
 		case ErrorCode(err) == CodeInvalid: // an id, or a hash
 			return InvalidField("content", "holds an invalid id or hash")
 		default:
@@ -450,7 +450,7 @@ func exactNames(raw []byte, of any) error {
 		return InvalidField("content", "is not valid JSON")
 	}
 	if name := unknownName(members, reflect.TypeOf(of).Elem()); name != "" {
-		return InvalidField("content."+Clip(name, 64), "there is no such field for this role")
+		return InvalidField("content."+Clip(name, 64), "is not a field of this role's content")
 	}
 	return exactParts(raw)
 }

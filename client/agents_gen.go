@@ -14,9 +14,9 @@ import (
 
 // AgentsQuery are the query parameters of Agents; zero values are left out.
 type AgentsQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -24,7 +24,7 @@ type AgentsQuery struct {
 	Status string
 	// Only agents with this tag.
 	Tag string
-	// Only agents of this principal; me for one's own.
+	// Only agents of this principal; me for your own.
 	OwnerID string
 }
 
@@ -39,8 +39,8 @@ func (q *AgentsQuery) values() url.Values {
 	return v.Values
 }
 
-// Agents lists agents. By slug, ascending unless order says otherwise. Archived agents are left out unless status
-// asks for them.
+// Agents lists agents. Sorted by slug, ascending unless order says otherwise. Leaves out archived agents unless
+// status asks for them.
 //
 // GET /v1/agents
 func (c *Client) Agents(ctx context.Context, query AgentsQuery, options ...Option) (Page[parley.Agent], error) {
@@ -61,8 +61,8 @@ func (c *Client) AllAgents(ctx context.Context, query AgentsQuery, options ...Op
 	})
 }
 
-// CreateAgent creates an agent. Only a name is needed. The slug derives from it; one that is taken in the workspace
-// is 409.
+// CreateAgent creates an agent. Only name is required; without slug, one is derived from it. 409 if the given slug is
+// taken.
 //
 // POST /v1/agents
 func (c *Client) CreateAgent(ctx context.Context, input AgentInput, options ...Option) (parley.Agent, error) {
@@ -88,7 +88,7 @@ type AgentInput struct {
 	LeadID parley.ID `json:"lead_id,omitzero"`
 }
 
-// ArchiveAgent archives an agent. Nothing is lost: its sessions stay, new ones are refused.
+// ArchiveAgent archives an agent. Nothing is lost: its sessions stay, and new ones are refused.
 //
 // DELETE /v1/agents/{agent}
 func (c *Client) ArchiveAgent(ctx context.Context, agent string, options ...Option) error {
@@ -110,8 +110,8 @@ func (c *Client) Agent(ctx context.Context, agent string, options ...Option) (pa
 	})
 }
 
-// UpdateAgent changes an agent. Fields that are left out stay, null clears. Every change makes a new version; turns
-// that have begun keep theirs. With status active an archived agent is back.
+// UpdateAgent changes an agent. Fields that are left out keep their values; null clears one. Every change makes a new
+// version; turns that have begun keep theirs. Setting status to active brings an archived agent back.
 //
 // PATCH /v1/agents/{agent}
 func (c *Client) UpdateAgent(
@@ -154,8 +154,8 @@ func (c *Client) AgentVersion(ctx context.Context, agent string, version int, op
 }
 
 // WarmAgent warms the provider's cache for an agent. Sends what all requests of the agent begin with, its tools and
-// system prompt, to its provider once, for an answer of one token. Where nothing is gained by it nothing is sent, and
-// reason says why. It is in no session: its cost is in this answer and in the metrics.
+// system prompt, to its provider once and asks for one token. Sends nothing where that gains nothing; reason says
+// why. The call belongs to no session: its cost is in this answer and in the metrics.
 //
 // POST /v1/agents/{agent}/warm
 func (c *Client) WarmAgent(ctx context.Context, agent string, options ...Option) (parley.Warmed, error) {

@@ -13,9 +13,9 @@ import (
 
 // ApprovalsQuery are the query parameters of Approvals; zero values are left out.
 type ApprovalsQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -38,8 +38,8 @@ func (q *ApprovalsQuery) values() url.Values {
 	return v.Values
 }
 
-// Approvals lists approvals. Questions about tool calls, of all sessions that the caller may see, newest first.
-// state=pending is what waits for somebody.
+// Approvals lists approvals. Questions about tool calls in all sessions that you may see, newest first. state=pending
+// lists those that wait for an answer.
 //
 // GET /v1/approvals
 func (c *Client) Approvals(
@@ -79,12 +79,11 @@ func (c *Client) Approval(ctx context.Context, approval parley.ID, options ...Op
 	})
 }
 
-// DecideApproval answers an approval. Once: the waiting turn goes on at once, and a denial is what the model reads as
-// the call's result. With scope session a grant is added to the session, for these exact arguments or, covers tool,
-// for the tool, and answers the turn's other questions that it covers; with scope change the session's owner accepts
-// what somebody else changed. Where several people have to approve, it stays pending until the last of them has. An
-// approval that was answered, that has expired or whose turn has ended is 409 with its state, a repeat of the same
-// answer too.
+// DecideApproval decides an approval. The waiting turn resumes immediately; the model reads a denial as the call's
+// result. Scope session also grants the session this call's exact arguments or, with covers tool, the tool, and
+// decides the turn's other approvals that the grant covers. With scope change, the session's owner accepts what
+// somebody else changed. If several people must approve, it stays pending until the last one has. 409 with the state
+// if it was decided, even in the same way, has expired, or its turn has ended.
 //
 // POST /v1/approvals/{approval}
 func (c *Client) DecideApproval(
@@ -116,9 +115,9 @@ type DecisionInput struct {
 
 // SessionApprovalsQuery are the query parameters of SessionApprovals; zero values are left out.
 type SessionApprovalsQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -138,7 +137,7 @@ func (q *SessionApprovalsQuery) values() url.Values {
 	return v.Values
 }
 
-// SessionApprovals lists a session's approvals. With those of the tool sessions below it, newest first.
+// SessionApprovals lists a session's approvals. Newest first, those of the tool sessions below it included.
 //
 // GET /v1/sessions/{session}/approvals
 func (c *Client) SessionApprovals(

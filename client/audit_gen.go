@@ -13,17 +13,17 @@ import (
 
 // AuditQuery are the query parameters of Audit; zero values are left out.
 type AuditQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only what concerns this session, though it be deleted.
+	// Only entries about this session, even when it is deleted.
 	SessionID parley.ID
-	// Only what this principal did.
+	// Only entries of this principal.
 	PrincipalID parley.ID
-	// true: without what only reads, watches or tells what a window has open.
+	// true leaves out requests that only read, watch, or report which session a window has open.
 	Changes *bool
 }
 
@@ -38,8 +38,8 @@ func (q *AuditQuery) values() url.Values {
 	return v.Values
 }
 
-// Audit lists who did what. Newest first, about a second behind. Every request that reads or writes is here but for
-// lists of models and tools; no content is. For admins.
+// Audit lists the audit. Who did what, newest first, about a second behind. Every request that reads or writes is
+// recorded, except lists of models and tools; content never is. For admins.
 //
 // GET /v1/audit
 func (c *Client) Audit(ctx context.Context, query AuditQuery, options ...Option) (Page[parley.AuditEntry], error) {
@@ -64,7 +64,7 @@ func (c *Client) AllAudit(
 	})
 }
 
-// Anchor names the end of the audit's chain. The number and hash of the latest link, of all workspaces together. Kept
+// Anchor reads the end of the audit's chain. The number and hash of the latest link, over all workspaces. Kept
 // elsewhere, it shows later whether the chain up to there is still the same. For admins.
 //
 // GET /v1/audit/anchor
@@ -76,9 +76,9 @@ func (c *Client) Anchor(ctx context.Context, options ...Option) (parley.Anchor, 
 	})
 }
 
-// Verify verifies the store, step by step. Makes the next small step: the database's pages, every record, the files,
-// and the audit with its chain. Send what next says as place, until done. For the machine's own user alone, by the
-// local token; parley verify does it.
+// Verify verifies the store, step by step. Takes the next small step through the database's pages, every record, the
+// files, and the audit with its chain. Send the answer's next as place, until done. For the machine's own user, by
+// the local token; parley verify uses it.
 //
 // POST /v1/verify
 func (c *Client) Verify(ctx context.Context, input VerifyInput, options ...Option) (parley.VerifyStep, error) {
@@ -91,10 +91,10 @@ func (c *Client) Verify(ctx context.Context, input VerifyInput, options ...Optio
 	})
 }
 
-// VerifyInput asks for a step of a verification.
+// VerifyInput asks for one step of a verification.
 type VerifyInput struct {
-	// What next of the step before says; nothing begins a verification.
+	// The next of the previous step; empty to begin a verification.
 	Place parley.VerifyPlace `json:"place,omitempty"`
-	// An end that the audit's chain had once, to hold the chain against.
+	// An earlier end of the audit's chain, to check the chain against.
 	Anchor *parley.Anchor `json:"anchor,omitempty"`
 }

@@ -10,7 +10,7 @@ import (
 	"example.org/parley"
 )
 
-// ClearClientSession says that a client has nothing open. Closing twice is not an error.
+// ClearClientSession closes the session that a client has open. Closing twice is not an error.
 //
 // DELETE /v1/clients/{client}/session
 func (c *Client) ClearClientSession(ctx context.Context, client string, options ...Option) error {
@@ -21,7 +21,7 @@ func (c *Client) ClearClientSession(ctx context.Context, client string, options 
 	})
 }
 
-// ClientSession reads what a client has open. 404 for nothing.
+// ClientSession reads the session that a client has open. 404 if it has none open.
 //
 // GET /v1/clients/{client}/session
 func (c *Client) ClientSession(ctx context.Context, client string, options ...Option) (parley.Session, error) {
@@ -32,9 +32,9 @@ func (c *Client) ClientSession(ctx context.Context, client string, options ...Op
 	})
 }
 
-// SetClientSession says what a client has open. A client (window, tab) names itself. It counts as there for 90
-// seconds and says so again to stay; the workspace feed tells when it comes, and when it goes or has been silent for
-// that long.
+// SetClientSession sets the session that a client has open. A client (window, tab) names itself. It counts as present
+// for 90 seconds and repeats this to stay; the workspace feed reports when it comes, and when it leaves or has been
+// silent that long.
 //
 // PUT /v1/clients/{client}/session
 func (c *Client) SetClientSession(
@@ -56,8 +56,8 @@ type ClientInput struct {
 	SessionID parley.ID `json:"session_id"`
 }
 
-// SessionClients lists who has a session open. The clients (windows, tabs) that said so in the last 90 seconds, with
-// their principals. At most 100.
+// SessionClients lists the clients that have a session open. The clients (windows, tabs) that said so in the last 90
+// seconds, with their principals. At most 100.
 //
 // GET /v1/sessions/{session}/clients
 func (c *Client) SessionClients(

@@ -13,9 +13,9 @@ import (
 
 // CoveredQuery are the query parameters of Covered; zero values are left out.
 type CoveredQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -30,7 +30,7 @@ func (q *CoveredQuery) values() url.Values {
 }
 
 // Covered lists what a summary covers. The messages that it stands for, oldest first, as they are in the record. 409
-// for a message that is not a summary.
+// if the message is not a summary.
 //
 // GET /v1/messages/{message}/covered
 func (c *Client) Covered(
@@ -61,11 +61,11 @@ func (c *Client) AllCovered(
 	})
 }
 
-// CompactSession has a summary written. Of all but the newest turn, beside the conversation: the answer does not wait
-// for it. The summary enters the record as a message of role summary, at once or when the turn ends that runs, and
-// stands in later context for what it covers; nothing is deleted. 409 with the reason when there is nothing to
-// summarise, while a compaction is pending or running or its summary is queued, and when the context policy is not
-// summary. To undo it, set the mark set_aside of the summary.
+// CompactSession summarises a session. Summarises all but the newest turn, beside the conversation: the answer does
+// not wait for it. The summary enters the record as a message of role summary, at once or when the running turn ends,
+// and replaces what it covers in later contexts; nothing is deleted. 409 with the reason if there is nothing to
+// summarise, a compaction is pending or running, its summary is queued, or the context policy is not summary. To undo
+// it, set the summary's mark set_aside.
 //
 // POST /v1/sessions/{session}/compact
 func (c *Client) CompactSession(ctx context.Context, session parley.ID, options ...Option) (parley.Compaction, error) {
@@ -77,9 +77,9 @@ func (c *Client) CompactSession(ctx context.Context, session parley.ID, options 
 	})
 }
 
-// Compaction reads a session's compaction. The one that is under way, or the last one; its state is none for a
-// session that never had one. The events compaction.started, compaction.completed and compaction.failed report it
-// too, and its calls are among the session's, with the purpose compaction.
+// Compaction reads a session's compaction. The running compaction, or else the last one; its state is none if the
+// session never had one. The events compaction.started, compaction.completed and compaction.failed report it too. Its
+// calls are among the session's, with the purpose compaction.
 //
 // GET /v1/sessions/{session}/compaction
 func (c *Client) Compaction(ctx context.Context, session parley.ID, options ...Option) (parley.Compaction, error) {

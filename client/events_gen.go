@@ -23,10 +23,10 @@ func (q *WatchWorkspaceQuery) values() url.Values {
 	return v.Values
 }
 
-// WatchWorkspace watches the workspace. List changes (session.updated, status_changed, deleted, activated,
-// deactivated), and the events and deltas of the sessions asked for, on one connection. There is no replay of list
-// changes: on resync, which comes first, fetch the lists again. A broken connection resumes after the last frame. The
-// range ends with ctx, or with an error.
+// WatchWorkspace watches the workspace. Changes of lists (session.updated, status_changed, deleted, activated,
+// deactivated), and the events and deltas of the sessions named by session, on one connection. Changes of lists are
+// not replayed: on resync, which comes first, fetch the lists again. A broken connection resumes after the last
+// frame. The range ends with ctx, or with an error.
 //
 // GET /v1/events
 func (c *Client) WatchWorkspace(
@@ -54,10 +54,10 @@ func (q *WatchSessionQuery) values() url.Values {
 	return v.Values
 }
 
-// WatchSession watches a session. Server-sent events: those after Last-Event-ID (it wins) or after, else from the
-// first, then live. Durable events carry an id; step.generating carries deltas and has none; resync says that the
-// place is unknown and the session is to be read again. A comment comes every 15 s. A broken connection resumes after
-// the last frame. The range ends with ctx, or with an error.
+// WatchSession watches a session. Server-sent events: those after Last-Event-ID, else after the parameter after, else
+// from the first; then live ones. Durable events carry an id; step.generating carries deltas and has none; resync
+// says that the place is unknown and the session must be read again. A comment comes every 15 s. A broken connection
+// resumes after the last frame. The range ends with ctx, or with an error.
 //
 // GET /v1/sessions/{session}/events
 func (c *Client) WatchSession(

@@ -14,9 +14,9 @@ import (
 
 // FilesQuery are the query parameters of Files; zero values are left out.
 type FilesQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -30,7 +30,7 @@ func (q *FilesQuery) values() url.Values {
 	return v.Values
 }
 
-// Files lists files. Newest first: one's own, and those that messages use which one may read.
+// Files lists files. Newest first: your own, and those that messages use which you may read.
 //
 // GET /v1/files
 func (c *Client) Files(ctx context.Context, query FilesQuery, options ...Option) (Page[parley.File], error) {
@@ -53,7 +53,7 @@ func (c *Client) AllFiles(ctx context.Context, query FilesQuery, options ...Opti
 
 // UploadFileQuery are the query parameters of UploadFile; zero values are left out.
 type UploadFileQuery struct {
-	// The file's name; of a form, instead of the one in it.
+	// The file's name; it replaces the one that a form gives.
 	Name string
 }
 
@@ -63,9 +63,9 @@ func (q *UploadFileQuery) values() url.Values {
 	return v.Values
 }
 
-// UploadFile uploads a file. As a form (its field file), or as the body itself with name. At most 64 MiB; streamed,
-// never whole in memory. Its type is found by looking at its bytes. The same name and bytes uploaded again are
-// answered with the file that is there (200).
+// UploadFile uploads a file. Send it as a form (field file), or as the body itself with name. At most 64 MiB;
+// streamed, never whole in memory. Its type is read from its bytes. Uploading the same name and bytes again returns
+// the existing file (200).
 //
 // POST /v1/files
 func (c *Client) UploadFile(
@@ -83,8 +83,8 @@ func (c *Client) UploadFile(
 	})
 }
 
-// DeleteFile deletes a file. 409 while a message uses it: it goes with the last session that has such a message. Only
-// who uploaded it or an admin may.
+// DeleteFile deletes a file. 409 while a message uses it: it goes with the last session that has such a message. For
+// its uploader and admins.
 //
 // DELETE /v1/files/{file}
 func (c *Client) DeleteFile(ctx context.Context, file parley.ID, options ...Option) error {
@@ -95,7 +95,7 @@ func (c *Client) DeleteFile(ctx context.Context, file parley.ID, options ...Opti
 	})
 }
 
-// File reads what is known of a file. Without its bytes.
+// File reads a file's metadata. Its name, type and size; the bytes have their own path.
 //
 // GET /v1/files/{file}
 func (c *Client) File(ctx context.Context, file parley.ID, options ...Option) (parley.File, error) {
@@ -106,8 +106,8 @@ func (c *Client) File(ctx context.Context, file parley.ID, options ...Option) (p
 	})
 }
 
-// FileContent downloads a file. Ranges (Range, If-Range) and If-None-Match are understood. It comes as an attachment,
-// in a sandbox.
+// FileContent downloads a file. Supports ranges (Range, If-Range) and If-None-Match. It comes as an attachment, in a
+// sandbox.
 //
 // GET /v1/files/{file}/content
 func (c *Client) FileContent(ctx context.Context, file parley.ID, options ...Option) (io.ReadCloser, error) {
@@ -118,8 +118,8 @@ func (c *Client) FileContent(ctx context.Context, file parley.ID, options ...Opt
 	})
 }
 
-// Thumbnail reads an image's thumbnail. JPEG, or PNG where the image is not opaque; its longer side has at most 256
-// pixels. 422 for a file that is not an image.
+// Thumbnail reads an image's thumbnail. JPEG, or PNG if the image is not opaque; its longer side has at most 256
+// pixels. 422 if the file is not an image.
 //
 // GET /v1/files/{file}/thumbnail
 func (c *Client) Thumbnail(ctx context.Context, file parley.ID, options ...Option) (io.ReadCloser, error) {

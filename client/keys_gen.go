@@ -22,8 +22,8 @@ func (q *SignInByCodeQuery) values() url.Values {
 	return v.Values
 }
 
-// SignInByCode signs a browser in by the one-time code. Where `parley serve` prints an address with a code, because
-// the system does not tell whose a connection is, this is it. The code works once, for 15 minutes.
+// SignInByCode signs a browser in by the one-time code. `parley serve` prints this address with a code where the
+// system cannot tell which user a connection belongs to. The code works once, for 15 minutes.
 //
 // GET /sign-in
 func (c *Client) SignInByCode(ctx context.Context, query SignInByCodeQuery, options ...Option) error {
@@ -46,8 +46,8 @@ func (c *Client) Keys(ctx context.Context, options ...Option) (Page[parley.Key],
 	})
 }
 
-// CreateKey creates a key. The secret is in this answer and nowhere else. Only the machine's own user may name
-// another workspace. From the first key on every request needs one.
+// CreateKey creates a key. Only this answer has the secret. Only the machine's own user may name another workspace.
+// Once there is a key, every request needs one.
 //
 // POST /v1/keys
 func (c *Client) CreateKey(ctx context.Context, input KeyInput, options ...Option) (NewKey, error) {
@@ -68,6 +68,7 @@ type NewKey struct {
 
 // KeyInput is a new key. Only the machine's own user may name another workspace.
 type KeyInput struct {
+	// What the key is for.
 	Name string `json:"name"`
 	// admin by default.
 	Role parley.PrincipalRole `json:"role,omitempty"`
@@ -77,7 +78,7 @@ type KeyInput struct {
 	MaxSessions int64 `json:"max_sessions,omitempty"`
 	// Bytes of files that its principal may upload; further ones are answered 409. Unlimited by default.
 	MaxStorage int64 `json:"max_storage,omitempty"`
-	// The caller's own by default; made if it is new.
+	// The caller's own by default. A new one is created.
 	Workspace string `json:"workspace,omitempty"`
 }
 
@@ -104,16 +105,16 @@ func (c *Client) Principal(ctx context.Context, options ...Option) (WhoAmI, erro
 	})
 }
 
-// WhoAmI is the principal of a request, with what depends on the server and on how it was let in.
+// WhoAmI is the principal of a request, with what depends on the server and on how the request got in.
 type WhoAmI struct {
 	parley.Principal
-	// Whether it may list directories and make projects of them.
+	// Whether it may list directories and choose them as projects.
 	MayChooseDirectories bool `json:"may_choose_directories"`
-	// The sign-in of the browser that asks; null when something else let it in.
+	// The browser's sign-in; null if something else let the request in.
 	SignInID parley.ID `json:"sign_in_id"`
 }
 
-// SignOut signs a browser out. The cookie's sign-in ends, with its streams; the key stays valid.
+// SignOut signs a browser out. Ends the cookie's sign-in and its streams; the key stays valid.
 //
 // DELETE /v1/sign-in
 func (c *Client) SignOut(ctx context.Context, options ...Option) error {
@@ -124,9 +125,9 @@ func (c *Client) SignOut(ctx context.Context, options ...Option) error {
 	})
 }
 
-// SignIn signs a browser in. The browser gets a cookie with a secret of its own, not the key, which scripts cannot
-// read and other sites' pages do not send. It ends with the key, when it is ended here, after 7 days without use, and
-// after 30 days. Programs send keys in the header Authorization instead.
+// SignIn signs a browser in. The browser gets a cookie with its own secret, not the key. Scripts cannot read it, and
+// pages of other sites do not send it. It ends with the key, when the sign-in is ended here, after 7 days without
+// use, and after 30 days. Programs send keys in the header Authorization instead.
 //
 // POST /v1/sign-in
 func (c *Client) SignIn(ctx context.Context, input SignInInput, options ...Option) (parley.Principal, error) {
@@ -138,12 +139,12 @@ func (c *Client) SignIn(ctx context.Context, input SignInInput, options ...Optio
 	})
 }
 
-// SignInInput is a key, which the browser forgets for a secret of its own.
+// SignInInput is a key, which the browser exchanges for its own secret.
 type SignInInput struct {
 	Key string `json:"key"`
 }
 
-// SignIns lists sign-ins. The browsers that are signed in, newest first: one's own, to admins all of the workspace.
+// SignIns lists sign-ins. The signed-in browsers, newest first: your own; for admins, all of the workspace.
 //
 // GET /v1/sign-ins
 func (c *Client) SignIns(ctx context.Context, options ...Option) (Page[parley.SignIn], error) {

@@ -12,7 +12,7 @@ import (
 	"example.org/parley"
 )
 
-// Loop reads a loop. With its state and the iteration that it is at.
+// Loop reads a loop. With its state and its present iteration.
 //
 // GET /v1/loops/{loop}
 func (c *Client) Loop(ctx context.Context, loop parley.ID, options ...Option) (parley.Loop, error) {
@@ -23,8 +23,8 @@ func (c *Client) Loop(ctx context.Context, loop parley.ID, options ...Option) (p
 	})
 }
 
-// StopLoop stops a loop. No further iteration follows. The one that runs is left to its end, or with now cancelled. A
-// loop that was stopped before gives the same answer; one that ended otherwise is 409 with its state.
+// StopLoop stops a loop. Starts no further iteration. The running one continues to its end; now cancels it. Stopping
+// twice gives the same answer; 409 with the state if the loop ended otherwise.
 //
 // POST /v1/loops/{loop}/stop
 func (c *Client) StopLoop(
@@ -49,9 +49,9 @@ type LoopStopInput struct {
 
 // LoopsQuery are the query parameters of Loops; zero values are left out.
 type LoopsQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -96,11 +96,10 @@ func (c *Client) AllLoops(
 	})
 }
 
-// StartLoop starts a loop. The same task again and again, each time as a turn with its number, until a condition is
-// met or max is reached. The next iteration is made in the transaction that ends the one before; what is posted
-// meanwhile waits for the running iteration alone, or steers it. A cancel of an iteration stops the loop, a failure
-// fails it; both go on when that turn is retried or continued. Progress is in the events (loop.progress). 409 while
-// another loop of the session runs.
+// StartLoop starts a loop. Repeats a task, each time as a numbered turn, until a condition is met or max is reached.
+// The transaction that ends one iteration makes the next; messages posted meanwhile wait for the running iteration
+// only, or steer it. Cancelling an iteration stops the loop, and a failed one fails it; retrying or continuing that
+// turn resumes it. The event loop.progress reports progress. 409 while another loop of the session runs.
 //
 // POST /v1/sessions/{session}/loops
 func (c *Client) StartLoop(

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"net/http"
 
 	"example.org/parley"
@@ -45,57 +44,6 @@ func (c *Client) DryRun(
 		input:   input,
 		lasting: true,
 		options: options,
-	})
-}
-
-// Transcript is Messages in the view transcript: an agent's output is folded into blocks per turn.
-func (c *Client) Transcript(
-	ctx context.Context,
-	session parley.ID,
-	query MessagesQuery,
-	options ...Option,
-) iter.Seq2[Entry, error] {
-	return view[Entry](ctx, c, session, query, "transcript", options)
-}
-
-// Chat is Messages in the view chat: one assistant message per step, with its calls.
-func (c *Client) Chat(
-	ctx context.Context,
-	session parley.ID,
-	query MessagesQuery,
-	options ...Option,
-) iter.Seq2[ChatMessage, error] {
-	return view[ChatMessage](ctx, c, session, query, "chat", options)
-}
-
-// MessageIDs is Messages in the view ids.
-func (c *Client) MessageIDs(
-	ctx context.Context,
-	session parley.ID,
-	query MessagesQuery,
-	options ...Option,
-) iter.Seq2[MessageID, error] {
-	return view[MessageID](ctx, c, session, query, "ids", options)
-}
-
-// view ranges over the rows of a view of messages that has rows of its own.
-func view[Row any](
-	ctx context.Context,
-	c *Client,
-	session parley.ID,
-	query MessagesQuery,
-	name string,
-	options []Option,
-) iter.Seq2[Row, error] {
-	query.View = name
-	return pages(query.Cursor, func(cursor string) (Page[Row], error) {
-		query.Cursor = cursor
-		return send[Page[Row]](ctx, c, request{
-			method:  http.MethodGet,
-			path:    "/v1/sessions/" + session.String() + "/messages",
-			query:   query.values(),
-			options: options,
-		})
 	})
 }
 

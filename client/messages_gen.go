@@ -12,7 +12,7 @@ import (
 	"example.org/parley"
 )
 
-// RemoveMessage removes a queued message. It stays as cancelled. 409 once it is in the record.
+// RemoveMessage removes a queued message. It stays in the session as cancelled. 409 once it is in the record.
 //
 // DELETE /v1/messages/{message}
 func (c *Client) RemoveMessage(ctx context.Context, message parley.ID, options ...Option) error {
@@ -35,7 +35,7 @@ func (c *Client) Message(ctx context.Context, message parley.ID, options ...Opti
 }
 
 // UpdateMessage edits a queued message, or marks one. The content can change while the message is queued, the marks
-// at any time; one of the two per request.
+// at any time. One request changes one of the two.
 //
 // PATCH /v1/messages/{message}
 func (c *Client) UpdateMessage(
@@ -65,10 +65,10 @@ type MarksPatch struct {
 	SetAside    *bool `json:"set_aside,omitempty"`
 }
 
-// AppendMessage appends to a message that was opened as streaming. A piece of its text, or of its reasoning, which
-// comes before the text. It is durable when this answers, and watched like the deltas of any message. offset is the
-// present end of that text; what was sent already is accepted again and adds nothing. 409 with end, the present end,
-// for a hole or for another text than is there; 409 with the state once the message has settled.
+// AppendMessage appends to a streaming message. Adds a piece to its text, or to its reasoning, which comes before the
+// text. The piece is durable when this answers, and watchers see it like the deltas of any message. offset is the
+// present end of that text; a piece that was sent before is accepted again and adds nothing. 409 with end, the
+// present end, if the offset leaves a gap or the text differs; 409 with the state once the message has settled.
 //
 // POST /v1/messages/{message}/append
 func (c *Client) AppendMessage(
@@ -97,9 +97,9 @@ type AppendInput struct {
 
 // BranchesQuery are the query parameters of Branches; zero values are left out.
 type BranchesQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -113,8 +113,8 @@ func (q *BranchesQuery) values() url.Values {
 	return v.Values
 }
 
-// Branches lists a message's branches. The sessions that were forked at the message, or that repeat it; last activity
-// first, archived ones too.
+// Branches lists a message's branches. The sessions that were forked at the message or ask it again; last activity
+// first, archived ones included.
 //
 // GET /v1/messages/{message}/branches
 func (c *Client) Branches(
@@ -145,10 +145,10 @@ func (c *Client) AllBranches(
 	})
 }
 
-// EditMessage asks a message in other words. For a user's message of the record: a fork that begins before it, with
-// the new words in its place and their turn, in one transaction. The message and what followed stay; the fork's
-// parent_message_id names it. A queued message is changed with PATCH. With text/event-stream the answer is the new
-// turn's frames. At /v1/messages/{message}/edit/stream the answer is a stream.
+// EditMessage asks again with an edited message. For a user message in the record: creates a fork that begins before
+// it, with the new text in its place and a turn for it, in one transaction. The message and what followed stay as
+// they are; the fork's parent_message_id names the message. PATCH changes a queued message. text/event-stream answers
+// with the new turn's frames. At /v1/messages/{message}/edit/stream the answer is a stream.
 //
 // POST /v1/messages/{message}/edit
 func (c *Client) EditMessage(
@@ -188,8 +188,8 @@ type BranchInput struct {
 	parley.Settings
 }
 
-// EditMessageStream asks a message in other words, and watch. As editMessage, which says the rest; the answer is a
-// stream. Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels
+// EditMessageStream asks again with an edited message, and watch. As editMessage, which says the rest; the answer is
+// a stream. Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels
 // nothing; the range ends with the turn.
 //
 // POST /v1/messages/{message}/edit/stream
@@ -210,7 +210,7 @@ func (c *Client) EditMessageStream(
 
 // MarkMessageQuery are the query parameters of MarkMessage; zero values are left out.
 type MarkMessageQuery struct {
-	// The session whose marks are meant; the one that wrote the message by default.
+	// The session whose marks to change; the one that wrote the message by default.
 	SessionID parley.ID
 }
 
@@ -220,8 +220,9 @@ func (q *MarkMessageQuery) values() url.Values {
 	return v.Values
 }
 
-// MarkMessage marks a message. Marks are changeable and outside the message's immutable self. Those left out stay. A
-// fork has its own marks on what it shares: session_id says whose are meant.
+// MarkMessage marks a message. Marks can change at any time; they are not part of the immutable message. Marks that
+// are left out keep their values. A fork has its own marks on the messages that it shares: session_id says whose
+// marks to change.
 //
 // PUT /v1/messages/{message}/marks
 func (c *Client) MarkMessage(
@@ -240,8 +241,8 @@ func (c *Client) MarkMessage(
 	})
 }
 
-// MoveMessage moves a queued message. Before another one of its queue, or to the end. 409 once it is in the record,
-// and for the one that is about to start.
+// MoveMessage moves a queued message. Moves it before another message of its queue, or to the end. 409 once it is in
+// the record or about to start.
 //
 // POST /v1/messages/{message}/move
 func (c *Client) MoveMessage(
@@ -264,8 +265,8 @@ type MoveInput struct {
 	Before parley.ID `json:"before,omitzero"`
 }
 
-// RegenerateMessage asks a message again. As editMessage with the same words, for a user's message or an answer to
-// it: perhaps by another model or agent. A turn that failed or was cancelled is tried again in place (retryTurn). At
+// RegenerateMessage asks a message again. Like editMessage, but with the same text, for a user message or an answer
+// to one; another model or agent may answer. retryTurn tries a failed or cancelled turn again in place. At
 // /v1/messages/{message}/regenerate/stream the answer is a stream.
 //
 // POST /v1/messages/{message}/regenerate
@@ -311,8 +312,8 @@ func (c *Client) RegenerateMessageStream(
 	})
 }
 
-// SendMessage sends a queued message now. steer shows it to the running turn at its next step (the turn that it
-// waited for is cancelled); interrupt cancels the running turn and runs the message. A message that already runs next
+// SendMessage sends a queued message now. steer shows it to the running turn at its next step and cancels the turn
+// that was queued for it; interrupt cancels the running turn and runs the message. A message that already runs next
 // stays as it is. 409 once it is in the record.
 //
 // POST /v1/messages/{message}/send
@@ -337,9 +338,10 @@ type SendInput struct {
 	How parley.During `json:"how,omitempty"`
 }
 
-// SettleMessage settles a message that was opened as streaming. It is immutable from then on, and its turn ends with
-// it: completed, failed or cancelled. usage counts in the statistics. tool_calls are recorded behind it, in the same
-// transaction. Settling so again gives the same answer, without the tool calls; 409 with the state for any other.
+// SettleMessage settles a streaming message. Makes the message immutable and ends its turn: completed, failed or
+// cancelled. usage counts in the statistics. tool_calls are recorded after the message, in the same transaction.
+// Settling again with the same status gives the same answer, without the tool calls; 409 with the state for any
+// other.
 //
 // POST /v1/messages/{message}/settle
 func (c *Client) SettleMessage(
@@ -420,17 +422,18 @@ type SearchQuery struct {
 	AgentID string
 	// Only sessions of this project.
 	ProjectID parley.ID
-	// Only what this session reads, what it shares as a fork included.
+	// Only messages of this session, those that it shares as a fork included.
 	SessionID parley.ID
-	// Only messages created at this time or later; titles by their session's.
+	// Only messages created at this time or later, and titles of sessions created then.
 	CreatedFrom parley.Time
 	// Only messages created before this time.
 	CreatedTo parley.Time
-	// any, the default, finds in archived sessions too; false leaves them out, true the others. One of any, false, true.
+	// any, the default, searches all sessions, false leaves out archived ones, true searches only those. One of any,
+	// false, true.
 	Archived string
-	// Hits of a page; 20 by default.
+	// Hits per page; 20 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 }
 
@@ -450,10 +453,10 @@ func (q *SearchQuery) values() url.Values {
 	return v.Values
 }
 
-// Search searches what was said. Settled messages, calls and results of tools included, and titles of sessions that
-// one may read; internal messages are not found. All words must occur, whatever their case and accents; "a phrase"
-// stands as it is written, -word must not occur, and the last word may be the beginning of one. Best first, those
-// alike newest first; at most the newest 1,000 matches are ranked. What is said is found within seconds.
+// Search searches messages and titles. Finds settled messages, tool calls and results included, and titles of
+// sessions that you may read; never internal messages. All words must occur, whatever their case and accents; "a
+// phrase" matches as it is written, -word must not occur, and the last word may be the beginning of one. Best matches
+// first, equal ones newest first; the newest 1,000 matches are ranked. New messages are found within seconds.
 //
 // GET /v1/search
 func (c *Client) Search(ctx context.Context, query SearchQuery, options ...Option) (SearchResults, error) {
@@ -462,6 +465,16 @@ func (c *Client) Search(ctx context.Context, query SearchQuery, options ...Optio
 		path:    "/v1/search",
 		query:   query.values(),
 		options: options,
+	})
+}
+
+// AllHits ranges over the results of Search, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
+func (c *Client) AllHits(ctx context.Context, query SearchQuery, options ...Option) iter.Seq2[SearchHit, error] {
+	return pages(query.Cursor, func(cursor string) (Page[SearchHit], error) {
+		query.Cursor = cursor
+		got, err := c.Search(ctx, query, options...)
+		return pageOf(got.Data, got.Next), err
 	})
 }
 
@@ -514,9 +527,9 @@ type Snippet struct {
 	Marks [][2]int `json:"marks"`
 }
 
-// Context reads what the window holds now. What the next request would show the model before anything else is said,
-// by part: tools, system prompt, summaries, messages with their tokens; what is left out and why; how full the window
-// is.
+// Context reads what the model's window holds now. What the next request would show the model before any new message,
+// by part: tools, system prompt, summaries, and messages with their tokens; what is left out and why; how full the
+// window is.
 //
 // GET /v1/sessions/{session}/context
 func (c *Client) Context(ctx context.Context, session parley.ID, options ...Option) (Preview, error) {
@@ -643,19 +656,19 @@ type Span struct {
 
 // MessagesQuery are the query parameters of Messages; zero values are left out.
 type MessagesQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// How the record is shown; flat by default. One of flat, transcript, user, recent, chat, ids.
+	// How the record is shown; flat by default. One of flat, user, recent.
 	View string
 	// Only messages of this role. Repeatable.
 	Role []parley.Role
 	// Only messages of this status.
 	Status parley.MessageStatus
-	// Only internal messages, or only others.
+	// true lists only internal messages, false only others.
 	Internal *bool
 	// Only messages of this turn.
 	TurnID parley.ID
@@ -665,7 +678,7 @@ type MessagesQuery struct {
 	ToolName string
 	// Only messages of this agent type.
 	AgentType string
-	// The first page begins with this message of the record, in either order; the pages after it go by their cursor.
+	// The first page begins with this message of the record, in either order; later pages follow their cursors.
 	FromSequence int64
 }
 
@@ -686,11 +699,11 @@ func (q *MessagesQuery) values() url.Values {
 	return v.Values
 }
 
-// Messages lists messages. By sequence, oldest first; queued ones stand at the end by position, and are left out with
-// order=desc. Views: flat, the rows; user, without internal ones; recent, the last of those (limit, 10 by default),
-// oldest first, on one page; transcript, an agent's output folded into blocks per turn; chat, one assistant message
-// per step with its calls; ids. All but flat and ids leave internal messages out; transcript and chat never cut a
-// turn in two, so their pages may be longer than limit.
+// Messages lists messages. By sequence, oldest first; queued messages come last, by position, and are left out with
+// order=desc. Three views show messages as they are: flat shows all; user leaves out internal ones; recent shows the
+// last of those, oldest first, on one page (limit is 10 by default). The views transcript, chat and ids have rows of
+// other kinds, and their own paths: …/messages/transcript, …/messages/chat, …/messages/ids. The parameter view still
+// takes their names.
 //
 // GET /v1/sessions/{session}/messages
 func (c *Client) Messages(
@@ -721,72 +734,15 @@ func (c *Client) AllMessages(
 	})
 }
 
-// Entry is a row of the transcript: a message (if Message is set), or the output of a turn folded into blocks.
-type Entry struct {
-	Role    parley.Role          `json:"role"`
-	TurnID  parley.ID            `json:"turn_id"`
-	Author  parley.Author        `json:"author"`
-	Model   parley.ModelID       `json:"model"`
-	Status  parley.MessageStatus `json:"status"`
-	Message *parley.Message      `json:"message"`
-	Blocks  []Block              `json:"blocks"`
-	From    int64                `json:"from_sequence"`
-	To      int64                `json:"to_sequence"`
-}
-
-// ChatMessage is a row of the view "chat": one assistant message per step, with its tool calls; tool messages answer
-// by call id.
-type ChatMessage struct {
-	// the id of the first folded row
-	ID         parley.ID            `json:"id"`
-	Sequence   *int64               `json:"sequence"`
-	TurnID     parley.ID            `json:"turn_id"`
-	Role       string               `json:"role"`
-	Author     parley.Author        `json:"author"`
-	Status     parley.MessageStatus `json:"status"`
-	Content    string               `json:"content"`
-	Reasoning  string               `json:"reasoning"`
-	ToolCalls  []ChatCall           `json:"tool_calls"`
-	ToolCallID string               `json:"tool_call_id"`
-	ToolName   string               `json:"tool_name"`
-	Error      *parley.Failure      `json:"error"`
-	CreatedAt  parley.Time          `json:"created_at"`
-}
-
-// MessageID is a row of the view "ids".
-type MessageID struct {
-	ID parley.ID `json:"id"`
-	// null while queued
-	Sequence *int64 `json:"sequence"`
-	Position *int64 `json:"position"`
-}
-
-// Block is a piece of an assistant's output. Content is a string for reasoning and content, a BlockCall for a tool
-// call, a parley.Failure for an error.
-type Block struct {
-	MessageID parley.ID            `json:"message_id"`
-	Type      string               `json:"type"`
-	Content   json.RawMessage      `json:"content"`
-	Status    parley.MessageStatus `json:"status"`
-	Timestamp parley.Time          `json:"timestamp"`
-}
-
-// ChatCall is a tool call of an assistant message.
-type ChatCall struct {
-	ID        string          `json:"id"`
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
-}
-
-// PostMessage posts a message. A user message is durable, with its turn, when this answers. Watch the session's
-// events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then this turn's
-// frames up to its terminal event. Closing that stream cancels nothing; a repeat with the same Idempotency-Key joins
-// it. While a turn is unfinished, during decides what happens. Messages of other roles are recorded and start
-// nothing; a tool_result resumes a waiting turn. An assistant message with status streaming is opened on an idle
-// session, by an agent that runs elsewhere, which appends to it and settles it; until then the session waits for
-// outside. With dry_run the answer comes by the same path, in the process that was asked, and nothing is written: no
-// tool runs (tool_results answers for them), and the answer comes when the turn has ended, or as frames without ids.
-// At /v1/sessions/{session}/messages/stream the answer is a stream.
+// PostMessage posts a message. When this answers, a user message and its turn are durable. Watch the session's events
+// after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then this turn's frames up
+// to its terminal event. Closing that stream cancels nothing; a repeat with the same Idempotency-Key joins it. While
+// a turn is unfinished, during decides what happens. Messages of other roles are recorded and start nothing, but a
+// tool_result resumes a waiting turn. An agent that runs elsewhere opens an assistant message with status streaming
+// on an idle session, appends to it and settles it; until then the session waits for outside. With dry_run the
+// process that receives the request answers in the same way and writes nothing: no tool runs (tool_results answers
+// for them), and the answer comes when the turn has ended, or as frames without ids. At
+// /v1/sessions/{session}/messages/stream the answer is a stream.
 //
 // POST /v1/sessions/{session}/messages
 func (c *Client) PostMessage(
@@ -856,6 +812,184 @@ type DryInput struct {
 	ToolResults []parley.ScriptedResult `json:"tool_results,omitempty"`
 }
 
+// ChatQuery are the query parameters of Chat; zero values are left out.
+type ChatQuery struct {
+	// Rows per page; 100 by default.
+	Limit int
+	// The next of the previous page.
+	Cursor string
+	// The direction; each list has its own default. One of asc, desc.
+	Order string
+	// Only messages of this role. Repeatable.
+	Role []parley.Role
+	// Only messages of this status.
+	Status parley.MessageStatus
+	// Only messages of this turn.
+	TurnID parley.ID
+	// Only messages of this iteration.
+	Iteration *int
+	// Only calls and results of this tool.
+	ToolName string
+	// Only messages of this agent type.
+	AgentType string
+	// The first page begins with this message of the record, in either order; later pages follow their cursors.
+	FromSequence int64
+}
+
+func (q *ChatQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	v.text("order", q.Order)
+	texts(v, "role", q.Role)
+	v.text("status", string(q.Status))
+	v.id("turn_id", q.TurnID)
+	v.maybeInteger("iteration", q.Iteration)
+	v.text("tool_name", q.ToolName)
+	v.text("agent_type", q.AgentType)
+	v.integer("from_sequence", q.FromSequence)
+	return v.Values
+}
+
+// Chat lists messages as a chat. One assistant message per step, with its calls. Leaves out internal messages. A page
+// never splits a turn, so it may be longer than limit.
+//
+// GET /v1/sessions/{session}/messages/chat
+func (c *Client) Chat(
+	ctx context.Context,
+	session parley.ID,
+	query ChatQuery,
+	options ...Option,
+) (Page[ChatMessage], error) {
+	return send[Page[ChatMessage]](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/sessions/" + session.String() + "/messages/chat",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// AllChat ranges over the results of Chat, page by page, starting at query.Cursor; query.Limit is the size of a page.
+// It ends after an error.
+func (c *Client) AllChat(
+	ctx context.Context,
+	session parley.ID,
+	query ChatQuery,
+	options ...Option,
+) iter.Seq2[ChatMessage, error] {
+	return pages(query.Cursor, func(cursor string) (Page[ChatMessage], error) {
+		query.Cursor = cursor
+		return c.Chat(ctx, session, query, options...)
+	})
+}
+
+// ChatMessage is a row of the view "chat": one assistant message per step, with its tool calls; tool messages answer
+// by call id.
+type ChatMessage struct {
+	// the id of the first folded row
+	ID         parley.ID            `json:"id"`
+	Sequence   *int64               `json:"sequence"`
+	TurnID     parley.ID            `json:"turn_id"`
+	Role       string               `json:"role"`
+	Author     parley.Author        `json:"author"`
+	Status     parley.MessageStatus `json:"status"`
+	Content    string               `json:"content"`
+	Reasoning  string               `json:"reasoning"`
+	ToolCalls  []ChatCall           `json:"tool_calls"`
+	ToolCallID string               `json:"tool_call_id"`
+	ToolName   string               `json:"tool_name"`
+	Error      *parley.Failure      `json:"error"`
+	CreatedAt  parley.Time          `json:"created_at"`
+}
+
+// ChatCall is a tool call of an assistant message.
+type ChatCall struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// MessageIDsQuery are the query parameters of MessageIDs; zero values are left out.
+type MessageIDsQuery struct {
+	// Rows per page; 100 by default.
+	Limit int
+	// The next of the previous page.
+	Cursor string
+	// The direction; each list has its own default. One of asc, desc.
+	Order string
+	// Only messages of this role. Repeatable.
+	Role []parley.Role
+	// Only messages of this status.
+	Status parley.MessageStatus
+	// true lists only internal messages, false only others.
+	Internal *bool
+	// Only messages of this turn.
+	TurnID parley.ID
+	// Only messages of this iteration.
+	Iteration *int
+	// Only calls and results of this tool.
+	ToolName string
+	// Only messages of this agent type.
+	AgentType string
+	// The first page begins with this message of the record, in either order; later pages follow their cursors.
+	FromSequence int64
+}
+
+func (q *MessageIDsQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	v.text("order", q.Order)
+	texts(v, "role", q.Role)
+	v.text("status", string(q.Status))
+	v.flag("internal", q.Internal)
+	v.id("turn_id", q.TurnID)
+	v.maybeInteger("iteration", q.Iteration)
+	v.text("tool_name", q.ToolName)
+	v.text("agent_type", q.AgentType)
+	v.integer("from_sequence", q.FromSequence)
+	return v.Values
+}
+
+// MessageIDs lists the ids of messages. By sequence, oldest first; queued messages come last, by position.
+//
+// GET /v1/sessions/{session}/messages/ids
+func (c *Client) MessageIDs(
+	ctx context.Context,
+	session parley.ID,
+	query MessageIDsQuery,
+	options ...Option,
+) (Page[MessageID], error) {
+	return send[Page[MessageID]](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/sessions/" + session.String() + "/messages/ids",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// AllMessageIDs ranges over the results of MessageIDs, page by page, starting at query.Cursor; query.Limit is the
+// size of a page. It ends after an error.
+func (c *Client) AllMessageIDs(
+	ctx context.Context,
+	session parley.ID,
+	query MessageIDsQuery,
+	options ...Option,
+) iter.Seq2[MessageID, error] {
+	return pages(query.Cursor, func(cursor string) (Page[MessageID], error) {
+		query.Cursor = cursor
+		return c.MessageIDs(ctx, session, query, options...)
+	})
+}
+
+// MessageID is a row of the view "ids".
+type MessageID struct {
+	ID parley.ID `json:"id"`
+	// null while queued
+	Sequence *int64 `json:"sequence"`
+	Position *int64 `json:"position"`
+}
+
 // PostMessageStream posts a message, and watch. As postMessage, which says the rest; the answer is a stream. Closing
 // it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels nothing; the range
 // ends with the turn.
@@ -876,9 +1010,103 @@ func (c *Client) PostMessageStream(
 	})
 }
 
-// PreviewMessage previews what would be sent for a message. The body is that of a message. Answers the request that
-// its turn would begin with, taken apart as a call is, with what a provider's cache may hold of it and what it would
-// cost. Nothing is written, and no model is asked.
+// TranscriptQuery are the query parameters of Transcript; zero values are left out.
+type TranscriptQuery struct {
+	// Rows per page; 100 by default.
+	Limit int
+	// The next of the previous page.
+	Cursor string
+	// The direction; each list has its own default. One of asc, desc.
+	Order string
+	// Only messages of this role. Repeatable.
+	Role []parley.Role
+	// Only messages of this status.
+	Status parley.MessageStatus
+	// Only messages of this turn.
+	TurnID parley.ID
+	// Only messages of this iteration.
+	Iteration *int
+	// Only calls and results of this tool.
+	ToolName string
+	// Only messages of this agent type.
+	AgentType string
+	// The first page begins with this message of the record, in either order; later pages follow their cursors.
+	FromSequence int64
+}
+
+func (q *TranscriptQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	v.text("order", q.Order)
+	texts(v, "role", q.Role)
+	v.text("status", string(q.Status))
+	v.id("turn_id", q.TurnID)
+	v.maybeInteger("iteration", q.Iteration)
+	v.text("tool_name", q.ToolName)
+	v.text("agent_type", q.AgentType)
+	v.integer("from_sequence", q.FromSequence)
+	return v.Values
+}
+
+// Transcript lists messages as a transcript. Folds an agent's output into blocks, one entry per turn. Leaves out
+// internal messages. A page never splits a turn, so it may be longer than limit.
+//
+// GET /v1/sessions/{session}/messages/transcript
+func (c *Client) Transcript(
+	ctx context.Context,
+	session parley.ID,
+	query TranscriptQuery,
+	options ...Option,
+) (Page[Entry], error) {
+	return send[Page[Entry]](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/sessions/" + session.String() + "/messages/transcript",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// AllTranscript ranges over the results of Transcript, page by page, starting at query.Cursor; query.Limit is the
+// size of a page. It ends after an error.
+func (c *Client) AllTranscript(
+	ctx context.Context,
+	session parley.ID,
+	query TranscriptQuery,
+	options ...Option,
+) iter.Seq2[Entry, error] {
+	return pages(query.Cursor, func(cursor string) (Page[Entry], error) {
+		query.Cursor = cursor
+		return c.Transcript(ctx, session, query, options...)
+	})
+}
+
+// Entry is a row of the transcript: a message (if Message is set), or the output of a turn folded into blocks.
+type Entry struct {
+	Role    parley.Role          `json:"role"`
+	TurnID  parley.ID            `json:"turn_id"`
+	Author  parley.Author        `json:"author"`
+	Model   parley.ModelID       `json:"model"`
+	Status  parley.MessageStatus `json:"status"`
+	Message *parley.Message      `json:"message"`
+	Blocks  []Block              `json:"blocks"`
+	From    int64                `json:"from_sequence"`
+	To      int64                `json:"to_sequence"`
+}
+
+// Block is a piece of an assistant's output. Content is a string for reasoning and content, a BlockCall for a tool
+// call, a parley.Failure for an error.
+type Block struct {
+	MessageID parley.ID            `json:"message_id"`
+	Type      string               `json:"type"`
+	Content   json.RawMessage      `json:"content"`
+	Status    parley.MessageStatus `json:"status"`
+	Timestamp parley.Time          `json:"timestamp"`
+}
+
+// PreviewMessage previews what would be sent for a message. Takes the body of a message and returns the request that
+// its turn would begin with, explained like a call, with how much of it the provider's cache may hold and what it
+// would cost. Writes nothing and asks no model.
 //
 // POST /v1/sessions/{session}/preview
 func (c *Client) PreviewMessage(

@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 
@@ -11,7 +12,8 @@ import (
 	"example.org/parley/model"
 )
 
-// ClearResponseCache clears the response cache. All kept answers of the workspace go; the counters stay. For admins.
+// ClearResponseCache clears the response cache. Drops all cached answers of the workspace; the counters stay. For
+// admins.
 //
 // DELETE /v1/cache
 func (c *Client) ClearResponseCache(ctx context.Context, options ...Option) error {
@@ -22,9 +24,9 @@ func (c *Client) ClearResponseCache(ctx context.Context, options ...Option) erro
 	})
 }
 
-// ResponseCache reads what the response cache holds and saved. Of the workspace. Agents and sessions enable it with
-// response_cache; a call that was answered from it says manifest.cached_response, uses nothing and costs nothing, and
-// its cache.saved is what the first one cost.
+// ResponseCache reads what the response cache holds and saved. Of the workspace. Agents and sessions enable the cache
+// with response_cache. A call that was answered from it has manifest.cached_response, uses and costs nothing, and
+// names what the first one cost in cache.saved.
 //
 // GET /v1/cache
 func (c *Client) ResponseCache(ctx context.Context, options ...Option) (parley.ResponseCacheState, error) {
@@ -35,22 +37,46 @@ func (c *Client) ResponseCache(ctx context.Context, options ...Option) (parley.R
 	})
 }
 
-// Models lists models. Of the configured providers. The simulator's are labelled.
+// ModelsQuery are the query parameters of Models; zero values are left out.
+type ModelsQuery struct {
+	// Rows per page; all by default.
+	Limit int
+	// The next of the previous page.
+	Cursor string
+}
+
+func (q *ModelsQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	return v.Values
+}
+
+// Models lists models. The models of the configured providers. Those of the simulator are labelled.
 //
 // GET /v1/models
-func (c *Client) Models(ctx context.Context, options ...Option) (ModelPage, error) {
+func (c *Client) Models(ctx context.Context, query ModelsQuery, options ...Option) (ModelPage, error) {
 	return send[ModelPage](ctx, c, request{
 		method:  http.MethodGet,
 		path:    "/v1/models",
+		query:   query.values(),
 		options: options,
 	})
 }
 
-// ModelPage is the list of models with the server's default.
+// AllModels ranges over the results of Models, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
+func (c *Client) AllModels(ctx context.Context, query ModelsQuery, options ...Option) iter.Seq2[model.Info, error] {
+	return pages(query.Cursor, func(cursor string) (Page[model.Info], error) {
+		query.Cursor = cursor
+		got, err := c.Models(ctx, query, options...)
+		return pageOf(got.Data, got.Next), err
+	})
+}
+
+// ModelPage is a page of models with the server's default.
 type ModelPage struct {
 	ModelList
-	// Always null: the list is whole.
-	Next *string `json:"next"`
 }
 
 // ModelList lists the models of the configured providers.
@@ -58,10 +84,12 @@ type ModelList struct {
 	Data []model.Info `json:"data"`
 	// Used when neither message, session nor agent name one.
 	Default parley.ModelID `json:"default"`
+	// The cursor of the next page; null at the end.
+	Next *string `json:"next"`
 }
 
-// Providers lists providers. Those that the server has and those that it could have, with the environment variable of
-// their key; never a key.
+// Providers lists providers. The configured providers and the others that the server knows, with the environment
+// variable for their key. Never shows a key.
 //
 // GET /v1/providers
 func (c *Client) Providers(ctx context.Context, options ...Option) (ProviderPage, error) {
@@ -86,9 +114,9 @@ type ProviderList struct {
 
 // UsageQuery are the query parameters of Usage; zero values are left out.
 type UsageQuery struct {
-	// By what to sum up; day by default.
+	// What to sum up by; day by default.
 	Group parley.UsageGroup
-	// Sum up each day of an agent, model or session apart: charts over time.
+	// Sum up each day of an agent, model or session separately, for charts over time.
 	Daily *bool
 	// Only calls that began at this time or later.
 	From parley.Time
@@ -111,10 +139,9 @@ func (q *UsageQuery) values() url.Values {
 	return v.Values
 }
 
-// Usage sums up what calls took. Calls, tokens, money, and what providers' caches gave, of the sessions that you may
-// read: by day, agent, model or session. Calls that run, those of deleted sessions, and what agents elsewhere report
-// of their own (it is in their sessions' statistics) are not in it. Without a time it is that of the last 30 days; at
-// most 366.
+// Usage sums up usage. Calls, tokens, cost, and what providers' caches saved, in the sessions that you may read: by
+// day, agent, model or session. Leaves out running calls, those of deleted sessions, and what agents elsewhere report
+// of their own (their sessions' statistics have it). Covers the last 30 days by default, at most 366.
 //
 // GET /v1/usage
 func (c *Client) Usage(ctx context.Context, query UsageQuery, options ...Option) (UsageReport, error) {

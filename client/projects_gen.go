@@ -29,9 +29,9 @@ func (q *DirectoriesQuery) values() url.Values {
 	return v.Values
 }
 
-// Directories lists directories that may be projects. Those in one directory, by name, at most 1,000 of them, or the
-// allowed roots without path. Links are followed as far as they lead to directories inside the roots. What lies
-// outside or is private is 404, whether it exists or not.
+// Directories lists directories that may be projects. Lists those in one directory, by name, at most 1,000; without
+// path, the allowed roots. Follows links to directories inside the roots. Anything outside them or private is 404,
+// whether it exists or not.
 //
 // GET /v1/directories
 func (c *Client) Directories(ctx context.Context, query DirectoriesQuery, options ...Option) (Directories, error) {
@@ -70,9 +70,9 @@ type Directory struct {
 
 // ProjectsQuery are the query parameters of Projects; zero values are left out.
 type ProjectsQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -114,8 +114,9 @@ func (c *Client) AllProjects(
 	})
 }
 
-// ChooseProject chooses a directory as a project. Adds it, or refreshes the one with this path (200). It lies within
-// the roots that the server names; without any only the machine's own user chooses. Private directories are refused.
+// ChooseProject chooses a directory as a project. Adds it, or refreshes the project that has this path (200). It must
+// lie within the roots that the server allows; where there are none, only the machine's own user may choose. Private
+// directories are refused.
 //
 // POST /v1/projects
 func (c *Client) ChooseProject(ctx context.Context, input ProjectInput, options ...Option) (parley.Project, error) {
@@ -148,7 +149,7 @@ func (q *DeleteProjectQuery) values() url.Values {
 	return v.Values
 }
 
-// DeleteProject deletes a project. Its sessions are detached, or deleted with cascade (admins only). The directory
+// DeleteProject deletes a project. Detaches its sessions, or deletes them with cascade (admins only). The directory
 // itself is not touched.
 //
 // DELETE /v1/projects/{project}

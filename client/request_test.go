@@ -89,13 +89,13 @@ func TestADeletionThatWasLostIsNoError(t *testing.T) {
 			return
 		}
 		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"code":"not_found","detail":"There is no such session."}`)
+		_, _ = io.WriteString(w, `{"code":"not_found","detail":"The session does not exist."}`)
 	})
 	if err := c.DeleteSession(t.Context(), parley.NewID()); err != nil {
 		t.Error(err)
 	}
 	if err := c.DeleteSession(t.Context(), parley.NewID()); parley.ErrorCode(err) != parley.CodeNotFound {
-		t.Errorf("deleting what is not there: %v", err)
+		t.Errorf("deleting what does not exist: %v", err)
 	}
 }
 
@@ -154,5 +154,30 @@ func TestListsAreReadPageByPage(t *testing.T) {
 	}
 	if rows != 1 {
 		t.Errorf("an error came %d times", rows)
+	}
+}
+
+// All hits of a search are read like the rows of any list.
+func TestHitsAreReadPageByPage(t *testing.T) {
+	t.Parallel()
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch query := r.URL.RawQuery; query {
+		case "q=needle":
+			_, _ = io.WriteString(w, `{"data":[{"session":{"title":"a"}}],"next":"two","complete":false}`)
+		case "cursor=two&q=needle":
+			_, _ = io.WriteString(w, `{"data":[{"session":{"title":"b"}}],"next":null,"complete":true}`)
+		default:
+			t.Errorf("asked for %s", query)
+		}
+	})
+	titles := ""
+	for hit, err := range c.AllHits(t.Context(), client.SearchQuery{Q: "needle"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		titles += hit.Session.Title
+	}
+	if titles != "ab" {
+		t.Errorf("read %q", titles)
 	}
 }

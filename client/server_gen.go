@@ -19,7 +19,7 @@ func (c *Client) Docs(ctx context.Context, options ...Option) (io.ReadCloser, er
 	})
 }
 
-// DocsScript downloads the script of that page. Nothing for programs.
+// DocsScript downloads the script of that page. Not meant for programs.
 //
 // GET /docs/docs.js
 func (c *Client) DocsScript(ctx context.Context, options ...Option) (io.ReadCloser, error) {
@@ -30,7 +30,7 @@ func (c *Client) DocsScript(ctx context.Context, options ...Option) (io.ReadClos
 	})
 }
 
-// Health asks whether the process is alive. Answers without looking further.
+// Health asks whether the process is alive. Answers without asking the store.
 //
 // GET /healthz
 func (c *Client) Health(ctx context.Context, options ...Option) (Health, error) {
@@ -46,7 +46,7 @@ type Health struct {
 	Status string `json:"status"`
 }
 
-// Metrics downloads the metrics for Prometheus. Of this process, all workspaces together: for admins.
+// Metrics downloads the metrics for Prometheus. For this process and all workspaces; for admins.
 // docs/observability.md lists them.
 //
 // GET /metrics
@@ -58,7 +58,7 @@ func (c *Client) Metrics(ctx context.Context, options ...Option) (io.ReadCloser,
 	})
 }
 
-// Readiness asks whether the server is ready. 503 while the store does not answer, or the process drains.
+// Readiness asks whether the server is ready. 503 while the store does not answer or the process drains.
 //
 // GET /readyz
 func (c *Client) Readiness(ctx context.Context, options ...Option) (Health, error) {

@@ -15,15 +15,15 @@ import (
 
 // SessionsQuery are the query parameters of Sessions; zero values are left out.
 type SessionsQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
 	// Only sessions of this agent, by id or slug.
 	Agent string
-	// The same as agent.
+	// Another name for agent.
 	AgentID string
 	// Only sessions of this project.
 	ProjectID parley.ID
@@ -43,7 +43,7 @@ type SessionsQuery struct {
 	Status parley.SessionStatus
 	// false, the default, hides archived sessions; any shows all. One of false, true, any.
 	Archived string
-	// Only pinned sessions, or only others.
+	// true lists only pinned sessions, false only others.
 	Pinned *bool
 	// Only sessions with this tag.
 	Tag string
@@ -76,7 +76,7 @@ func (q *SessionsQuery) values() url.Values {
 	return v.Values
 }
 
-// Sessions lists sessions. Last activity first. Archived sessions are left out unless archived asks for them.
+// Sessions lists sessions. Last activity first. Leaves out archived sessions unless archived asks for them.
 //
 // GET /v1/sessions
 func (c *Client) Sessions(ctx context.Context, query SessionsQuery, options ...Option) (Page[parley.Session], error) {
@@ -101,10 +101,10 @@ func (c *Client) AllSessions(
 	})
 }
 
-// CreateSession creates a session. With message, the session, the message and its turn are created in one
-// transaction. With a key that a session of the workspace has, that session is answered (200) and the message posted
-// there. Watch the session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the
-// answer is then that turn's frames, as of a posted message. At /v1/sessions/stream the answer is a stream.
+// CreateSession creates a session. With message, one transaction creates the session, the message and its turn. If a
+// session of the workspace has the given key, returns that session (200) and posts the message there. Watch the
+// session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then that
+// turn's frames, as for postMessage. At /v1/sessions/stream the answer is a stream.
 //
 // POST /v1/sessions
 func (c *Client) CreateSession(ctx context.Context, input SessionInput, options ...Option) (parley.Session, error) {
@@ -152,7 +152,7 @@ type SessionInput struct {
 	DryInput
 }
 
-// ArchiveFeature archives all sessions of a feature. Sessions with an unfinished turn are left alone and named in
+// ArchiveFeature archives all sessions of a feature. Leaves sessions with an unfinished turn alone and names them in
 // busy.
 //
 // POST /v1/sessions/archive
@@ -172,7 +172,7 @@ type FeatureArchived struct {
 	Busy []parley.ID `json:"busy"`
 }
 
-// FeatureInput names a feature whose sessions are to be archived.
+// FeatureInput names a feature whose sessions to archive.
 type FeatureInput struct {
 	Feature string `json:"feature"`
 }
@@ -198,7 +198,7 @@ func (q *SessionByKeyQuery) values() url.Values {
 	return v.Values
 }
 
-// SessionByKey reads a session by its key. Give key, or type and feature (and task).
+// SessionByKey reads a session by its key. Takes key, or type, feature and perhaps task.
 //
 // GET /v1/sessions/by-key
 func (c *Client) SessionByKey(ctx context.Context, query SessionByKeyQuery, options ...Option) (parley.Session, error) {
@@ -210,9 +210,9 @@ func (c *Client) SessionByKey(ctx context.Context, query SessionByKeyQuery, opti
 	})
 }
 
-// EnsureSession gets or creates a session by key. The key is opaque, or made by the server from type, feature and
-// task. Any number of callers at once get one session. With message it is posted there, and text/event-stream is
-// answered with that turn's frames. At /v1/sessions/by-key/stream the answer is a stream.
+// EnsureSession gets or creates a session by key. The key is opaque, or the server makes it from type, feature and
+// task. Concurrent callers all get the same session. With message, posts it there; text/event-stream then answers
+// with that turn's frames. At /v1/sessions/by-key/stream the answer is a stream.
 //
 // PUT /v1/sessions/by-key
 func (c *Client) EnsureSession(ctx context.Context, input SessionInput, options ...Option) (parley.Session, error) {
@@ -263,8 +263,8 @@ func (c *Client) CreateSessionStream(
 	})
 }
 
-// DeleteSession deletes a session. The explicit purge: its turn is cancelled; messages, versions, events, calls and
-// tool sessions go. Only the owner or an admin may.
+// DeleteSession deletes a session. Purges it: cancels its turn and removes its messages, versions, events, calls and
+// tool sessions. For the owner and admins.
 //
 // DELETE /v1/sessions/{session}
 func (c *Client) DeleteSession(ctx context.Context, session parley.ID, options ...Option) error {
@@ -286,10 +286,10 @@ func (c *Client) Session(ctx context.Context, session parley.ID, options ...Opti
 	})
 }
 
-// UpdateSession changes a session. Fields that are left out stay, null clears. archived true archives (409 while a
-// turn is unfinished), archived false reopens. Of somebody else's session a member changes title, tags, pinned,
-// metadata and archived alone; the rest is its owner's and admins'. The visibility of a session is that of its tool
-// sessions too.
+// UpdateSession changes a session. Fields that are left out keep their values; null clears one. archived true
+// archives (409 while a turn is unfinished), archived false reopens. In other people's sessions members may change
+// title, tags, pinned, metadata and archived; the rest is for the owner and admins. A session's visibility applies to
+// its tool sessions too.
 //
 // PATCH /v1/sessions/{session}
 func (c *Client) UpdateSession(
@@ -320,8 +320,8 @@ type SessionPatch struct {
 	Archived   parley.Change[bool]              `json:"archived,omitzero"`
 }
 
-// Budget reads what a session may spend. Its limits in effect, what was spent and what calls under way hold, with its
-// tool sessions; and the same of its agent if that is limited.
+// Budget reads a session's budget. The limits in effect, what the session and its tool sessions have spent, and what
+// running calls hold; and the same of its agent if that has a limit.
 //
 // GET /v1/sessions/{session}/budget
 func (c *Client) Budget(ctx context.Context, session parley.ID, options ...Option) (SessionBudget, error) {
@@ -361,10 +361,9 @@ type Spending struct {
 	DayEndsAt      parley.Time  `json:"day_ends_at"`
 }
 
-// ClearContext clears the context. The model begins with nothing: its window begins at the next message, which gets a
-// context edge, what was pinned until now is not carried any more, and the session's context counts from 0. The
-// record and its statistics stay; a turn that runs goes on with what it has. To take it back, unmark the edge.
-// Cleared already, it answers the same.
+// ClearContext clears the context. The model begins anew: its window starts at the next message, which gets a context
+// edge; earlier pins no longer carry over, and the session's context counts from 0. The record and its statistics
+// stay, and a running turn keeps its window. Unmark the edge to undo this. Clearing twice gives the same answer.
 //
 // POST /v1/sessions/{session}/clear
 func (c *Client) ClearContext(ctx context.Context, session parley.ID, options ...Option) (parley.Session, error) {
@@ -387,9 +386,9 @@ func (q *ExportSessionQuery) values() url.Values {
 	return v.Values
 }
 
-// ExportSession exports a session as one file. json is everything: the session, its agent, and all messages, turns
-// and calls, oldest first. markdown is the conversation to be read, without internal messages. It is written as it is
-// read; one that breaks off ends the connection.
+// ExportSession exports a session as one file. json holds everything: the session, its agent, and all messages, turns
+// and calls, oldest first. markdown is the conversation for people, without internal messages. The server writes
+// while it reads; if reading fails, it closes the connection.
 //
 // GET /v1/sessions/{session}/export
 func (c *Client) ExportSession(
@@ -418,10 +417,10 @@ type SessionExport struct {
 	Calls []parley.Call `json:"calls"`
 }
 
-// ForkSession forks a session. A new session that shares this one's history up to a message and goes on by itself;
-// nothing is copied, and neither notices the other. Sequences and hashes go on from the cut. Inside an answer that
-// calls tools the cut lies behind all of it, results included; 409 while its turn is still at it. With message the
-// fork's first turn starts in the same transaction, and text/event-stream is answered with its frames. At
+// ForkSession forks a session. Creates a session that shares this one's history up to a message and then goes its own
+// way. Nothing is copied, and neither session notices the other. Sequences and hashes continue from the cut. A cut
+// inside an answer that calls tools moves behind all of it, results included; 409 while that turn still runs. With
+// message, the fork's first turn starts in the same transaction, and text/event-stream answers with its frames. At
 // /v1/sessions/{session}/fork/stream the answer is a stream.
 //
 // POST /v1/sessions/{session}/fork
@@ -474,17 +473,23 @@ func (c *Client) ForkSessionStream(
 
 // SharesQuery are the query parameters of Shares; zero values are left out.
 type SharesQuery struct {
-	// out, the default: who reads this session; in: what this session reads. One of out, in.
+	// Rows per page; all by default.
+	Limit int
+	// The next of the previous page.
+	Cursor string
+	// out, the default, lists who reads this session; in lists what this session reads. One of out, in.
 	Direction string
 }
 
 func (q *SharesQuery) values() url.Values {
 	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
 	v.text("direction", q.Direction)
 	return v.Values
 }
 
-// Shares lists shares. Oldest first: the sessions that may read this one, or those that this one may read.
+// Shares lists shares. Oldest first: the sessions that may read this one, or those that it may read.
 //
 // GET /v1/sessions/{session}/shares
 func (c *Client) Shares(
@@ -501,6 +506,20 @@ func (c *Client) Shares(
 	})
 }
 
+// AllShares ranges over the results of Shares, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
+func (c *Client) AllShares(
+	ctx context.Context,
+	session parley.ID,
+	query SharesQuery,
+	options ...Option,
+) iter.Seq2[parley.Share, error] {
+	return pages(query.Cursor, func(cursor string) (Page[parley.Share], error) {
+		query.Cursor = cursor
+		return c.Shares(ctx, session, query, options...)
+	})
+}
+
 // UnshareSession ends a share. The session reader may no longer read this one.
 //
 // DELETE /v1/sessions/{session}/shares/{reader}
@@ -513,7 +532,7 @@ func (c *Client) UnshareSession(ctx context.Context, session parley.ID, reader p
 }
 
 // ShareSession lets another session read this one. The agent of the session reader may then read this one with the
-// tool read_session, and nothing else changes. The caller must see both. An existing share is returned (200).
+// tool read_session; nothing else changes. You must be able to see both. Returns an existing share (200).
 //
 // PUT /v1/sessions/{session}/shares/{reader}
 func (c *Client) ShareSession(
@@ -529,9 +548,9 @@ func (c *Client) ShareSession(
 	})
 }
 
-// SessionTree reads the tool sessions below a session. The session and every tool session below it that the principal
-// may see: each after its parent, those of one parent in the order of their calls. statistics are a session's own,
-// total adds those below it. At most 1,000 sessions; truncated says that there are more.
+// SessionTree reads the tool sessions below a session. The session and all tool sessions below it that you may see:
+// each after its parent, siblings in the order of their calls. statistics counts a session alone, total includes
+// those below it. At most 1,000 sessions; truncated says that there are more.
 //
 // GET /v1/sessions/{session}/tree
 func (c *Client) SessionTree(ctx context.Context, session parley.ID, options ...Option) (parley.Tree, error) {

@@ -5,20 +5,47 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
+	"net/url"
 
 	"example.org/parley"
 )
 
-// Tools lists tools. Of the server, by name: what agents may name. An agent's tool may end in * and then stands for
-// all that begin so.
+// ToolsQuery are the query parameters of Tools; zero values are left out.
+type ToolsQuery struct {
+	// Rows per page; all by default.
+	Limit int
+	// The next of the previous page.
+	Cursor string
+}
+
+func (q *ToolsQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	return v.Values
+}
+
+// Tools lists tools. The server's tools by name; agents may name them. In an agent's list a name may end in * to
+// stand for all tools that begin so.
 //
 // GET /v1/tools
-func (c *Client) Tools(ctx context.Context, options ...Option) (Page[ToolInfo], error) {
+func (c *Client) Tools(ctx context.Context, query ToolsQuery, options ...Option) (Page[ToolInfo], error) {
 	return send[Page[ToolInfo]](ctx, c, request{
 		method:  http.MethodGet,
 		path:    "/v1/tools",
+		query:   query.values(),
 		options: options,
+	})
+}
+
+// AllTools ranges over the results of Tools, page by page, starting at query.Cursor; query.Limit is the size of a
+// page. It ends after an error.
+func (c *Client) AllTools(ctx context.Context, query ToolsQuery, options ...Option) iter.Seq2[ToolInfo, error] {
+	return pages(query.Cursor, func(cursor string) (Page[ToolInfo], error) {
+		query.Cursor = cursor
+		return c.Tools(ctx, query, options...)
 	})
 }
 

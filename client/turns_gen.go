@@ -13,9 +13,9 @@ import (
 	"example.org/parley/model"
 )
 
-// Call reads a model call. With the request that it made, rebuilt from the record (exact says whether its hash is
-// that of the bytes sent), and what explains it: the parts of the request with why each is in it, its tokens and its
-// place in the bytes; the messages that were left out and why; other attempts; what its tokens cost.
+// Call reads a model call. With its request, rebuilt from the record (exact says whether its hash is that of the
+// bytes sent), and its explanation: the parts of the request, each with its reason, its tokens and its place in the
+// bytes; the messages that were left out and why; other attempts; what its tokens cost.
 //
 // GET /v1/calls/{call}
 func (c *Client) Call(ctx context.Context, call parley.ID, options ...Option) (CallDetail, error) {
@@ -90,7 +90,7 @@ type Costs struct {
 
 // DiffCallQuery are the query parameters of DiffCall; zero values are left out.
 type DiffCallQuery struct {
-	// The call to compare with.
+	// The call to compare with; the step before by default.
 	With parley.ID
 }
 
@@ -100,9 +100,9 @@ func (q *DiffCallQuery) values() url.Values {
 	return v.Values
 }
 
-// DiffCall compares a call's request with an earlier one's. By default with the step before in its session. Says
-// where the bytes part, which changes there are, how much of the front is shared, and what that means for the
-// provider's cache. 409 when a request cannot be rebuilt.
+// DiffCall compares a call's request with an earlier one's. Compares it with the step before in its session, or with
+// another call. Says where the bytes part, what changed, how much of the beginning is shared, and what that means for
+// the provider's cache. 409 if a request cannot be rebuilt.
 //
 // GET /v1/calls/{call}/diff
 func (c *Client) DiffCall(
@@ -202,10 +202,10 @@ type LineChange struct {
 	Text string `json:"text"`
 }
 
-// ReplayCall sends a call's request again. To the same model or another one, with the parameters given instead. The
-// answer enters no conversation: it is kept with a call of purpose replay, counted to the session and its budgets,
-// and answered beside the original's. No tool runs. A model's failure is in the answer. With text/event-stream it
-// comes as replay.delta frames and one replay.completed. 409 when a budget has no room. At
+// ReplayCall sends a call's request again. Sends it to the same model or another one, with the parameters given
+// instead. The answer enters no conversation: it is stored with a call of purpose replay, counts toward the session
+// and its budgets, and is returned beside the original's. No tool runs. If the model fails, the answer says so. With
+// text/event-stream it comes as replay.delta frames and one replay.completed. 409 when a budget has no room. At
 // /v1/calls/{call}/replay/stream the answer is a stream.
 //
 // POST /v1/calls/{call}/replay
@@ -266,9 +266,9 @@ func (c *Client) ReplayCallStream(
 
 // CallsQuery are the query parameters of Calls; zero values are left out.
 type CallsQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -285,7 +285,7 @@ func (q *CallsQuery) values() url.Values {
 	return v.Values
 }
 
-// Calls lists model calls. Every attempt at a model request, newest first.
+// Calls lists model calls. All attempts at model requests, newest first.
 //
 // GET /v1/sessions/{session}/calls
 func (c *Client) Calls(
@@ -316,8 +316,8 @@ func (c *Client) AllCalls(
 	})
 }
 
-// CancelTurn cancels the running turn. Stops the model call, keeps the partial text and leaves the session usable. A
-// turn cancelled before gives the same answer. The body may be left out.
+// CancelTurn cancels the running turn. Stops the model call, keeps the partial text and leaves the session usable.
+// Cancelling twice gives the same answer. The body may be left out.
 //
 // POST /v1/sessions/{session}/cancel
 func (c *Client) CancelTurn(
@@ -352,9 +352,9 @@ type CancelInput struct {
 
 // TurnsQuery are the query parameters of Turns; zero values are left out.
 type TurnsQuery struct {
-	// Rows of a page; 100 by default.
+	// Rows per page; 100 by default.
 	Limit int
-	// The field next of the page before.
+	// The next of the previous page.
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
@@ -416,10 +416,10 @@ func (c *Client) Turn(ctx context.Context, turn parley.ID, options ...Option) (p
 	})
 }
 
-// ContinueTurn goes on after a limit. A turn that waits for budget or rate_limit is ready again, the same one (200).
-// One that failed at a limit is taken up by a new turn with limits of its own, as a retry does (201). 409 with the
-// state for any other. With text/event-stream the answer is the turn's frames. At /v1/turns/{turn}/continue/stream
-// the answer is a stream.
+// ContinueTurn continues a turn after a limit. A turn that waits for budget or rate_limit becomes ready again (200).
+// A turn that failed at a limit is continued by a new one with its own limits, like a retry (201). 409 with the state
+// for any other turn. text/event-stream answers with the turn's frames. At /v1/turns/{turn}/continue/stream the
+// answer is a stream.
 //
 // POST /v1/turns/{turn}/continue
 func (c *Client) ContinueTurn(ctx context.Context, turn parley.ID, options ...Option) (parley.Turn, error) {
@@ -432,9 +432,9 @@ func (c *Client) ContinueTurn(ctx context.Context, turn parley.ID, options ...Op
 	})
 }
 
-// ContinueTurnStream goes on after a limit, and watch. As continueTurn, which says the rest; the answer is a stream.
-// Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels nothing; the
-// range ends with the turn.
+// ContinueTurnStream continues a turn after a limit, and watch. As continueTurn, which says the rest; the answer is a
+// stream. Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels
+// nothing; the range ends with the turn.
 //
 // POST /v1/turns/{turn}/continue/stream
 func (c *Client) ContinueTurnStream(ctx context.Context, turn parley.ID, options ...Option) iter.Seq2[Frame, error] {
@@ -447,10 +447,10 @@ func (c *Client) ContinueTurnStream(ctx context.Context, turn parley.ID, options
 	})
 }
 
-// RetryTurn tries a turn again. For a failed or cancelled turn with which the record ends: a new turn on the same
-// message, whose continues_id names it, regenerates the answer that failed or was interrupted. What the turn had
-// settled before stays: no tool runs twice. 409 with the state for any other. With text/event-stream the answer is
-// the new turn's frames. At /v1/turns/{turn}/retry/stream the answer is a stream.
+// RetryTurn tries a turn again. For a failed or cancelled turn at the end of the record: starts a new turn on the
+// same message, with continues_id naming the old one, and regenerates the answer that failed or was interrupted. What
+// the old turn had settled stays: no tool runs twice. 409 with the state for any other turn. text/event-stream
+// answers with the new turn's frames. At /v1/turns/{turn}/retry/stream the answer is a stream.
 //
 // POST /v1/turns/{turn}/retry
 func (c *Client) RetryTurn(ctx context.Context, turn parley.ID, options ...Option) (parley.Turn, error) {

@@ -8,10 +8,19 @@ import (
 	"example.org/parley"
 )
 
-// Page is one page of a list; Next is the cursor of the page behind it, "" at the end.
+// Page is one page of a list; Next is the cursor of the next page, "" at the end.
 type Page[T any] struct {
 	Data []T    `json:"data"`
 	Next string `json:"next"`
+}
+
+// pageOf is the page in an answer that says more than a page does.
+func pageOf[T any](rows []T, next *string) Page[T] {
+	page := Page[T]{Data: rows}
+	if next != nil {
+		page.Next = *next
+	}
+	return page
 }
 
 // pages ranges over the rows of a list from a cursor on, page by page.

@@ -51,7 +51,7 @@ func TestAProgramsUsersAreLimited(t *testing.T) {
 	shared := open(t, home, public())
 	for name, use := range map[string]func(context.Context, *conversation.Home) error{
 		"models": func(ctx context.Context, h *conversation.Home) error {
-			_, err := h.Engine.Models(ctx, h.Owner)
+			_, err := h.Engine.Models(ctx, h.Owner, engine.Paging{})
 			return err
 		},
 		"providers": func(ctx context.Context, h *conversation.Home) error {
@@ -59,7 +59,7 @@ func TestAProgramsUsersAreLimited(t *testing.T) {
 			return err
 		},
 		"tools": func(ctx context.Context, h *conversation.Home) error {
-			_, err := h.Engine.Tools(ctx, h.Owner)
+			_, err := h.Engine.Tools(ctx, h.Owner, engine.Paging{})
 			return err
 		},
 		"metrics": func(ctx context.Context, h *conversation.Home) error { return h.Engine.AdmitMetrics(ctx, h.Owner) },
@@ -159,7 +159,7 @@ func TestAProgramsUsersAreAudited(t *testing.T) {
 	for _, err := range chat.StreamText(t.Context(), "hello") {
 		wantCode(t, "the stream", err, "")
 	}
-	_, err = user.Engine.Models(t.Context(), user.Owner)
+	_, err = user.Engine.Models(t.Context(), user.Owner, engine.Paging{})
 	wantCode(t, "models", err, "")
 	if err := home.Close(context.Background()); err != nil {
 		t.Fatal(err)

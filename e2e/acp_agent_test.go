@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +27,12 @@ type act struct {
 	Call   *agentCall `json:"call,omitempty"`
 	Read   string     `json:"read,omitempty"` // by the client
 	Write  string     `json:"write,omitempty"`
-	Open   string     `json:"open,omitempty"` // by itself
+	Open   string     `json:"open,omitempty"` // by itself, as what follows
+	List   string     `json:"list,omitempty"`
+	Put    string     `json:"put,omitempty"`    // a file
+	Link   []string   `json:"link,omitempty"`   // a symbolic link: to what, where
+	Blocks bool       `json:"blocks,omitempty"` // tell what the prompt holds
+	Usage  *agentUse  `json:"usage,omitempty"`
 	Env    string     `json:"env,omitempty"`
 	Recall bool       `json:"recall,omitempty"` // repeat what was said in the session
 	Hang   bool       `json:"hang,omitempty"`
@@ -52,6 +58,12 @@ type agentCall struct {
 	Hang   bool   `json:"hang"`
 }
 
+// agentUse is what the scripted agent tells of its tokens and costs.
+type agentUse struct {
+	Used int     `json:"used"`
+	Cost float64 `json:"cost"`
+}
+
 // agentSide is the scripted agent.
 type agentSide struct {
 	home string
@@ -61,6 +73,7 @@ type agentSide struct {
 	waits   map[string]chan json.RawMessage
 	cancels chan struct{}
 	session string
+	prompt  json.RawMessage
 }
 
 func runScriptedAgent(home string) {
@@ -150,7 +163,10 @@ func (a *agentSide) asked(id json.RawMessage, method string, params json.RawMess
 	switch method {
 	case "initialize":
 		answer(map[string]any{"protocolVersion": 1, "agentCapabilities": map[string]any{
-			"loadSession": len(os.Args) == 1,
+			"loadSession": !slices.Contains(os.Args, "forgets"),
+			"promptCapabilities": map[string]any{
+				"image": !slices.Contains(os.Args, "plain"), "embeddedContext": !slices.Contains(os.Args, "plain"),
+			},
 		}})
 	case "session/new":
 		a.session = "own-" + strconv.Itoa(os.Getpid())
@@ -165,6 +181,13 @@ func (a *agentSide) asked(id json.RawMessage, method string, params json.RawMess
 		a.chunk("agent_message_chunk", "replayed: "+string(told))
 		answer(map[string]any{})
 	case "session/prompt":
+		var of struct {
+			Prompt json.RawMessage `json:"prompt"`
+		}
+		if err := json.Unmarshal(params, &of); err != nil {
+			panic(err)
+		}
+		a.prompt = of.Prompt
 		var text strings.Builder
 		for _, part := range given.Prompt {
 			text.WriteString(part.Text + "\n")
@@ -226,6 +249,18 @@ func (a *agentSide) act(one *act, told string) bool {
 	case one.Open != "":
 		read, err := os.ReadFile(one.Open)
 		a.chunk(says, fmt.Sprintf("%d bytes, %t", len(read), err == nil))
+	case one.List != "":
+		entries, err := os.ReadDir(one.List)
+		a.chunk(says, fmt.Sprintf("%d entries, %t", len(entries), err == nil))
+	case one.Put != "":
+		a.chunk(says, fmt.Sprintf("put: %t", os.WriteFile(one.Put, []byte("put by the agent"), 0o600) == nil))
+	case one.Link != nil:
+		a.chunk(says, fmt.Sprintf("linked: %t", os.Symlink(one.Link[0], one.Link[1]) == nil))
+	case one.Blocks:
+		a.chunk(says, string(a.prompt))
+	case one.Usage != nil:
+		a.update(map[string]any{"sessionUpdate": "usage_update", "used": one.Usage.Used, "size": 200000,
+			"cost": map[string]any{"amount": one.Usage.Cost, "currency": "USD"}})
 	case one.Env != "":
 		a.chunk(says, one.Env+"="+os.Getenv(one.Env)+";")
 	case one.Recall:

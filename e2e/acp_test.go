@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,8 +21,10 @@ import (
 // acting is a server with the scripted agent as its runtime.
 type acting struct {
 	*server
-	home    string // the agent's memory
-	project string
+	binary   string // of the server
+	settings map[string]any
+	home     string // what the agent remembers
+	project  string
 }
 
 // actingAt starts one. As root the agent runs as nobody, otherwise it is confined; either
@@ -48,33 +51,48 @@ func actingAt(t *testing.T, at place, more map[string]any) *acting {
 		}
 	})
 	program := filepath.Join(shelf, "agent")
-	copied(t, program)
-	runtime := map[string]any{
-		"name": "scripted", "command": program,
-		"env": map[string]string{scriptedAgent: a.home, "SCRIPTED_SECRET": "${SCRIPTED_SECRET}"},
-	}
-	for key, value := range more {
-		runtime[key] = value
-	}
-	if os.Getuid() == 0 && runtime["unguarded"] == nil {
-		runtime["user"] = "nobody"
-	}
-	configured(t, at, map[string]any{
-		"runtimes": []any{runtime}, "project_roots": []string{shelf}, "log_level": "debug",
-	})
-	a.server = startProgram(t, binary, at, []string{"SCRIPTED_SECRET=hush-hush", "OPENAI_API_KEY=sk-of-the-server"},
-		"--lease", shortLease.String())
-	return a
-}
-
-// copied copies this binary to a place where every user may run it.
-func copied(t *testing.T, to string) {
-	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, err := os.Open(self)
+	copied(t, self, program)
+	runtime := map[string]any{
+		"name": "scripted", "command": program,
+		"env": map[string]string{scriptedAgent: a.home, "SCRIPTED_SECRET": "${SCRIPTED_SECRET}"},
+	}
+	maps.Copy(runtime, more)
+	if os.Getuid() == 0 && at.user == 0 && runtime["unguarded"] == nil {
+		runtime["user"] = "nobody"
+	}
+	a.settings = map[string]any{
+		"runtimes": []any{runtime}, "project_roots": []string{shelf}, "log_level": "debug",
+	}
+	configured(t, at, a.settings)
+	a.binary = binary
+	if at.user != 0 {
+		a.binary = filepath.Join(shelf, "parley")
+		copied(t, binary, a.binary)
+		for _, path := range []string{at.dir, filepath.Join(at.dir, "parley.yaml")} {
+			if err := os.Chown(path, int(at.user), int(at.user)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a.server = a.started(t, at)
+	return a
+}
+
+// started starts a server with the scripted agent.
+func (a *acting) started(t *testing.T, at place) *server {
+	t.Helper()
+	environment := []string{"SCRIPTED_SECRET=hush-hush", "OPENAI_API_KEY=sk-of-the-server"}
+	return startProgram(t, a.binary, at, environment, "--lease", shortLease.String(), "--drain", "100ms")
+}
+
+// copied copies a program to where every user may run it.
+func copied(t *testing.T, of, to string) {
+	t.Helper()
+	from, err := os.Open(of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -471,15 +489,14 @@ func anAgentDies(t *testing.T, at place) {
 	session, turn = a.session(t, "ada", act{Say: kept}, act{Child: true}, act{Hang: true})
 	a.said(t, session.ID, "tail")
 	a.kill()
-	back := startProgram(t, binary, a.at, []string{"SCRIPTED_SECRET=hush-hush"}, "--lease", shortLease.String())
-	a.server = back
+	a.server = a.started(t, a.at)
 	a.interrupted(t, session.ID, turn.ID)
 	if at.database == "" {
 		session, turn = a.session(t, "ada", act{Say: "Half a"},
 			act{Call: &agentCall{ID: "one", Kind: "edit", Title: "Edits", Hang: true}})
 		a.call(t, session.ID)
 		a.kill()
-		a.server = startProgram(t, binary, a.at, []string{"SCRIPTED_SECRET=hush-hush"}, "--lease", shortLease.String())
+		a.server = a.started(t, a.at)
 		a.interrupted(t, session.ID, turn.ID)
 		if got := results(t, a.client, session.ID); len(got) != 1 || got[0] != parley.EffectUnknown {
 			t.Errorf("the results are %q", got)

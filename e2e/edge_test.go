@@ -347,7 +347,11 @@ func TestTheTokenIsSentToNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := filepath.Join(shelf, "squatter")
-	copied(t, program)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied(t, self, program)
 	squatter := exec.Command(program)
 	squatter.Dir, squatter.Env = "/", []string{squattedAddress + "=" + strings.TrimPrefix(s.url, "http://")}
 	const nobody = 65534

@@ -107,6 +107,9 @@ func startProgram(t *testing.T, program string, at place, environment []string, 
 	s.command = exec.Command(program, append([]string{"serve", "--data", at.dir, "--addr", "127.0.0.1:0"}, args...)...)
 	s.command.Env = append(at.environment(), environment...)
 	s.command.Stderr = s.stderr
+	if at.user != 0 {
+		s.command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: at.user, Gid: at.user}}
+	}
 	out, err := s.command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

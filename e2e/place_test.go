@@ -18,7 +18,10 @@ var databases = pgtest.NewDatabases(pgtest.Options{}, func(ctx context.Context, 
 
 // place is where a server keeps its data: in a directory of its own, or in a PostgreSQL
 // database that others may use too.
-type place struct{ dir, database string }
+type place struct {
+	dir, database string
+	user          uint32 // that the process runs as; 0: this one's
+}
 
 // onEach runs a scenario on both databases.
 func onEach(t *testing.T, scenario func(t *testing.T, at place)) {

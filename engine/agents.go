@@ -308,7 +308,7 @@ func (e *Engine) newOwner(ctx context.Context, scope store.Scope, patch *AgentPa
 	}
 	owner, err := e.store.Principal(ctx, scope.WorkspaceID, patch.OwnerID.Value)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
-		err = parley.InvalidField("owner_id", "this workspace has no such principal")
+		err = parley.InvalidField("owner_id", "is not a principal of this workspace")
 	}
 	return owner, err
 }

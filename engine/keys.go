@@ -23,7 +23,7 @@ const (
 
 // KeyInput is a new key.
 type KeyInput struct {
-	Name string               `json:"name"`
+	Name string               `json:"name" doc:"What the key is for."`
 	Role parley.PrincipalRole `json:"role,omitempty" enum:"admin,member,reader" doc:"admin by default."`
 	// RequestsPerMinute counts every request of the key, a stream once.
 	RequestsPerMinute int `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Requests of all kinds; further ones are answered 429. Unlimited by default."`

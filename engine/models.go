@@ -11,6 +11,7 @@ import (
 type ModelList struct {
 	Data    []model.Info   `json:"data"`
 	Default parley.ModelID `json:"default" doc:"Used when neither message, session nor agent name one."`
+	Next    *string        `json:"next" doc:"The cursor of the next page; null at the end."`
 }
 
 // ProviderList lists the providers that the server has or could have.
@@ -35,10 +36,14 @@ func (e *Engine) Providers(ctx context.Context, principal parley.Principal) (Pro
 	return list, nil
 }
 
-// Models lists the models that the registry knows.
-func (e *Engine) Models(ctx context.Context, principal parley.Principal) (ModelList, error) {
+// Models lists what the registry knows, by id. Limit 0 means all.
+func (e *Engine) Models(ctx context.Context, principal parley.Principal, paging Paging) (ModelList, error) {
 	if err := e.enterUnaudited(ctx, principal, ReadModels); err != nil {
 		return ModelList{}, err
 	}
-	return ModelList{Data: orEmpty(e.models.Models()), Default: e.models.Default()}, nil
+	const list = "models"
+	page, err := wholePage(list, e.models.Models(), paging,
+		func(m model.Info, from cursor) bool { return string(m.ID) > from.Slug },
+		func(m model.Info) cursor { return cursor{List: list, Slug: string(m.ID)} })
+	return ModelList{Data: page.Data, Default: e.models.Default(), Next: page.Next}, err
 }

@@ -3,11 +3,12 @@ package engine
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 
 	"example.org/parley"
 )
 
-// Page is one page of a list. Next is the cursor of the next page, null at the end.
+// Page is a list's answer. Next is the cursor of the next page, null at the end.
 type Page[T any] struct {
 	Data []T     `json:"data"`
 	Next *string `json:"next"`
@@ -77,7 +78,7 @@ func (p Paging) start(list string, standard Order) (from cursor, order Order, li
 	if p.Cursor == "" {
 		return cursor{}, order, limit, nil
 	}
-	unreadable := parley.InvalidField("cursor", "cannot be read; take it from the field next of the previous page")
+	unreadable := parley.InvalidField("cursor", "cannot be read; take it from next of the previous page")
 	if len(p.Cursor) > maxCursorBytes {
 		return cursor{}, "", 0, unreadable
 	}
@@ -110,7 +111,30 @@ func largePageOf[T sized](rows []T, limit int, after func(last T) cursor) Page[T
 	return pageOf(rows, limit, after)
 }
 
-// pageOf cuts rows that were requested with limit+1 and makes the next cursor from the last row kept.
+// wholePage is a page of a list that is read whole and sorted: all of it unless paging has a limit or a cursor. after
+// reports whether a row comes after a cursor, and place makes the cursor of a row.
+func wholePage[T any](
+	list string,
+	rows []T,
+	paging Paging,
+	after func(row T, from cursor) bool,
+	place func(last T) cursor,
+) (Page[T], error) {
+	from, _, limit, err := paging.start(list, "")
+	if err != nil {
+		return Page[T]{}, err
+	}
+	if paging.Cursor != "" {
+		rows = slices.DeleteFunc(rows, func(row T) bool { return !after(row, from) })
+	}
+	if paging.Limit == 0 {
+		limit = len(rows)
+	}
+	return pageOf(rows, limit, place), nil
+}
+
+// pageOf cuts rows that were asked for with limit+1 and makes the next cursor
+// from the last one kept.
 func pageOf[T any](rows []T, limit int, after func(last T) cursor) Page[T] {
 	page := Page[T]{Data: rows}
 	if len(rows) > limit {

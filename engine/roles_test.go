@@ -219,8 +219,14 @@ func TestRolesAndVerbs(t *testing.T) {
 			}
 			return err
 		},
-		engine.ReadTools:  func(p parley.Principal, _ parley.ID) error { _, err := h.Tools(ctx, p); return err },
-		engine.ReadModels: func(p parley.Principal, _ parley.ID) error { _, err := h.Models(ctx, p); return err },
+		engine.ReadTools: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.Tools(ctx, p, engine.Paging{})
+			return err
+		},
+		engine.ReadModels: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.Models(ctx, p, engine.Paging{})
+			return err
+		},
 		engine.SetClients: func(p parley.Principal, s parley.ID) error { return h.SetClientSession(ctx, p, "tab", s) },
 		engine.ReadKeys:   func(p parley.Principal, _ parley.ID) error { _, err := h.Keys(ctx, p); return err },
 		engine.WriteKeys: func(p parley.Principal, _ parley.ID) error {

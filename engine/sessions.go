@@ -211,7 +211,7 @@ func (e *Engine) SessionOfAgent(
 		return parley.Session{}, err
 	}
 	if agent.ID != session.AgentID {
-		return parley.Session{}, parley.Errorf(parley.CodeNotFound, "This agent has no such session.")
+		return parley.Session{}, parley.Errorf(parley.CodeNotFound, "This agent does not have this session.")
 	}
 	return session, nil
 }

@@ -7,12 +7,7 @@ import (
 	"example.org/parley/store"
 )
 
-// ShareList lists the shares of a session.
-type ShareList struct {
-	Data []parley.Share `json:"data"`
-}
-
-// ShareSession lets a session, the reader, read another one; made is false if the share already exists.
+// ShareSession lets a session, the reader, read another one. made is false if the share exists already.
 func (e *Engine) ShareSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -41,7 +36,7 @@ func (e *Engine) ShareSession(
 	)
 }
 
-// UnshareSession ends a share. It returns CodeNotFound if there is none.
+// UnshareSession ends a share. CodeNotFound if it does not exist.
 func (e *Engine) UnshareSession(
 	ctx context.Context,
 	principal parley.Principal,
@@ -63,23 +58,34 @@ func (e *Engine) UnshareSession(
 	return e.store.Unshare(ctx, scope, sessionID, readerID)
 }
 
-// Shares lists the readers of a session or, if reads is set, the sessions that it reads, oldest share first.
+// Shares lists who reads a session or, if reads is set, what the session reads, oldest share first. Limit 0 means all.
 func (e *Engine) Shares(
 	ctx context.Context,
 	principal parley.Principal,
 	sessionID parley.ID,
 	reads bool,
-) (_ ShareList, err error) {
+	paging Paging,
+) (_ Page[parley.Share], err error) {
 	ctx, call, err := e.enter(ctx, principal, "listShares", ReadSessions, of(sessionID))
 	if err != nil {
-		return ShareList{}, err
+		return Page[parley.Share]{}, err
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	query := store.ShareQuery{SessionID: sessionID}
+	list, query := "readers", store.ShareQuery{SessionID: sessionID}
+	other := func(share parley.Share) parley.ID { return share.ReaderID }
 	if reads {
-		query = store.ShareQuery{ReaderID: sessionID}
+		list, query = "reads", store.ShareQuery{ReaderID: sessionID}
+		other = func(share parley.Share) parley.ID { return share.SessionID }
 	}
 	shares, err := e.store.Shares(ctx, scope, query)
-	return ShareList{Data: orEmpty(shares)}, err
+	if err != nil {
+		return Page[parley.Share]{}, err
+	}
+	return wholePage(list, shares, paging,
+		func(share parley.Share, from cursor) bool {
+			return share.CreatedAt > from.At ||
+				share.CreatedAt == from.At && other(share).Compare(from.ID) > 0
+		},
+		func(last parley.Share) cursor { return cursor{List: list, At: last.CreatedAt, ID: other(last)} })
 }

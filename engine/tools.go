@@ -19,16 +19,24 @@ type ToolInfo struct {
 	Unusable    *string                `json:"unusable" doc:"Why agents cannot use it, such as an unusable schema; null if they can."`
 }
 
-// Tools lists what agents may name, by name, and the unusable tools of servers, with the reason. Changes of a source
-// show immediately.
-func (e *Engine) Tools(ctx context.Context, principal parley.Principal) ([]ToolInfo, error) {
+// Tools lists what agents may name, by name, and what a server offers that cannot be
+// used, with the reason. What a source adds or loses shows at once.
+func (e *Engine) Tools(ctx context.Context, principal parley.Principal, paging Paging) (Page[ToolInfo], error) {
 	if err := e.enterUnaudited(ctx, principal, ReadTools); err != nil {
-		return nil, err
+		return Page[ToolInfo]{}, err
 	}
-	infos := []ToolInfo{}
+	const list = "tools"
+	return wholePage(list, e.toolInfos(), paging,
+		func(t ToolInfo, from cursor) bool { return t.Name > from.Slug },
+		func(t ToolInfo) cursor { return cursor{List: list, Slug: t.Name} })
+}
+
+// toolInfos are the server's tools by name, unusable ones included.
+func (e *Engine) toolInfos() []ToolInfo {
 	if e.tools == nil {
-		return infos, nil
+		return nil
 	}
+	var infos []ToolInfo
 	for _, tool := range e.tools.Tools() {
 		definition := tool.Definition()
 		infos = append(infos, ToolInfo{
@@ -48,5 +56,5 @@ func (e *Engine) Tools(ctx context.Context, principal parley.Principal) ([]ToolI
 		)
 	}
 	slices.SortStableFunc(infos, func(a, b ToolInfo) int { return strings.Compare(a.Name, b.Name) })
-	return infos, nil
+	return infos
 }

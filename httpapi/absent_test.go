@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -57,10 +58,10 @@ func (w *wholeness) walk(at string, schema *huma.Schema, v any) {
 	if forms := schema.AnyOf; len(forms) == 2 && forms[0].Ref != "" && forms[1].Type == "null" && v != nil {
 		schema = forms[0]
 	}
-	content := false // of which what says nothing is left out
+	content := schema.Ref == schemaPrefix+contentSchema // whose empty members are left out
 	if schema.Ref != "" {
 		if of := w.schemas.TypeFromRef(schema.Ref); of != nil {
-			content = isContent(of)
+			content = content || isContent(of)
 		}
 		w.seen[strings.TrimPrefix(schema.Ref, schemaPrefix)] = true
 		schema = w.schemas.SchemaFromRef(schema.Ref)
@@ -207,16 +208,17 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		"",
 	)
 	do("listMessages", reflect.TypeFor[page[parley.Message]](), 200, "GET", at+"/messages", "")
-	transcript := do(
-		"listMessages",
-		reflect.TypeFor[page[engine.Entry]](),
-		200,
-		"GET",
-		at+"/messages?view=transcript",
-		"",
-	)
-	do("listMessages", reflect.TypeFor[page[engine.ChatMessage]](), 200, "GET", at+"/messages?view=chat", "")
-	do("listMessages", reflect.TypeFor[page[engine.MessageID]](), 200, "GET", at+"/messages?view=ids", "")
+	view := func(name, route string, of reflect.Type) []byte {
+		t.Helper()
+		apart := do(route, of, 200, "GET", at+"/messages/"+name, "")
+		if asked := s.do("GET", at+"/messages?view="+name, ""); !bytes.Equal(asked.body, apart) {
+			t.Errorf("view=%s answers %s, its path %s", name, asked.body, apart)
+		}
+		return apart
+	}
+	transcript := view("transcript", "listTranscript", reflect.TypeFor[page[engine.Entry]]())
+	view("chat", "listChat", reflect.TypeFor[page[engine.ChatMessage]]())
+	view("ids", "listMessageIDs", reflect.TypeFor[page[engine.MessageID]]())
 	do("exportSession", reflect.TypeFor[sessionExport](), 200, "GET", at+"/export", "")
 	do("listTurns", reflect.TypeFor[page[parley.Turn]](), 200, "GET", at+"/turns", "")
 	do("getTurn", reflect.TypeFor[parley.Turn](), 200, "GET", "/v1/turns/"+rows[0].TurnID.String(), "")

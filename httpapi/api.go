@@ -20,37 +20,34 @@ type Options struct {
 	Engine  *engine.Engine
 	Streams *stream.Streams
 
-	// LocalToken is the content of the token file: its owner is the server's own
-	// user, admin of every workspace. "" when there is none.
+	// LocalToken is the content of the token file, whose owner is the server's own user and admin of every workspace.
+	// "" without one.
 	LocalToken string
-	// Loopback says that the listener is on a loopback address: while no key exists
-	// OwnUser decides who is let in without one, and only names of this machine are
-	// answered to.
+	// Loopback says that the listener is on a loopback address: OwnUser then decides who gets in while no key exists,
+	// and requests must name this machine as their host.
 	Loopback bool
-	// OwnUser reports whether the connection of a request's context is the server's
-	// own user's: nil, or why not, ErrCannotTell where that cannot be known. nil:
-	// nobody's is.
+	// OwnUser returns nil if the connection of the request's context belongs to the server's own user, and otherwise
+	// the reason: ErrCannotTell if the system cannot tell. A nil function admits nobody.
 	OwnUser func(context.Context) error
 	// InsecureLocal lets every user of this machine in while no key exists.
 	InsecureLocal bool
-	// SignInCode signs the server's own user in at /sign-in?code=…, once and within
-	// SignInCodeTime. "" when there is none.
+	// SignInCode signs the server's own user in at /sign-in?code=…, once and within SignInCodeTime. "" without one.
 	SignInCode string
 	// TrustedProxies are networks whose X-Forwarded-For says where a request comes from.
 	TrustedProxies []netip.Prefix
-	// Hosts are further names that requests may use in the Host header, without ports.
+	// Hosts are other names that the Host header may have, without ports.
 	Hosts []string
 
 	Ready   func(context.Context) error // whether the server is ready; nil: always
 	Page    http.Handler                // answers GET outside /v1; nil: none
-	Metrics http.Handler                // answers /metrics; nil: nothing there
-	Limited func(observe.RateScope)     // is told of each 429 by a limit; nil: nobody is
-	// WrongKey is told of each wrong key with the status of its answer; nil: nobody is.
+	Metrics http.Handler                // answers /metrics; nil: 404
+	Limited func(observe.RateScope)     // hears of each 429 by a limit; may be nil
+	// WrongKey hears of each wrong key with the status of its answer; may be nil.
 	WrongKey func(status int)
 	Flush    time.Duration // standard pace of merged deltas; 0: stream.StandardFlush
 	Log      *slog.Logger  // nil: slog.Default()
 
-	after func(time.Duration) <-chan time.Time // of tests that move the time themselves; nil: time.After
+	after func(time.Duration) <-chan time.Time // tests set it to move time themselves; nil: time.After
 }
 
 // api is the handler. It keeps nothing between requests but the gate's memory.
@@ -74,8 +71,7 @@ type api struct {
 	schemas *registry // of the inputs
 }
 
-// New makes the handler of the whole API. CodeInvalid when a required option is
-// missing.
+// New makes the handler of the whole API. CodeInvalid if a required option is missing.
 func New(options Options) (http.Handler, error) {
 	if options.Engine == nil || options.Streams == nil {
 		return nil, parley.Errorf(parley.CodeInvalid, "the HTTP API needs an engine and its streams")

@@ -6,15 +6,15 @@ import (
 	"example.org/parley/engine"
 )
 
-// unaudited are routes that tell nothing of anybody's data.
+// unaudited lists the routes that reveal nobody's data.
 func (r *route) unaudited() bool {
 	return !r.signs &&
 		(r.open || r.verb == "" || r.verb == engine.ReadMetrics || r.verb == engine.ReadModels ||
 			r.verb == engine.ReadTools)
 }
 
-// readings are the actions that change nothing which lasts: those that read, watch
-// or say what a window has open.
+// readings lists the actions that change nothing lasting: those that read, watch, or report which session a window has
+// open.
 func readings() []string {
 	actions := []string{"read_session"} // the tool by which one session reads another
 	list := routes()

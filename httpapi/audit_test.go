@@ -95,7 +95,7 @@ func (s *testServer) everythingIsAudited(answered map[string]bool) {
 		if !answered[r.name] {
 			continue
 		}
-		if seen[r.name] == r.unaudited() {
+		if seen[r.action()] == r.unaudited() {
 			s.Errorf("%s: audited %v", r.name, seen[r.name])
 		}
 		if changes := !slices.Contains(readings(), r.name) && !slices.Contains(storesNothing, r.name) &&
@@ -105,7 +105,7 @@ func (s *testServer) everythingIsAudited(answered map[string]bool) {
 		}
 		path := r.paths[0]
 		for _, of := range []string{"{session}", "{message}", "{turn}", "{call}", "{approval}"} {
-			if strings.Contains(path, of) && !session[r.name] && !r.unaudited() {
+			if strings.Contains(path, of) && !session[r.action()] && !r.unaudited() {
 				s.Errorf("%s: no entry names a session", r.name)
 			}
 		}

@@ -18,14 +18,13 @@ const workspaceHeader = "Parley-Workspace"
 
 // The bounds of what the gate remembers.
 const (
-	keyCacheTime   = time.Second // the first key of all, made elsewhere, is noticed this late
+	keyCacheTime   = time.Second // how late this process notices the first key that another one makes
 	maxOwners      = 1024        // workspaces whose owner is remembered
 	maxBearerBytes = 512
 )
 
-// gate tells who sends a request: the owner of a key, the server's own user by the
-// local token, or, on loopback while no key exists, by the connection. The engine is
-// authoritative for keys, the kernel for connections.
+// gate finds out who sends a request: the owner of a key, or the server's own user, known by the local token or, on
+// loopback while no key exists, by the connection. The engine is authoritative for keys, the kernel for connections.
 type gate struct {
 	engine   *engine.Engine
 	token    [sha256.Size]byte // of the local token; hasToken
@@ -67,7 +66,7 @@ func newGate(options *Options) *gate {
 type caller struct {
 	parley.Principal
 	local  bool      // the server's own user, who may act in every workspace
-	signIn parley.ID // of the browser; zero when something else let it in
+	signIn parley.ID // the browser's; zero if something else let the request in
 }
 
 // caller finds who sends r, or fails with CodeUnauthenticated.
@@ -104,8 +103,7 @@ func (g *gate) caller(r *http.Request) (caller, error) {
 	return caller{}, refusal
 }
 
-// holder finds whose a key, the local token, or a sign-in's secret is;
-// CodeUnauthenticated for nobody's.
+// holder finds the owner of a key, the local token, or a sign-in's secret. CodeUnauthenticated if it has none.
 func (g *gate) holder(r *http.Request, shown credential) (caller, error) {
 	if shown.cookie {
 		in, err := g.engine.SignedIn(r.Context(), shown.secret)
@@ -129,7 +127,7 @@ func (g *gate) holder(r *http.Request, shown credential) (caller, error) {
 	return caller{Principal: principal}.inNamedWorkspace(r, err)
 }
 
-// inNamedWorkspace refuses a request that names another workspace than its caller's.
+// inNamedWorkspace refuses a request that names a workspace other than its caller's.
 func (c caller) inNamedWorkspace(r *http.Request, err error) (caller, error) {
 	if name := r.Header.Get(workspaceHeader); err == nil && name != "" && name != c.Workspace {
 		return caller{}, parley.Errorf(
@@ -141,10 +139,10 @@ func (c caller) inNamedWorkspace(r *http.Request, err error) (caller, error) {
 	return c, err
 }
 
-// credential is what a request shows: a key or the local token in its header, or the
-// secret of a sign-in in the cookie of a browser. One is of no use as the other.
+// credential is what a request shows: a key or the local token in its header, or a sign-in's secret in a browser's
+// cookie. Neither works in the place of the other.
 type credential struct {
-	secret string // "" when nothing is shown
+	secret string // "" if the request shows nothing
 	cookie bool
 }
 
@@ -212,8 +210,8 @@ func (g *gate) keyExists(ctx context.Context) (bool, error) {
 	return guarded, nil
 }
 
-// forget drops what is remembered of keys, after one was made or revoked here or a
-// sign-in ended, and has every open stream ask again whether it may go on.
+// forget drops what the gate remembers of keys, after this process made or revoked one or ended a sign-in, and makes
+// every open stream ask again whether it may continue.
 func (g *gate) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -224,11 +222,11 @@ func (g *gate) forget() {
 	}
 }
 
-// watch is a stream that goes on only as long as its caller is known.
+// watch is a stream that lasts only as long as its caller is known.
 type watch struct{ askAgain context.CancelFunc }
 
-// watched has askAgain called whenever a key or a sign-in begins or ends here, until the
-// function returned is called.
+// watched calls askAgain whenever a key or a sign-in begins or ends in this process, until the returned function is
+// called.
 func (g *gate) watched(askAgain context.CancelFunc) (over func()) {
 	w := &watch{askAgain}
 	g.mu.Lock()
@@ -241,8 +239,7 @@ func (g *gate) watched(askAgain context.CancelFunc) (over func()) {
 	}
 }
 
-// stillKnows reports whether an exchange that was let in would be let in now. What
-// cannot be found out changes nothing.
+// stillKnows reports whether an exchange that was let in would be let in now. It stays in if that cannot be found out.
 func (g *gate) stillKnows(x *exchange) bool {
 	who, err := g.caller(x.r)
 	if err != nil {
@@ -251,16 +248,14 @@ func (g *gate) stillKnows(x *exchange) bool {
 	return who.ID == x.principal.ID
 }
 
-// oneTimeCode signs the server's own user in, once, where the system does not tell whose
-// a connection is.
+// oneTimeCode signs the server's own user in, once, where the system does not tell which user a connection belongs to.
 type oneTimeCode struct {
 	sum   [sha256.Size]byte
 	until time.Time
 	given bool
 }
 
-// redeem reports whether code is the one-time code, which is used up by it. A wrong one
-// uses nothing up.
+// redeem reports whether code is the one-time code, and uses it up. A wrong code uses nothing up.
 func (g *gate) redeem(code string) bool {
 	sum := sha256.Sum256([]byte(code))
 	g.mu.Lock()

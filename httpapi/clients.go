@@ -17,7 +17,7 @@ func serveSetClient(a *api, x *exchange) error {
 		return err
 	}
 	if input.SessionID.IsZero() {
-		return parley.InvalidField("session_id", "is missing; to clear, use DELETE")
+		return parley.InvalidField("session_id", "is missing; use DELETE to clear it")
 	}
 	if err := a.engine.SetClientSession(
 		x.r.Context(),

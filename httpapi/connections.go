@@ -18,42 +18,40 @@ import (
 // The bounds of connections.
 const (
 	StrangersPerAddress = 256             // unauthenticated connections of one address
-	strangerTime        = 5 * time.Second // the least that a connection gets to authenticate, on a busy machine too
-	closedTold          = time.Minute     // between two lines of the log about closed connections
-	closedAtOnce        = 16              // when there are no descriptors left
+	strangerTime        = 5 * time.Second // a connection always gets this long to authenticate, on a busy machine too
+	closedTold          = time.Minute     // between two log lines about closed connections
+	closedAtOnce        = 16              // when the process has run out of descriptors
 )
 
 // ConnectionLimits bound a server's connections.
 type ConnectionLimits struct {
-	// Most is how many there are at once; beyond it one that is of the least use is
-	// closed for the next. Some of them are kept for strangers, and streams have a share
-	// of them. 0: no bound.
+	// Most is how many may be open at once; beyond that, the least useful one is closed for the next. Some are
+	// reserved for strangers, and streams get a share. 0: no bound.
 	Most int
-	// PerAddress is how many strangers there are of one address; 0: StrangersPerAddress.
+	// PerAddress is how many strangers one address may have; 0: StrangersPerAddress.
 	PerAddress int
 	// Proxies are networks whose addresses stand for many.
 	Proxies []netip.Prefix
 	Log     *slog.Logger // nil: slog.Default()
 }
 
-// guest is a connection of a server. It is a stranger until a request of it was let in.
+// guest is a connection of a server. It is a stranger until one of its requests has been let in.
 type guest struct {
 	conn   net.Conn
 	from   netip.Prefix
-	since  time.Time     // that it was taken in; of a known one: that it was last put to use
-	place  *list.Element // in strangers of its address, in idle, or in what its holder uses
+	since  time.Time     // accepted; of a known guest: last used
+	place  *list.Element // in strangers of its address, in idle, or in its holder's line
 	known  bool
 	busy   bool    // known, and in the middle of a request
-	holder *holder // who sent the last request that was let in; nil of a stranger
-	stream bool    // counted as one of its holder
+	holder *holder // sent the last request that was let in; nil for a stranger
+	stream bool    // counts as a stream of its holder
 	of     *connections
 	closed bool
 }
 
-// connections is a listener that keeps its connections within bounds, so that idle
-// holders cannot shut others out. A stranger is closed before anybody who was let in,
-// and the oldest of the address that has the most before others; of those who were let
-// in one that idles, else one of the principal that uses the most.
+// connections is a listener that keeps its connections within bounds, so that idle holders cannot shut others out. It
+// closes strangers first, beginning with the oldest of the address that has the most; then idle connections; then one
+// of the principal that uses the most.
 type connections struct {
 	net.Listener
 
@@ -64,9 +62,9 @@ type connections struct {
 	mu         sync.Mutex // guards the rest
 	guests     map[net.Conn]*guest
 	strangers  map[netip.Prefix]*list.List // oldest first
-	known      int                         // guests that are no strangers
+	known      int                         // guests that are not strangers
 	idle       list.List                   // known ones between requests, longest first
-	holders    map[parley.ID]*holder       // of the others, by principal
+	holders    map[parley.ID]*holder       // of busy guests, by principal
 	workspaces map[parley.ID]*uses
 	shut       int // closed since told
 	toldAt     time.Time
@@ -75,8 +73,8 @@ type connections struct {
 // guestKey is where a request's context holds its connection's guest.
 type guestKey struct{}
 
-// Bounded keeps the connections that a server takes from a listener within limits. It
-// adds to the server's ConnState and ConnContext.
+// Bounded keeps the connections that a server accepts from a listener within limits. It extends the server's ConnState
+// and ConnContext.
 func Bounded(server *http.Server, listener net.Listener, limits ConnectionLimits) net.Listener {
 	if limits.PerAddress == 0 {
 		limits.PerAddress = StrangersPerAddress
@@ -120,7 +118,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// admit takes a connection in, closing another one where there are too many.
+// admit accepts a connection and closes another one if there are too many.
 func (c *connections) admit(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,15 +134,15 @@ func (c *connections) admit(conn net.Conn) {
 	if line.Len() >= c.limits.PerAddress && !c.proxy(g.from) {
 		if oldest := guestAt(line.Front()); c.now().Sub(oldest.since) >= c.grace {
 			c.close(oldest)
-			c.strangers[g.from] = line // which may have been its last
+			c.strangers[g.from] = line // its last one may just have left
 		}
 	}
 	g.place = line.PushBack(g)
 	c.guests[conn] = g
 }
 
-// makeRoom closes a few connections when there are no descriptors left; of those in use
-// one, and only when there are no others.
+// makeRoom closes a few connections when the process has run out of descriptors: of those in use only one, and only if
+// there are no others.
 func (c *connections) makeRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,18 +183,18 @@ func (c *connections) closeIdle() bool {
 // close ends a guest's connection; its server notices.
 func (c *connections) close(g *guest) {
 	c.leave(g)
-	_ = g.conn.Close() // nobody waits for what it says
+	_ = g.conn.Close() // nobody needs the error
 	c.tell()
 }
 
-// tell says now and then how many connections were closed.
+// tell logs now and then how many connections were closed.
 func (c *connections) tell() {
 	c.shut++
 	if now := c.now(); now.Sub(c.toldAt) >= closedTold {
 		c.limits.Log.LogAttrs(
 			context.Background(),
 			slog.LevelWarn,
-			"too many connections: those of the least use were closed",
+			"too many connections: the least useful were closed",
 			slog.Int("closed", c.shut),
 			slog.Int("open", len(c.guests)),
 			slog.Int("most", c.limits.Most),
@@ -216,7 +214,7 @@ func (c *connections) leave(g *guest) {
 	g.closed = true
 }
 
-// stand takes a guest out of the line that it stands in.
+// stand takes a guest out of its line.
 func (c *connections) stand(g *guest) {
 	switch {
 	case g.place == nil:
@@ -245,7 +243,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 		c.leave(g)
 	case state == http.StateActive && g.known && !g.busy:
 		c.stand(g)
-		c.use(g, g.holder.principal, g.holder.workspace) // until it is known whose request it is
+		c.use(g, g.holder.principal, g.holder.workspace) // until the request's sender is known
 	case state == http.StateIdle && g.busy:
 		c.stand(g)
 		g.place = c.idle.PushBack(g)
@@ -276,7 +274,7 @@ func guestAt(
 // addressBits of an IPv6 address stand for one sender: its holder controls the whole network.
 const addressBits = 64
 
-// network is what stands for a sender: an IPv4 address, or the /64 of an IPv6 one.
+// network identifies a sender: an IPv4 address, or the /64 of an IPv6 one.
 func network(address net.Addr) netip.Prefix {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
@@ -291,6 +289,6 @@ func networkOf(address netip.Addr) netip.Prefix {
 	if address.Is6() {
 		bits = addressBits
 	}
-	prefix, _ := address.Prefix(bits) // the zero prefix for an address that is none
+	prefix, _ := address.Prefix(bits) // the zero prefix for the zero address
 	return prefix
 }

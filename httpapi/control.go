@@ -50,7 +50,7 @@ type resumeVerb func(context.Context, parley.Principal, parley.ID, store.Idempot
 func serveRetryTurn(a *api, x *exchange) error    { return a.resumeTurn(x, a.engine.RetryTurn) }
 func serveContinueTurn(a *api, x *exchange) error { return a.resumeTurn(x, a.engine.ContinueTurn) }
 
-// resumeTurn answers with the turn that goes on: 201 for a new one, or its frames.
+// resumeTurn answers with the resumed turn (201 for a new one), or with its frames.
 func (a *api) resumeTurn(x *exchange, resume resumeVerb) error {
 	args := x.arguments()
 	flush := args.flushMS(a.flush)

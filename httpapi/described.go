@@ -6,7 +6,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Described is the API's description with the Go types behind it, for what is generated from it.
+// Described is the API's description with the Go types behind it, for generators.
 type Described struct {
 	Document *huma.OpenAPI
 	Types    map[string]reflect.Type   // by the names of the document's schemas
@@ -20,7 +20,7 @@ func Describe() *Described {
 	for name, t := range schemas.types {
 		out.Types[name] = t
 	}
-	for input, flat := range schemas.inputs { // the schemas of inputs are those of their flattened forms
+	for input, flat := range schemas.inputs { // an input's schema is that of its flattened form
 		out.Types[schemas.names[flat]] = input
 	}
 	for t, list := range schemas.lists {

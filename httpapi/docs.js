@@ -41,7 +41,7 @@ const operation = (path, method, op, spec) => {
   head.append(make("code", method.toUpperCase(), "method"), make("code", path, "path"), make("span", "  " + op.summary));
   box.append(head, make("p", op.description || ""));
   if (op.parameters?.length) {
-    box.append(make("h4", "Parameters"), rows(op.parameters.map((p) => [make("code", p.name), p.in, typeOf(p.schema), p.description || ""])));
+    box.append(make("h4", "Parameters"), rows(op.parameters.map((p) => (p.$ref ? spec.components.parameters[shortName(p.$ref)] : p)).map((p) => [make("code", p.name), p.in, typeOf(p.schema), p.description || ""])));
   }
   if (op.requestBody) {
     const body = Object.values(op.requestBody.content)[0];

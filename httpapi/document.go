@@ -15,18 +15,21 @@ import (
 	"example.org/parley"
 )
 
-// apiVersion is the version of the API: what begins the paths. The program has one of its own.
+// apiVersion is the API's version, which begins its paths. The program has its own.
 const apiVersion = "1"
 
-// OpenAPI describes the API as the code has it, as JSON with white space for people. make generate writes it to
-// openapi.json, and Document is what was written.
+// OpenAPI returns the API's description by this code, as indented JSON. make generate writes it to openapi.json;
+// Document is what was written.
 func OpenAPI() ([]byte, error) {
 	document, _ := describe()
+	if err := shareParameters(document); err != nil {
+		return nil, err
+	}
 	encoded, err := json.MarshalIndent(document, "", " ")
 	return append(encoded, '\n'), err
 }
 
-// describe makes the document, and the registry of the types that it names.
+// describe makes the document and the registry of the types that it names.
 func describe() (*huma.OpenAPI, *registry) {
 	schemas := describedRegistry()
 	document := newDocument(schemas)
@@ -39,7 +42,7 @@ func describe() (*huma.OpenAPI, *registry) {
 	return document, schemas
 }
 
-// newDocument is the OpenAPI document before its routes.
+// newDocument is the document without its routes.
 func newDocument(schemas *registry) *huma.OpenAPI {
 	problem := schemas.Schema(reflect.TypeFor[Problem](), true, "")
 	responses := map[string]*huma.Response{}
@@ -65,6 +68,8 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 			{Name: "sessions", Description: "Conversations of one agent."},
 			{Name: "messages", Description: "The entries of a session's record."},
 			{Name: "turns", Description: "Runs of the agent and their model calls."},
+			{Name: "loops", Description: "Durable repetitions of a task."},
+			{Name: "compactions", Description: "Summaries that stand for earlier messages."},
 			{Name: "events", Description: "Streams of what happens."},
 			{Name: "projects", Description: "Directories of work."},
 			{Name: "models", Description: "Models and providers."},
@@ -93,7 +98,7 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 // failure is an error answer that routes refer to.
 type failure struct {
 	name    string
-	code    parley.Code // the one of the example
+	code    parley.Code // of the example
 	about   string
 	example string // detail
 	field   string
@@ -105,7 +110,7 @@ func failures() []failure {
 		{
 			"Unauthenticated",
 			parley.CodeUnauthenticated,
-			"No key, or one that is not known.",
+			"The key is missing or unknown.",
 			"This server asks for a key: send it in the header Authorization: Bearer.",
 			"",
 		},
@@ -116,11 +121,17 @@ func failures() []failure {
 			"A reader may not use sessions.post. Ask an admin of the workspace for another role.",
 			"",
 		},
-		{"NotFound", parley.CodeNotFound, "There is no such thing in this workspace.", "There is no such session.", ""},
+		{
+			"NotFound",
+			parley.CodeNotFound,
+			"The workspace has nothing of this kind with this id.",
+			"The session does not exist.",
+			"",
+		},
 		{
 			"Conflict",
 			parley.CodeConflict,
-			"The state does not allow it now: conflict, archived, busy, nothing_to_cancel or key_reused.",
+			"The present state does not allow this: conflict, archived, busy, nothing_to_cancel or key_reused.",
 			"The session is archived; reopen it with PATCH and archived false.",
 			"",
 		},
@@ -142,7 +153,7 @@ func failures() []failure {
 		{
 			"RateLimited",
 			parley.CodeRateLimited,
-			"Too many requests, turns or streams; Retry-After says when to come again.",
+			"Too many requests, turns or streams; Retry-After says when to try again.",
 			"This key may send 600 requests a minute; try again in a moment.",
 			"",
 		},
@@ -156,14 +167,14 @@ func failures() []failure {
 		{
 			"Unavailable",
 			parley.CodeUnavailable,
-			"Shutting down, or the store is out of reach.",
+			"The server is shutting down, or the store does not answer.",
 			"The server is shutting down; try again in a moment.",
 			"",
 		},
 		{
 			"StorageFull",
 			parley.CodeStorageFull,
-			"The disk has no room; reads still work.",
+			"The disk is full; reads still work.",
 			"The disk is full; free some room and try again.",
 			"",
 		},
@@ -201,7 +212,7 @@ func idHeader() *huma.Header {
 
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
-// operation is what the document says of a route at one of its paths.
+// operation describes a route at one of its paths.
 func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 	operation := &huma.Operation{
 		Method:      of.method,
@@ -213,9 +224,9 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		Responses:   map[string]*huma.Response{},
 	}
 	if of.verb != "" {
-		operation.Extensions = map[string]any{"x-verb": of.verb} // docs/roles.md says who may
+		operation.Extensions = map[string]any{"x-verb": of.verb} // docs/roles.md says which roles have it
 	}
-	if nth > 0 { // the same thing under its agent
+	if nth > 0 { // the same route under its agent
 		operation.OperationID += "OfAgent"
 		operation.Summary += " of an agent"
 		operation.Extensions["x-alias-of"] = of.name // generators of clients leave it out
@@ -274,7 +285,7 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 	}
 	for _, answer := range of.answers {
 		if answer.media == eventStream && of.hasStream() {
-			continue // it has a path of its own
+			continue // it has its own path
 		}
 		response := r.response(answer)
 		if other := operation.Responses[strconv.Itoa(answer.status)]; other != nil { // in another media type
@@ -316,7 +327,7 @@ func failuresOf(r *route, path string) []failure {
 	if r.input != nil {
 		codes = append(codes, parley.CodeTooLarge, parley.CodeUnsupported)
 		if slices.Contains([]string{"createSession", "ensureSession", "setClientSession"}, r.action()) {
-			codes = append(codes, parley.CodeNotFound) // what the body refers to
+			codes = append(codes, parley.CodeNotFound) // the body refers to other things
 		}
 	}
 	var out []failure
@@ -341,13 +352,6 @@ func (r *registry) response(answer answer) *huma.Response {
 	if schema == nil {
 		return response
 	}
-	if len(answer.others) > 0 {
-		forms := []*huma.Schema{schema}
-		for _, other := range answer.others {
-			forms = append(forms, r.Schema(other, true, ""))
-		}
-		schema = &huma.Schema{AnyOf: forms}
-	}
 	media := answer.media
 	content := &huma.MediaType{Schema: schema}
 	switch {
@@ -363,13 +367,13 @@ func (r *registry) response(answer answer) *huma.Response {
 	return response
 }
 
-// pathAbout says what the variables of paths are.
+// pathAbout describes a variable of paths.
 func pathAbout(name string) string {
 	switch name {
 	case "agent":
 		return "The agent's id or slug."
 	case "client":
-		return "The name that a window or tab gives itself."
+		return "The name that a window or tab has given itself."
 	case "version":
 		return "The version's number, from 1."
 	}

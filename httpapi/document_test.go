@@ -29,6 +29,10 @@ func TestDocumentCoversEveryRoute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	type parameter struct {
+		Name string
+		Ref  string `json:"$ref"`
+	}
 	var document struct {
 		OpenAPI string
 		Paths   map[string]map[string]struct {
@@ -40,14 +44,21 @@ func TestDocumentCoversEveryRoute(t *testing.T) {
 				Ref     string `json:"$ref"`
 				Content map[string]struct{ Example json.RawMessage }
 			}
-			Parameters []struct{ Name, In string }
+			Parameters []parameter
+			Tags       []string
 		}
+		Components struct{ Parameters map[string]parameter }
+		Tags       []struct{ Name, Description string }
 	}
 	if err := json.Unmarshal(encoded, &document); err != nil {
 		t.Fatal(err)
 	}
 	if document.OpenAPI != "3.1.0" {
 		t.Errorf("openapi %q", document.OpenAPI)
+	}
+	tags := map[string]bool{}
+	for _, tag := range document.Tags {
+		tags[tag.Name] = tag.Description != ""
 	}
 	listed := 0
 	for _, r := range routes() {
@@ -60,7 +71,13 @@ func TestDocumentCoversEveryRoute(t *testing.T) {
 			}
 			named := map[string]bool{}
 			for _, p := range operation.Parameters {
+				if p.Ref != "" {
+					p = document.Components.Parameters[strings.TrimPrefix(p.Ref, parameterPrefix)]
+				}
 				named[p.Name] = true
+			}
+			if len(operation.Tags) != 1 || !tags[operation.Tags[0]] {
+				t.Errorf("%s %s: the tags %v are not described", r.method, path, operation.Tags)
 			}
 			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
 				if !named[match[1]] {
@@ -93,6 +110,50 @@ func TestDocumentCoversEveryRoute(t *testing.T) {
 	}
 	if total != listed {
 		t.Errorf("the document has %d operations, the list of routes %d", total, listed)
+	}
+}
+
+// A parameter that several operations have is described once.
+func TestSharedParametersAreComponents(t *testing.T) {
+	t.Parallel()
+	encoded, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths      map[string]map[string]struct{ Parameters []json.RawMessage }
+		Components struct{ Parameters map[string]json.RawMessage }
+	}
+	if err := json.Unmarshal(encoded, &document); err != nil {
+		t.Fatal(err)
+	}
+	uses, inline := map[string]int{}, map[string]string{}
+	for path, item := range document.Paths {
+		for method, operation := range item {
+			for _, raw := range operation.Parameters {
+				var p struct {
+					Ref string `json:"$ref"`
+				}
+				if err := json.Unmarshal(raw, &p); err != nil {
+					t.Fatal(err)
+				}
+				if name := strings.TrimPrefix(p.Ref, parameterPrefix); p.Ref != "" {
+					if uses[name]++; document.Components.Parameters[name] == nil {
+						t.Errorf("%s %s refers to %s, which is not a component", method, path, p.Ref)
+					}
+					continue
+				}
+				if other := inline[string(raw)]; other != "" {
+					t.Errorf("%s %s and %s each describe %s", method, path, other, raw)
+				}
+				inline[string(raw)] = method + " " + path
+			}
+		}
+	}
+	for name := range document.Components.Parameters {
+		if uses[name] < 2 {
+			t.Errorf("the component %s has %d uses", name, uses[name])
+		}
 	}
 }
 
@@ -166,6 +227,41 @@ func TestAnswersFitTheDocument(t *testing.T) {
 		)
 		for _, err := range result.Errors {
 			t.Error(err)
+		}
+	}
+}
+
+// A message's role says which content it has, in answers and in events.
+func TestContentsGoByRole(t *testing.T) {
+	t.Parallel()
+	schemas := shown{describedRegistry(), nil}
+	schemas.all = schemas.Map()
+	for _, test := range []struct {
+		role, content string
+		fits          bool
+	}{
+		{"user", `{"parts":[{"type":"text","text":"Hello"}],"text":"Hello"}`, true},
+		{"assistant", `{"parts":[{"type":"text","text":"Hello"}],"text":"Hello","reasoning":"Greets."}`, true},
+		{"tool_call", `{"id":"c1","name":"sew","arguments":{}}`, true},
+		{"tool_result", `{"parts":[{"type":"object","object":7}],"result":7,"error":null,"success":true,` +
+			`"execution_time_ms":1}`, true},
+		{"user", `{"text":"Hello"}`, false}, {"assistant", `{"parts":[]}`, false},
+		{"tool_result", `{"result":7,"error":null,"success":true,"execution_time_ms":1}`, false},
+		{"summary", `{"text":"Before."}`, true}, {"system", `{"text":"Before."}`, true},
+		{"user", `{"reasoning":"Greets."}`, false}, {"tool_call", `{"text":"Hello"}`, false},
+		{"tool_result", `{"id":"c1","name":"sew","arguments":{}}`, false}, {"summary", `{"refusal":"No."}`, false},
+	} {
+		for _, name := range []string{"Message", "SettledMessage"} {
+			if name == "SettledMessage" && !test.fits {
+				continue // its content may be null, which the validator takes for anything
+			}
+			s := schemas.all[name]
+			var result huma.ValidateResult
+			huma.Validate(schemas, &huma.Schema{OneOf: s.OneOf}, huma.NewPathBuffer(nil, 0), huma.ModeReadFromServer,
+				value(t, []byte(`{"role":"`+test.role+`","content":`+test.content+`}`)), &result)
+			if fits := len(result.Errors) == 0; fits != test.fits {
+				t.Errorf("%s: %s with %s: fits %v (%v)", name, test.role, test.content, fits, result.Errors)
+			}
 		}
 	}
 }

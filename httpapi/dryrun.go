@@ -10,7 +10,7 @@ import (
 	"example.org/parley/stream"
 )
 
-// dryVerb is DryRunMessage or DryRunSession, but for who watches.
+// dryVerb is DryRunMessage or DryRunSession without the watcher.
 type dryVerb func(ctx context.Context, watch engine.DryWatch) (engine.DryRun, error)
 
 // dryRunMessage answers a message of a session without writing anything.
@@ -20,18 +20,18 @@ func (a *api) dryRunMessage(x *exchange, id parley.ID, input engine.MessageInput
 	})
 }
 
-// dryRunSession does so for the first message of a session that is not made.
+// dryRunSession answers the first message of a session without creating the session.
 func (a *api) dryRunSession(x *exchange, input engine.SessionInput, flush time.Duration) error {
 	return a.dryRun(x, flush, func(ctx context.Context, watch engine.DryWatch) (engine.DryRun, error) {
 		return a.engine.DryRunSession(ctx, x.principal, input, watch)
 	})
 }
 
-// dryHeader marks an answer of which nothing was written.
+// dryHeader marks the answer of a dry run.
 const dryHeader = "Parley-Dry-Run"
 
-// dryRun runs a turn dry while the request lasts, and answers with its frames, or
-// with what it would have written.
+// dryRun runs a turn dry for as long as the request lasts, and answers with its frames, or with what it would have
+// written.
 func (a *api) dryRun(x *exchange, flush time.Duration, run dryVerb) error {
 	x.w.Header().Set(dryHeader, "true")
 	if !x.wantsStream() {
@@ -51,7 +51,7 @@ func (a *api) dryRun(x *exchange, flush time.Duration, run dryVerb) error {
 	_, err := run(x.r.Context(), engine.DryWatch{Flush: flush, Sink: sink})
 	s, begun := pushed.End()
 	switch {
-	case !begun: // nothing was shown yet
+	case !begun: // no frame was sent yet
 		return err
 	case err != nil && x.r.Context().Err() == nil:
 		a.log.WarnContext(x.r.Context(), "a dry run broke off", "request_id", x.requestID.String(), "error", err)

@@ -9,8 +9,7 @@ import (
 	"example.org/parley/setting"
 )
 
-// The rows of the lists that matter are encoded by hand: the reflection of
-// encoding/json costs several times the rest of a page.
+// The rows of busy lists are encoded by hand: the reflection of encoding/json costs several times the rest of a page.
 
 func appendID(to []byte, id parley.ID) []byte {
 	if id.IsZero() {
@@ -77,7 +76,7 @@ func appendFlag(to []byte, name string, value bool) []byte {
 // appendOther encodes the small and rare parts by reflection.
 func appendOther[T any](to []byte, name string, value T) []byte {
 	encoded, err := json.Marshal(value)
-	if err != nil { // none of our types can fail; a raw member that is no JSON would
+	if err != nil { // only a raw member that is not JSON can fail
 		encoded = []byte("null")
 	}
 	return append(append(to, name...), encoded...)
@@ -225,7 +224,7 @@ func appendStatistics(to []byte, s *parley.Statistics) []byte {
 	return append(to, '}')
 }
 
-// appendEntry writes a transcript's row; a message in it has its one form.
+// appendEntry writes a row of a transcript; a message in it has its usual form.
 func appendEntry(to []byte, e *engine.Entry) []byte {
 	to = appendText(to, `{"role":`, string(e.Role))
 	to = appendID(append(to, `,"turn_id":`...), e.TurnID)

@@ -19,8 +19,8 @@ type codeStatus struct {
 	status int
 }
 
-// statuses is the one table from codes to HTTP statuses. Codes that only
-// workers see are not in it: they are internal when they come this far.
+// statuses is the only table from codes to HTTP statuses. It leaves out codes that only workers see: if they come this
+// far, they are internal.
 func statuses() []codeStatus {
 	return []codeStatus{
 		{parley.CodeInvalid, http.StatusUnprocessableEntity},
@@ -54,13 +54,13 @@ func statusOf(code parley.Code) (status int, public bool) {
 // problemType is what every problem document's type begins with; the code follows.
 const problemType = "urn:parley:error:"
 
-// comesAgain reports whether an answer of this status says when to try again.
+// comesAgain reports whether answers of this status say when to try again.
 func comesAgain(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable ||
 		status == http.StatusInsufficientStorage
 }
 
-// retryAfter is the floor in seconds that 429, 503 and 507 name.
+// retryAfter is the least number of seconds that 429, 503 and 507 name.
 const retryAfter = "1"
 
 // Problem is the body of every error answer (RFC 9457).
@@ -70,10 +70,10 @@ type Problem struct {
 	Status    int            `json:"status" doc:"The HTTP status."`
 	Detail    string         `json:"detail" doc:"What is wrong and what to do, for a person."`
 	Code      parley.Code    `json:"code" doc:"What is wrong, for a program."`
-	RequestID parley.ID      `json:"request_id" doc:"Also in the header Parley-Request-Id; the server's log knows it."`
-	State     *string        `json:"state" doc:"Of a conflict: the state that does not allow the request, for a program; null when it is about none."`
-	End       *int           `json:"end" doc:"Of an append in the wrong place: where the text ends, in UTF-8 bytes; null when it is about none."`
-	Errors    []FieldProblem `json:"errors" doc:"The fields and parameters that break a rule; null when it is about none."`
+	RequestID parley.ID      `json:"request_id" doc:"Also in the header Parley-Request-Id and in the server's log."`
+	State     *string        `json:"state" doc:"The state that does not allow the request, for a program; null unless a conflict is about one."`
+	End       *int           `json:"end" doc:"Where the text ends, in UTF-8 bytes, if an append began elsewhere; else null."`
+	Errors    []FieldProblem `json:"errors" doc:"The fields and parameters that break a rule; null if there are none."`
 }
 
 // FieldProblem names one field of the input and its rule, never its value.
@@ -82,8 +82,7 @@ type FieldProblem struct {
 	Message string `json:"message" doc:"The rule that it breaks."`
 }
 
-// invalidFields is an error of several fields at once; the Error inside
-// carries code and message.
+// invalidFields is an error of several fields at once; the Error inside has code and message.
 type invalidFields struct {
 	known  *parley.Error
 	fields []FieldProblem
@@ -92,8 +91,8 @@ type invalidFields struct {
 func (e *invalidFields) Error() string { return e.known.Error() }
 func (e *invalidFields) Unwrap() error { return e.known }
 
-// problemOf says what an error is to the outside. Anything that is not an Error
-// of a public code is internal and keeps its words for the log.
+// problemOf returns what a client learns of an error. Anything that is not an Error of a public code is internal, and
+// only the log has its text.
 func problemOf(err error, requestID parley.ID) Problem {
 	problem := Problem{Code: parley.CodeInternal, RequestID: requestID}
 	var known *parley.Error
@@ -124,15 +123,13 @@ func problemOf(err error, requestID parley.ID) Problem {
 	return problem
 }
 
-// wrongMethod is the one error whose status is not its code's: the path exists
-// under other methods.
+// wrongMethod is the only error whose status does not follow from its code: the path exists for other methods.
 type wrongMethod struct{ known *parley.Error }
 
 func (e *wrongMethod) Error() string { return e.known.Error() }
 func (e *wrongMethod) Unwrap() error { return e.known }
 
-// attrs are what a line of the log says of a request: its id, and as far as it is
-// known what it is about.
+// attrs describe a request in a log line: its id, and what is known of its subject.
 func (x *exchange) attrs() []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String(
@@ -151,10 +148,10 @@ func (x *exchange) attrs() []slog.Attr {
 	return attrs
 }
 
-// fail answers with a problem document, and logs what is nobody's fault outside.
+// fail answers with a problem document, and logs errors that no client caused.
 func (a *api) fail(x *exchange, err error) { a.failAt(slog.LevelError, x, err) }
 
-// failAt is fail for what may be less than an error of the server's own.
+// failAt is fail with a log level for errors of the server.
 func (a *api) failAt(level slog.Level, x *exchange, err error) {
 	problem := problemOf(err, x.requestID)
 	if problem.Status >= http.StatusInternalServerError && x.r.Context().Err() == nil {
@@ -193,14 +190,14 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 	header.Set("Content-Type", media)
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(problem.Status)
-	_, _ = x.w.Write(body) // the client may be gone; there is nobody left to tell
+	_, _ = x.w.Write(body) // the client may be gone
 }
 
-// problemPolicy lets the page of a problem look like something, and do nothing.
+// problemPolicy lets the page of a problem have styles and nothing else.
 const problemPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
 	"frame-ancestors 'none'"
 
-// problemPage says a problem to a person, in what light their browser prefers.
+// problemPage is a problem as a page, light or dark as the browser prefers.
 func problemPage(p Problem) []byte {
 	return []byte(`<!doctype html>
 <html lang="en">

@@ -19,11 +19,10 @@ const (
 	replaySchema = "ReplayFrame" // and of those of replays
 )
 
-// frameSchemas is the schema of an answer that is a stream: of the JSON of each frame.
+// frameSchemas is the schema of each frame's JSON.
 func frameSchemas() *huma.Schema { return &huma.Schema{Ref: schemaPrefix + eventSchema} }
 
-// describeEvents adds the schemas of all events: of the data of each, of its frame, and
-// of the frames as one of them.
+// describeEvents adds the schemas of all events: for each its data and its frame, and one for a frame of any event.
 func (r *registry) describeEvents() {
 	described := event.Catalogue()
 	for _, part := range event.Parts() {
@@ -33,8 +32,8 @@ func (r *registry) describeEvents() {
 		r.describe(&part)
 	}
 	one := &huma.Schema{
-		Description: "A frame of a stream: what happened, told apart by type. Skip types that you do not know: new " +
-			"ones may come.",
+		Description: "A frame of a stream; type says which event it is. Skip types that you do not know: new ones " +
+			"may come.",
 		Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}},
 	}
 	for i := range described {
@@ -72,7 +71,7 @@ func (r *registry) describe(o *event.Object) {
 	s.PrecomputeMessages()
 }
 
-// property is the schema of a member, but for what its description says of it.
+// property is the schema of a member without its description.
 func (r *registry) property(f *event.Field) *huma.Schema {
 	switch {
 	case f.Of == "Message.content":
@@ -96,7 +95,7 @@ func (r *registry) property(f *event.Field) *huma.Schema {
 func frameSchema(d *event.Description) *huma.Schema {
 	session := &huma.Schema{Type: huma.TypeString, Format: "uuid", Description: "The session."}
 	if d.Event == parley.EventResync {
-		session.Nullable, session.Description = true, "The session; null when the lists are to be read again."
+		session.Nullable, session.Description = true, "The session; null if the lists must be read again."
 	}
 	s := &huma.Schema{
 		Type:                 huma.TypeObject,
@@ -124,7 +123,7 @@ func frameSchema(d *event.Description) *huma.Schema {
 			Format:      "date-time",
 			Description: "When it happened.",
 		}
-		if !d.Feed { // the workspace feed tells it without them
+		if !d.Feed { // the workspace feed sends it without them
 			s.Required = append(s.Required, "sequence", "created_at")
 		}
 	}
@@ -135,8 +134,7 @@ func frameSchema(d *event.Description) *huma.Schema {
 // describeReplays adds the schema of the data of a replay's frames.
 func (r *registry) describeReplays() {
 	r.schemas[replaySchema] = &huma.Schema{
-		Description: "The data of a frame of a replay: of replay.delta a piece, of replay.completed, which is the " +
-			"last, " +
+		Description: "The data of a replay's frame: a piece for replay.delta; for replay.completed, the last frame, " +
 			"the replay beside the original.",
 		AnyOf: []*huma.Schema{
 			r.Schema(reflect.TypeFor[engine.ReplayPiece](), true, ""),

@@ -56,7 +56,15 @@ const (
 		`"usage":null,"content_hash":"` + hashExample + `","chain_version":2,` +
 		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},` +
 		`"token_estimate":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
-	versionExample = `{"message_id":"` + messageIDExample +
+	entryExample = `{"role":"user","turn_id":"` + turnIDExample + `","author":{"kind":"person","id":"` +
+		otherIDExample + `","name":"ada"},"model":null,"status":"completed","message":` + messageExample +
+		`,"blocks":null,"from_sequence":null,"to_sequence":null}`
+	chatMessageExample = `{"id":"` + messageIDExample + `","sequence":1,"turn_id":"` + turnIDExample +
+		`","role":"user","author":{"kind":"person","id":"` + otherIDExample +
+		`","name":"ada"},"status":"completed","content":"Hello","reasoning":null,"tool_calls":null,` +
+		`"tool_call_id":null,"tool_name":null,"error":null,"created_at":"` + timeExample + `"}`
+	messageIDRowExample = `{"id":"` + messageIDExample + `","sequence":1,"position":null}`
+	versionExample      = `{"message_id":"` + messageIDExample +
 		`","n":1,"kind":"text","offset":0,"end":5,"chunks":2,"text":"Hello","created_at":"` + timeExample + `"}`
 
 	grownExample = `{"message_id":"` + messageIDExample + `","session_id":"` + sessionIDExample +
@@ -234,7 +242,7 @@ func sessionExample() string {
 		timeExample + `","finished_at":null}`
 }
 
-// settingsExample are the fields of settings in an example, those of a scope set.
+// settingsExample returns the settings' fields of an example, with those of a scope set.
 func settingsExample(scope setting.Scope) string {
 	set := []byte(`{"":0`)
 	for _, one := range setting.All(scope) {

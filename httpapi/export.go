@@ -18,7 +18,7 @@ const exportPage = parley.MaxPage
 // longestExportName bounds the part of a file's name that is the session's title, in bytes.
 const longestExportName = 80
 
-// exportCSP: whoever opens an export where it lies runs nothing.
+// exportCSP keeps an export that a browser opens from running anything.
 const exportCSP = "default-src 'none'; sandbox"
 
 // export writes a session as one file, a page of rows at a time.
@@ -27,7 +27,7 @@ type export struct {
 	api     *api
 	session parley.Session
 	out     patient
-	failed  error // the first error of reading or writing; nothing is written behind it
+	failed  error // the first error of reading or writing; nothing is written after it
 }
 
 // sessionExport is the schema type of an export as JSON, which is written piece by piece.
@@ -39,7 +39,7 @@ type sessionExport struct {
 	Calls    []parley.Call    `json:"calls" doc:"Oldest first."`
 }
 
-// serveExport answers the whole record as a file.
+// serveExport answers with the whole record as a file.
 func serveExport(a *api, x *exchange) error {
 	args := x.arguments()
 	format := args.text("format")
@@ -95,7 +95,7 @@ func (e *export) begin(media, extension string) {
 	header.Set("Cache-Control", "no-store")
 }
 
-// exportName is the session's title as a file's name, else its id.
+// exportName makes a file's name of the session's title, or else of its id.
 func exportName(session *parley.Session) string {
 	words := strings.FieldsFunc(
 		session.Title,
@@ -143,7 +143,7 @@ func encoded[T any](e *export, value *T) []byte {
 	return bytes.TrimRight(out.Bytes(), "\n")
 }
 
-// exportRows writes a list behind what comes before it.
+// exportRows writes a list after the text before it.
 func exportRows[Row any](
 	e *export,
 	before string,

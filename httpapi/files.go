@@ -17,14 +17,13 @@ import (
 // maxFormBytes is what a form may have around the file that it holds.
 const maxFormBytes = 64 << 10
 
-// filePolicy keeps a file that a browser opens from doing anything: it may come
-// from anybody of the workspace.
+// filePolicy keeps a file that a browser opens from doing anything: anybody in the workspace may have uploaded it.
 const filePolicy = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 func serveUploadFile(a *api, x *exchange) error {
 	if err := x.holdUpload(); err != nil {
 		x.w.Header().Set("Connection", "close") // do not read on what has no room
-		if x.r.Header.Get("Expect") == "" {     // else the client waits to be told to send
+		if x.r.Header.Get("Expect") == "" {     // otherwise the client waits for permission to send
 			x.passOver()
 		}
 		return err
@@ -49,9 +48,8 @@ func serveUploadFile(a *api, x *exchange) error {
 	return sendJSON(x, status, file)
 }
 
-// passOver reads what is left of a refused upload: a client that is still sending
-// when the connection ends sees that and not the answer. One that announced too
-// much, or is slow, is not waited for.
+// passOver reads the rest of a refused upload: a client that is still sending when the connection ends would not see
+// the answer. It does not wait for clients that announced too much or are slow.
 func (x *exchange) passOver() {
 	if x.r.ContentLength > parley.MaxFileBytes+maxFormBytes {
 		return
@@ -86,7 +84,10 @@ func (a *api) upload(x *exchange) (parley.File, bool, error) {
 			part, err = form.NextPart()
 		}
 		if errors.Is(err, io.EOF) {
-			return parley.File{}, false, parley.InvalidField("file", "is missing in the form: curl -F file=@report.pdf")
+			return parley.File{}, false, parley.InvalidField(
+				"file",
+				"is missing from the form: curl -F file=@report.pdf",
+			)
 		}
 		if err != nil {
 			return parley.File{}, false, uploadError(err)
@@ -109,8 +110,8 @@ func (a *api) upload(x *exchange) (parley.File, bool, error) {
 // uploadPiece is how much of a file has to arrive within BodyTimeout.
 const uploadPiece = 64 << 10
 
-// uploadBody reads a body that may take long as a whole, but not for a piece. Whatever
-// ends it but its end is an error with a sentence.
+// uploadBody reads a body that may take long as a whole, but not for a single piece. If it breaks off, the error is a
+// sentence for people.
 type uploadBody struct {
 	from      io.Reader
 	deadlines *http.ResponseController
@@ -184,7 +185,7 @@ func serveDeleteFile(a *api, x *exchange) error {
 	return x.sendNothing()
 }
 
-// serveFileContent answers the bytes, or the ranges of them that were asked for.
+// serveFileContent answers with the bytes, or with the requested ranges of them.
 func serveFileContent(a *api, x *exchange) error {
 	id, err := x.pathID("file")
 	if err != nil {
@@ -200,7 +201,7 @@ func serveFileContent(a *api, x *exchange) error {
 	header := x.w.Header()
 	media := content.File.MediaType
 	if content.File.IsText() {
-		media = "text/plain; charset=utf-8" // of whatever kind, to be looked at and not run
+		media = "text/plain; charset=utf-8" // any kind of text, shown and not run
 	}
 	header.Set("Content-Type", media)
 	header.Set(
@@ -214,7 +215,7 @@ func serveFileContent(a *api, x *exchange) error {
 	return nil
 }
 
-// patient is an answer that may take long as a whole, but not one write of it.
+// patient is an answer that may take long as a whole, but not for a single write.
 type patient struct {
 	http.ResponseWriter
 	deadlines *http.ResponseController

@@ -13,68 +13,67 @@ import (
 	"example.org/parley"
 )
 
-// The bounds of wrong secrets from one sender: an IPv4 address, or the /64 of an IPv6
-// one. Only wrong ones are slowed, so that nobody shuts a right one out: whoever shares
-// an address with a guesser goes on as ever.
+// The bounds of wrong secrets from one sender: an IPv4 address, or the /64 of an IPv6 one. Only wrong secrets are
+// slowed: others who share an address with a guesser notice nothing.
 const (
 	wrongKeys    = 10              // at once, before they are slowed; then
 	wrongKeyEach = 6 * time.Second // one more in this time
-	// Cookies of sign-ins that have ended come again and again from pages that are open.
+	// Open pages keep sending the cookies of sign-ins that have ended.
 	wrongCookies    = 120
 	wrongCookieEach = time.Second
 
-	// Beyond that an answer to a wrong secret is held back: at first for holdFirst, for
-	// twice as long each time, for holdMost in the end.
+	// Beyond that the answer to a wrong secret is delayed: first by holdFirst, each time twice as long, at most by
+	// holdMost.
 	holdFirst     = 250 * time.Millisecond
 	holdMost      = 5 * time.Second
-	heldPerSender = 8   // at once; further ones are answered at once
+	heldPerSender = 8   // delayed at once; others are answered immediately
 	heldInAll     = 256 // by a process
 
 	mostGuessers  = 4096 // senders remembered
-	guessLines    = 20   // of the log, in guessLineTime at most
+	guessLines    = 20   // log lines per guessLineTime
 	guessLineTime = time.Minute
-	logTenfold    = 10               // a sender's 1st, 10th, 100th … wrong secret has a line
+	logTenfold    = 10               // a sender's 1st, 10th, 100th … wrong secret gets a line
 	forgetGuesser = 10 * time.Minute // after its last wrong secret
-	mostForwarded = 32               // addresses of X-Forwarded-For that are looked at
+	mostForwarded = 32               // addresses of X-Forwarded-For that are read
 )
 
 // guesser is a sender of wrong secrets.
 type guesser struct {
 	keys, cookies tries
 	last          time.Time
-	count         int // of those that it has sent
-	line          int // count that gets the next line of the log
-	held          int // answers that are held back now
+	count         int // wrong secrets so far
+	line          int // the count that gets the next log line
+	held          int // answers that are delayed now
 }
 
 // tries are a sender's wrong secrets of one kind.
 type tries struct {
-	due  time.Time     // when the next would come if they had come at their pace
-	hold time.Duration // of the next answer that is held back
+	due  time.Time     // when the next may come at the allowed pace
+	hold time.Duration // of the next delayed answer
 }
 
-// guesses remembers who sends wrong secrets, and never which.
+// guesses remembers who sends wrong secrets, never the secrets.
 type guesses struct {
-	proxies []netip.Prefix // whose X-Forwarded-For is believed
+	proxies []netip.Prefix // their X-Forwarded-For is trusted
 	log     *slog.Logger
 	now     func() time.Time
 	after   func(time.Duration) <-chan time.Time
 
 	mu       sync.Mutex // guards the rest
 	guessers map[netip.Prefix]*guesser
-	held     int // answers that are held back now
-	lines    int // of the log since linesAt
+	held     int // answers that are delayed now
+	lines    int // log lines since linesAt
 	linesAt  time.Time
-	silent   int // wrong secrets that had no line
+	silent   int // wrong secrets without a line
 }
 
 func newGuesses(proxies []netip.Prefix, log *slog.Logger) *guesses {
 	return &guesses{proxies: proxies, log: log, now: time.Now, after: time.After, guessers: map[netip.Prefix]*guesser{}}
 }
 
-// wrong notes a wrong secret, and says how long the sender has to wait for its next
-// try: 0 while it has some left. Without any left it returns late, so that who asks one
-// after the other is slow; there are never so many that wait that they are a burden.
+// wrong records a wrong secret and returns how long the sender must wait before its next try: 0 while it has some left.
+// If it has none left, wrong returns late, which slows a sender that asks one after the other. The number of delayed
+// answers is bounded.
 func (g *guesses) wrong(r *http.Request, cookie bool) time.Duration {
 	who, wait, hold := g.note(r, cookie)
 	if hold == 0 {
@@ -91,7 +90,7 @@ func (g *guesses) wrong(r *http.Request, cookie bool) time.Duration {
 	return wait
 }
 
-// note counts a wrong secret; its answer is to be held back for hold.
+// note counts a wrong secret and returns how long to delay its answer.
 func (g *guesses) note(r *http.Request, cookie bool) (who *guesser, wait, hold time.Duration) {
 	from := networkOf(g.sender(r))
 	g.mu.Lock()
@@ -122,7 +121,7 @@ func (g *guesses) note(r *http.Request, cookie bool) (who *guesser, wait, hold t
 	return who, wait, of.hold
 }
 
-// pace lets so many through at once, and then one each so often.
+// pace admits a few at once, and then one per interval.
 func (t *tries) pace(now time.Time, most int, each time.Duration) time.Duration {
 	if t.due.Before(now) {
 		t.due = now
@@ -134,8 +133,8 @@ func (t *tries) pace(now time.Time, most int, each time.Duration) time.Duration 
 	return 0
 }
 
-// forget makes room for one more: those that have been quiet go, and if all are busy,
-// some other. What is held back of one that goes still counts in all.
+// forget makes room for one more sender: it drops quiet ones or, if all are busy, any one. Delayed answers of a dropped
+// sender still count in the total.
 func (g *guesses) forget(now time.Time) {
 	if len(g.guessers) < mostGuessers {
 		return
@@ -153,7 +152,7 @@ func (g *guesses) forget(now time.Time) {
 	}
 }
 
-// tell writes a line for a sender's 1st, 10th, 100th wrong secret and so on.
+// tell logs a sender's 1st, 10th, 100th wrong secret and so on.
 func (g *guesses) tell(ctx context.Context, from netip.Prefix, who *guesser, now time.Time) {
 	if now.Sub(g.linesAt) >= guessLineTime {
 		g.lines, g.linesAt = 0, now
@@ -169,8 +168,8 @@ func (g *guesses) tell(ctx context.Context, from netip.Prefix, who *guesser, now
 	g.silent = 0
 }
 
-// sender is where a request comes from: the connection's other end, or behind trusted
-// proxies the last address that is none of theirs.
+// sender is the address that a request comes from: the connection's other end or, behind trusted proxies, the last
+// address that is not a proxy's.
 func (g *guesses) sender(r *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -214,13 +213,13 @@ func (a *api) caller(x *exchange) (caller, error) {
 	}
 	shown, malformed := shownBy(x.r)
 	if malformed != nil || shown.secret == "" {
-		return who, err // nothing was tried
+		return who, err // it showed no secret
 	}
 	return who, a.wrongSecret(x, shown, err)
 }
 
-// wrongSecret is the answer to a secret that is nobody's: refusal, or that they come
-// too fast. One that was a key's once is written down in that key's workspace.
+// wrongSecret answers a secret that belongs to nobody: with refusal, or with 429 if wrong ones come too fast. The audit
+// of a revoked key's workspace records its use.
 func (a *api) wrongSecret(x *exchange, shown credential, refusal error) error {
 	status := http.StatusUnauthorized
 	wait := a.guesses.wrong(x.r, shown.cookie)

@@ -8,23 +8,21 @@ import (
 	"example.org/parley/internal/inflight"
 )
 
-// The memory that requests under way may hold: bodies that arrive, files that are
-// uploaded or fetched, answers that wait to be taken. What is small is bounded by the
-// number of connections alone.
+// How much memory running requests may hold: bodies that arrive, files that are uploaded or fetched, answers that wait
+// for their readers. The number of connections bounds what is small.
 const (
 	heldAtOnce = 256 << 20 // of everybody; half of it of a workspace
 	heldOfOne  = 64 << 20  // of a principal
-	heldFree   = 64 << 10  // of a request: it counts nothing
+	heldFree   = 64 << 10  // of a request, free of charge
 
 	decodedMost = heldOfOne / 2 // of a body, once it is decoded
 
-	uploadHolds = 3 << 20 // of an upload at most: the chunk under way, and what is looked at of a picture
+	uploadHolds = 3 << 20 // of an upload at most: the current chunk, and what is decoded of a picture
 
-	heldRetry = time.Second // until a request that found no room is to be made again
+	heldRetry = time.Second // until a request that found no room should be repeated
 )
 
-// hold counts bytes that the request keeps in memory until it lets go. CodeRateLimited
-// when there is no room for them.
+// hold counts bytes that the request keeps in memory until letGo. CodeRateLimited if there is no room for them.
 func (x *exchange) hold(n int64) error {
 	if n <= heldFree {
 		return nil
@@ -34,14 +32,13 @@ func (x *exchange) hold(n int64) error {
 	}
 	if !x.memory.Take(x.holder, n) {
 		return &parley.Error{Code: parley.CodeRateLimited, RetryAfter: heldRetry,
-			Message: "Too many large requests are under way. Wait until one has ended."}
+			Message: "Too many large requests are running. Wait until one has ended."}
 	}
 	x.held += n
 	return nil
 }
 
-// holdDecoded counts what the body takes once it is decoded, which can be far more than
-// its text.
+// holdDecoded counts the memory that the decoded body takes, which can be far more than its text.
 func (x *exchange) holdDecoded() error {
 	n := parley.JSONHolds(x.body)
 	if n > decodedMost {
@@ -53,7 +50,7 @@ func (x *exchange) holdDecoded() error {
 	return x.hold(n)
 }
 
-// holdUpload counts what an upload holds.
+// holdUpload counts the memory of an upload.
 func (x *exchange) holdUpload() error {
 	if x.r.ContentLength >= 0 {
 		return x.hold(min(x.r.ContentLength, uploadHolds))
@@ -61,7 +58,7 @@ func (x *exchange) holdUpload() error {
 	return x.hold(uploadHolds)
 }
 
-// letGo gives back what the request has held.
+// letGo gives the request's memory back.
 func (x *exchange) letGo() {
 	if x.held > 0 {
 		x.memory.Give(x.holder, x.held)
@@ -69,7 +66,7 @@ func (x *exchange) letGo() {
 	}
 }
 
-// holdAnswer counts an answer. One that tells of a change is not refused: the change is made.
+// holdAnswer counts an answer. It refuses none that reports a change: the change is already made.
 func (x *exchange) holdAnswer(size int) error {
 	err := x.hold(int64(size))
 	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {

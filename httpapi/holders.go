@@ -10,14 +10,14 @@ import (
 
 // The shares of a server's connections.
 const (
-	strangersShare = 8 // one of so many is kept for those who were not let in yet: probes, sign-ins, first requests
-	principalShare = 4 // streams of one principal: one of so many
-	workspaceShare = 2 // of one workspace while there are others
+	strangersShare = 8 // one of so many is reserved for strangers: probes, sign-ins, first requests
+	principalShare = 4 // a principal's streams may take one of so many
+	workspaceShare = 2 // a workspace's streams, while there are others
 
-	streamRetry = 5 * time.Second // until a stream that found no place is asked for again
+	streamRetry = 5 * time.Second // until a client should ask again for a stream that found no room
 )
 
-// uses are what a principal or a workspace has of the connections.
+// uses counts the connections of a principal or a workspace.
 type uses struct {
 	busy    int // in the middle of a request
 	streams int // of those
@@ -32,7 +32,7 @@ type holder struct {
 	in   *uses     // of its workspace
 }
 
-// letIn notes that a request of the connection was let in, and whose it is.
+// letIn records that a request of the connection was let in, and whose it is.
 func letIn(ctx context.Context, who *parley.Principal) {
 	g, ok := ctx.Value(guestKey{}).(*guest)
 	if !ok || g == nil {
@@ -55,12 +55,12 @@ func letIn(ctx context.Context, who *parley.Principal) {
 	c.use(g, who.ID, who.WorkspaceID)
 }
 
-// mostKnown leaves some connections to strangers.
+// mostKnown is how many connections strangers leave to others.
 func (c *connections) mostKnown() int {
 	return c.limits.Most - max(c.limits.Most/strangersShare, 1)
 }
 
-// use notes that a known connection, which stands nowhere, is a principal's from here on.
+// use assigns a known connection, which is in no line, to a principal.
 func (c *connections) use(g *guest, principal, workspace parley.ID) {
 	h := c.holders[principal]
 	if h == nil {
@@ -94,9 +94,8 @@ func (c *connections) rest(g *guest) {
 	}
 }
 
-// closeUsed closes the connection that is in use for longest of the principal that uses
-// the most, of two of them the one whose workspace uses more. It is most probably a
-// stream, which its client takes up again where it was.
+// closeUsed closes the longest used connection of the principal that uses the most; if two use the same, of the one
+// whose workspace uses more. It is probably a stream, which its client resumes.
 func (c *connections) closeUsed() bool {
 	var most *holder
 	for _, h := range c.holders {
@@ -111,7 +110,7 @@ func (c *connections) closeUsed() bool {
 	return true
 }
 
-// more reports whether a holder's connection is to go before another one's.
+// more reports whether to close this holder's connection before the other one's.
 func (h *holder) more(other *holder) bool {
 	switch {
 	case h.busy != other.busy:
@@ -122,8 +121,8 @@ func (h *holder) more(other *holder) bool {
 	return guestAt(h.line.Front()).since.Before(guestAt(other.line.Front()).since)
 }
 
-// beginStream counts the request's connection as a stream of who was let in, until end
-// is called or the connection goes; CodeRateLimited where there are too many.
+// beginStream counts the request's connection as a stream of its holder until end is called or the connection goes.
+// CodeRateLimited if there are too many.
 func beginStream(ctx context.Context) (end func(), err error) {
 	g, ok := ctx.Value(guestKey{}).(*guest)
 	if !ok || g == nil || g.of.limits.Most == 0 {
@@ -133,7 +132,7 @@ func beginStream(ctx context.Context) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !g.busy {
-		return func() {}, nil // it was closed meanwhile
+		return func() {}, nil // it has been closed
 	}
 	if most := max(c.limits.Most/principalShare, 1); g.holder.streams >= most {
 		return nil, parley.TooManyStreams("You have", most, streamRetry)
@@ -151,7 +150,7 @@ func beginStream(ctx context.Context) (end func(), err error) {
 	}, nil
 }
 
-// endStream gives a stream's place back.
+// endStream stops counting a stream.
 func (c *connections) endStream(g *guest) {
 	if g.stream {
 		g.stream = false

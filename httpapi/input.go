@@ -18,8 +18,7 @@ import (
 // changeName begins the name of every parley.Change.
 const changeName = "Change["
 
-// isInput reports whether a type is a body, or part of one, whose fields may be
-// left out.
+// isInput reports whether a type is a body, or part of one, whose fields may be left out.
 func isInput(t reflect.Type) bool {
 	if t == reflect.TypeFor[parley.ToolDefinition]() || t == reflect.TypeFor[parley.AgentTool]() {
 		return true
@@ -27,9 +26,8 @@ func isInput(t reflect.Type) bool {
 	return strings.HasSuffix(t.Name(), "Input") || strings.HasSuffix(t.Name(), "Patch")
 }
 
-// flattened is an unnamed struct with the JSON fields of an input, embedded
-// ones raised, in the form that schemas and validation want: all may be left
-// out unless tagged required, a Change is what it changes to.
+// flattened is an unnamed struct with the JSON fields of an input, in the form that schemas and validation need: fields
+// of embedded structs are its own, all may be left out unless tagged required, and a Change has the type of its value.
 func (r *registry) flattened(t reflect.Type) reflect.Type {
 	if flat, ok := r.inputs[t]; ok {
 		return flat
@@ -64,8 +62,7 @@ func (r *registry) flattened(t reflect.Type) reflect.Type {
 	return flat
 }
 
-// inputField is the type that a field of an input has in its schema: every
-// field may be null, which clears it.
+// inputField is a field's type in an input's schema: any field may be null, which clears it.
 func (r *registry) inputField(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Struct && strings.HasPrefix(t.Name(), changeName) {
 		t = t.Field(1).Type // Value
@@ -79,12 +76,10 @@ func (r *registry) inputField(t reflect.Type) reflect.Type {
 	return reflect.PointerTo(t)
 }
 
-// The validator takes names in other letters for the same, as encoding/json does,
-// unless it is told otherwise, which can be done for the whole process alone.
+// By default the validator ignores the case of names, as encoding/json does. Only the whole process can change that.
 func init() { huma.ValidateStrictCasing = true } //nolint:gochecknoinits // see above
 
-// decode reads one JSON object strictly into the target. What does not fit is
-// looked at again with the schema, which names every field.
+// decode reads one JSON object strictly into the target. If it does not fit, the schema finds out every wrong field.
 func decode[T any](a *api, x *exchange, target *T) error {
 	if len(bytes.TrimSpace(x.body)) == 0 {
 		x.body = []byte("{}")
@@ -108,8 +103,7 @@ func decode[T any](a *api, x *exchange, target *T) error {
 	return nil
 }
 
-// checked is decode with the schema's rules applied first: for the routes that
-// are not hot.
+// checked is decode with the schema's rules applied first, for routes that are not hot.
 func checked[T any](a *api, x *exchange, target *T) error {
 	if len(bytes.TrimSpace(x.body)) == 0 {
 		x.body = []byte("{}")
@@ -139,11 +133,10 @@ func (a *api) explain(body []byte, schema *huma.Schema, cause error) error {
 	return parley.Errorf(parley.CodeInvalid, "The body is not a JSON object.")
 }
 
-// wrongType says of a field that its value is of another kind, or a number beyond what
-// the field holds.
+// wrongType reports a field whose value is of the wrong type, or a number out of its range.
 func wrongType(wrong *json.UnmarshalTypeError) error {
 	names := strings.Split(wrong.Field, ".")
-	for len(names) > 1 && unicode.IsUpper(rune(names[0][0])) { // an embedded struct, of which a client knows nothing
+	for len(names) > 1 && unicode.IsUpper(rune(names[0][0])) { // an embedded struct, which clients do not know
 		names = names[1:]
 	}
 	field := parley.Clip(strings.Join(names, "."), maxProblemField)
@@ -177,8 +170,7 @@ func (a *api) violations(body []byte, schema *huma.Schema) []FieldProblem {
 	return problems
 }
 
-// problemAt names the field that is missing, where huma names the object that
-// it is missing from.
+// problemAt names the missing field; huma names the object that lacks it.
 func problemAt(detail *huma.ErrorDetail) FieldProblem {
 	field, message := detail.Location, detail.Message
 	before, after, _ := strings.Cut(validation.MsgExpectedRequiredProperty, "%s")
@@ -186,7 +178,7 @@ func problemAt(detail *huma.ErrorDetail) FieldProblem {
 		field = strings.TrimPrefix(field+"."+strings.TrimSuffix(name, after), ".")
 		message = "is missing"
 	}
-	if message == validation.MsgExpectedMatchExactlyOneSchema { // two things have several forms
+	if message == validation.MsgExpectedMatchExactlyOneSchema { // two types have several forms
 		message = parley.ToolForms
 		if field == "context" {
 			message = parley.LoopContextForms
@@ -201,7 +193,7 @@ const (
 	maxProblemField = 128
 )
 
-// invalid names several fields in one sentence and one by one.
+// invalid names several fields, in one sentence and one by one.
 func invalid(problems []FieldProblem) error {
 	names := make([]string, 0, len(problems))
 	for _, p := range problems {

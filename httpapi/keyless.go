@@ -9,26 +9,25 @@ import (
 	"example.org/parley"
 )
 
-// ErrCannotTell says that the system does not tell whose a connection is.
-var ErrCannotTell = errors.New("httpapi: this system does not tell whose a connection is")
+// ErrCannotTell says that the system does not tell which user a connection belongs to.
+var ErrCannotTell = errors.New("httpapi: this system does not tell which user a connection belongs to")
 
-// keyless decides who may enter without a key, on loopback while none exists. Everybody
-// on the machine can connect there, so connecting alone does not make its user.
+// keyless decides who may enter without a key, on loopback while none exists. Every user of the machine can connect
+// there, so a connection alone proves nothing.
 type keyless struct {
 	loopback bool
-	open     bool                        // to every user of the machine, by its owner's wish
+	open     bool                        // to every user of the machine, as its owner decided
 	own      func(context.Context) error // nil: nobody is known
 }
 
-// admit lets the server's own user pass. A forwarded request always needs a key: its
-// connection is the proxy's, not the sender's.
+// admit lets the server's own user in. A forwarded request always needs a key: its connection is the proxy's, not the
+// sender's.
 func (k *keyless) admit(r *http.Request) error {
 	if header := forwarding(r.Header); header != "" {
 		return parley.Errorf(
 			parley.CodeUnauthenticated,
-			"This request was passed on by a proxy (it has the header %s), "+
-				"and such requests need a key: make one with `parley keys create --name NAME` and send it in the "+
-				"header Authorization: Bearer.",
+			"A proxy passed this request on (it has the header %s), so it needs a key: make one with "+
+				"`parley keys create --name NAME` and send it in the header Authorization: Bearer.",
 			header,
 		)
 	}
@@ -45,8 +44,9 @@ func (k *keyless) admit(r *http.Request) error {
 	case errors.Is(err, ErrCannotTell):
 		return parley.Errorf(
 			parley.CodeUnauthenticated,
-			"This system does not tell Parley which user a connection comes from, "+
-				"so that it must be shown. In a browser, open the address with the one-time code that `parley serve` "+
+			"This system does not tell Parley which user a connection belongs to, "+
+				"so you must show who you are. "+
+				"In a browser, open the address with the one-time code that `parley serve` "+
 				"printed, or sign in "+
 				"with the content of the file token in the server's data directory. Programs send that content, or "+
 				"a key "+
@@ -62,7 +62,7 @@ func (k *keyless) admit(r *http.Request) error {
 	)
 }
 
-// forwarding is the header by which a request says that it was passed on; "" when none does.
+// forwarding is the header that shows that a proxy passed the request on; "" without one.
 func forwarding(header http.Header) string {
 	for name := range header {
 		switch {

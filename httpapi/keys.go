@@ -10,7 +10,7 @@ import (
 // keyInput is a new key. Only the machine's own user may name another workspace.
 type keyInput struct {
 	engine.KeyInput
-	Workspace string `json:"workspace,omitempty" doc:"The caller's own by default; made if it is new."`
+	Workspace string `json:"workspace,omitempty" doc:"The caller's own by default. A new one is created."`
 }
 
 func serveCreateKey(a *api, x *exchange) error {
@@ -28,7 +28,7 @@ func serveCreateKey(a *api, x *exchange) error {
 	default:
 		err = parley.Errorf(
 			parley.CodeForbidden,
-			"Keys of other workspaces are made by this machine's own user: parley keys create --workspace",
+			"Only the machine's own user may make keys of other workspaces: parley keys create --workspace",
 		)
 	}
 	if err != nil {
@@ -60,12 +60,11 @@ func serveRevokeKey(a *api, x *exchange) error {
 	return x.sendNothing()
 }
 
-// whoAmI is the principal of a request, with what depends on the server and on how it
-// was let in.
+// whoAmI is the principal of a request, with what depends on the server and on how the request got in.
 type whoAmI struct {
 	parley.Principal
-	MayChooseDirectories bool      `json:"may_choose_directories" doc:"Whether it may list directories and make projects of them."`
-	SignInID             parley.ID `json:"sign_in_id" doc:"The sign-in of the browser that asks; null when something else let it in."`
+	MayChooseDirectories bool      `json:"may_choose_directories" doc:"Whether it may list directories and choose them as projects."`
+	SignInID             parley.ID `json:"sign_in_id" doc:"The browser's sign-in; null if something else let the request in."`
 }
 
 func servePrincipal(a *api, x *exchange) error {

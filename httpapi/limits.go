@@ -23,9 +23,9 @@ import (
 
 // The bounds of a connection and a request. A stream has no total deadline.
 const (
-	HeaderTimeout  = 10 * time.Second // until a request's headers are there
-	BodyTimeout    = 30 * time.Second // until its body is there
-	AnswerTimeout  = 2 * time.Minute  // until its answer is taken; streams have WriteTimeout for each write instead
+	HeaderTimeout  = 10 * time.Second // until a request's headers have arrived
+	BodyTimeout    = 30 * time.Second // until its body has arrived
+	AnswerTimeout  = 2 * time.Minute  // until its answer has been read; a stream's writes have WriteTimeout each
 	IdleTimeout    = 2 * time.Minute  // of a connection between requests
 	MaxHeaderBytes = 32 << 10
 	maxURLBytes    = 8 << 10
@@ -59,28 +59,29 @@ type exchange struct {
 	r         *http.Request
 	principal parley.Principal
 	local     bool      // the principal is the machine's own user
-	signIn    parley.ID // of the browser that asks; zero when something else let it in
+	signIn    parley.ID // the browser's; zero if something else let the request in
 	requestID parley.ID
 	query     url.Values   // of the route's parameters only, each at most once unless it repeats
-	body      []byte       // whole; nil when there is none
+	body      []byte       // whole; nil without one
 	schema    *huma.Schema // of the body
-	call      *engine.Call // nil before somebody was let in, and for routes open to all
+	call      *engine.Call // nil until the request is let in, and for open routes
 
-	memory *inflight.Bytes // that all requests share
-	held   int64           // that this one has of it
+	memory *inflight.Bytes // which all requests share
+	held   int64           // how much of it this one holds
 	holder inflight.Owner  // for whom: a sign-in changes who asks
 
-	turn parley.ID // that the request began, if it did
+	turn parley.ID // begun by the request, if any
 
-	keyLimited bool // the key's own rate was asked first, and did not admit it
-	guessing   bool // wrong keys came too fast from where it does
-	streaming  bool // it has as many streams as it may have
-	streamed   bool // its path is that of a stream
-	person     bool // somebody opened the address: a problem is a page with its sentence
+	keyLimited bool   // the key's own rate refused it before anything else
+	guessing   bool   // its sender sent wrong keys too fast
+	streaming  bool   // its principal has no stream left
+	streamed   bool   // its path is that of a stream
+	view       string // its path is that of this view of messages; "" of other paths
+	person     bool   // a person opened the address: problems are pages
 }
 
-// ServeHTTP gives the request an id, checks where it comes from and bounds it,
-// and lets the route answer; a panic becomes an internal error.
+// ServeHTTP gives the request an id, checks its origin and bounds, and lets the route answer. A panic becomes an
+// internal error.
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	id := parley.NewID()
@@ -91,7 +92,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.dropOldCookie(w, r)
 	defer a.recovered(w, r, id)
-	if r.ContentLength != 0 { // also for a body that no route reads: net/http waits for it before it answers
+	if r.ContentLength != 0 { // even if no route reads the body: net/http waits for it before it answers
 		_ = http.NewResponseController(w).
 			SetReadDeadline(time.Now().Add(BodyTimeout))
 		// an error only means a connection without deadlines
@@ -106,8 +107,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, r)
 }
 
-// recovered ends a panic at the edge: logged once, answered as internal if
-// nothing was answered yet.
+// recovered ends a panic at the edge: it logs it once, and answers with an internal error if nothing was answered yet.
 func (a *api) recovered(w http.ResponseWriter, r *http.Request, id parley.ID) {
 	cause := recover()
 	if cause == nil {
@@ -125,9 +125,8 @@ func (a *api) recovered(w http.ResponseWriter, r *http.Request, id parley.ID) {
 	) //nolint:contextcheck // the exchange holds the request with its context
 }
 
-// admit refuses what no route should see: names that are not this server's
-// (a rebound DNS name reaching a loopback listener), pages of other sites, and
-// addresses beyond bounds.
+// admit refuses what no route should see: host names of other servers (a rebound DNS name may lead to a loopback
+// listener), pages of other sites, and addresses that are too long.
 func (a *api) admit(r *http.Request) error {
 	if len(r.RequestURI) > maxURLBytes {
 		return parley.Errorf(parley.CodeTooLarge, "The address is longer than %d bytes.", maxURLBytes)
@@ -169,8 +168,7 @@ func (a *api) ownHost(host string) bool {
 	return slices.Contains(a.hosts, name)
 }
 
-// sameOrigin compares an Origin header with the Host that was asked; schemes
-// may differ behind a proxy that ends TLS.
+// sameOrigin compares the Origin header with the Host header; schemes may differ behind a proxy that ends TLS.
 func (a *api) sameOrigin(origin, host string) bool {
 	from, err := url.Parse(origin)
 	if err != nil || from.Host == "" {
@@ -179,8 +177,8 @@ func (a *api) sameOrigin(origin, host string) bool {
 	return strings.EqualFold(from.Host, host)
 }
 
-// readBody reads the whole body, at most parley.MaxBodyBytes of JSON, within
-// the deadline that ServeHTTP set. A length beyond the bound is refused before anything is read.
+// readBody reads the whole body, at most parley.MaxBodyBytes of JSON, within the deadline that ServeHTTP set. It
+// refuses a longer body before it reads any of it.
 func (a *api) readBody(x *exchange) error {
 	r := x.r
 	if r.ContentLength > parley.MaxBodyBytes {
@@ -191,7 +189,7 @@ func (a *api) readBody(x *exchange) error {
 			r.Header.Get("Content-Type"),
 		); err != nil ||
 			media != "application/json" {
-			x.w.Header().Set("Connection", "close") // do not read on what nobody wants
+			x.w.Header().Set("Connection", "close") // do not read the rest
 			return parley.Errorf(parley.CodeUnsupported, "Send JSON with the header Content-Type: application/json.")
 		}
 		if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
@@ -203,14 +201,14 @@ func (a *api) readBody(x *exchange) error {
 		return nil
 	}
 	size := r.ContentLength
-	if size < 0 { // it does not say
+	if size < 0 { // the length is unknown
 		size = parley.MaxBodyBytes
 	}
 	if err := x.hold(size); err != nil {
-		x.w.Header().Set("Connection", "close") // do not read on what has no room
+		x.w.Header().Set("Connection", "close") // do not read the rest
 		return err
 	}
-	// else a stream would end with the body's deadline
+	// otherwise a stream would end with the body's deadline
 	defer func() { _ = http.NewResponseController(x.w).SetReadDeadline(time.Time{}) }()
 	var err error
 	if n := r.ContentLength; n > 0 {

@@ -10,8 +10,8 @@ import (
 	"example.org/parley/engine"
 )
 
-// markdown is the conversation to be read: who said what, tools with their
-// arguments and results, without what only the audit shows.
+// markdown writes the conversation for people: who said what, and tools with their arguments and results, without what
+// only the audit shows.
 func (e *export) markdown(agent *parley.Agent) {
 	title := e.session.Title
 	if title == "" {
@@ -43,8 +43,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 func clock(at parley.Time) string { return at.Std().Format(time.DateTime) + " UTC" }
 
-// appendMarkdown writes one message. Content that is not of its role's shape is
-// shown as it is.
+// appendMarkdown writes one message. Content that does not have its role's form is shown as it is.
 func appendMarkdown(to []byte, m *parley.Message) []byte {
 	var user parley.UserContent
 	var said parley.AssistantContent
@@ -98,7 +97,7 @@ func heading(m *parley.Message) string {
 	return "\n## " + oneLine(name) + ", " + clock(m.CreatedAt) + state(m) + "\n\n"
 }
 
-// state says of a message when it is not whole.
+// state names a message's status if it is not completed.
 func state(m *parley.Message) string {
 	if m.Status == parley.MessageCompleted {
 		return ""
@@ -127,7 +126,7 @@ func appendFenced(to []byte, text string) []byte {
 	return append(to, "\n"+fence+"\n"+strings.TrimRight(text, "\n")+"\n"+fence+"\n"...)
 }
 
-// longestRun is how often a byte stands in a row at most.
+// longestRun is the length of the longest run of a byte.
 func longestRun(text string, of byte) (longest int) {
 	run := 0
 	for i := range len(text) {

@@ -11,12 +11,11 @@ import (
 	"example.org/parley/stream"
 )
 
-// messageBytes is what a listed message commonly takes.
+// messageBytes is the usual size of a listed message.
 const messageBytes = 1300
 
-// servePostMessage is the hot path: one strict decode, one transaction, and for
-// a stream the turn's frames from the place before the post. What is to be
-// streamed is posted aside, for the sake of the stack that the stream keeps.
+// servePostMessage is the hot path: one strict decode, one transaction, and for a stream the turn's frames from just
+// before the post. A streamed message is posted on another goroutine, so that the stream keeps a small stack.
 func servePostMessage(a *api, x *exchange) (err error) {
 	if !x.wantsStream() {
 		_, err = a.postMessage(x, false)
@@ -30,8 +29,7 @@ func servePostMessage(a *api, x *exchange) (err error) {
 	return err
 }
 
-// postMessage posts, and answers unless the turn is to be streamed: then it is
-// the turn's stream that it returns.
+// postMessage posts and answers, but if the turn is to be streamed it returns the turn's stream.
 func (a *api) postMessage(x *exchange, streams bool) (*stream.Stream, error) {
 	args := x.arguments()
 	flush := args.flushMS(a.flush)
@@ -71,7 +69,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*stream.Stream, error) {
 	return a.streams.Follow(x.r.Context(), x.principal, turnOf(&posted, flush))
 }
 
-// tellPosted names the message, and the place to watch from to miss nothing of it.
+// tellPosted puts into the headers the message's id, and the event sequence to watch from.
 func (x *exchange) tellPosted(posted *store.Posted) {
 	x.turn = posted.Message.TurnID
 	header := x.w.Header()
@@ -79,13 +77,12 @@ func (x *exchange) tellPosted(posted *store.Posted) {
 	header.Set(eventSequenceHeader, strconv.FormatInt(posted.EventSequence, 10))
 }
 
-// turnOf asks for the frames of the turn that a post began or repeats, from the place
-// before the post.
+// turnOf requests the frames of the turn that a post began or repeats, from just before the post.
 func turnOf(posted *store.Posted, flush time.Duration) stream.Request {
 	return stream.Turn(posted.Message.SessionID, posted.EventSequence, posted.Message.TurnID, flush)
 }
 
-// streamTurn answers with the frames of a turn that the request began or took up.
+// streamTurn answers with the frames of a turn that the request began or joined.
 func (a *api) streamTurn(x *exchange, request stream.Request) error {
 	turn, err := a.streams.Follow(x.r.Context(), x.principal, request)
 	if err == nil {
@@ -106,9 +103,13 @@ func (a *api) relayTurn(x *exchange, turn *stream.Stream) {
 func serveListMessages(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.MessageList{
-		Paging: args.paging(), Status: parley.MessageStatus(args.text("status")), Internal: args.flag("internal"),
-		TurnID: args.id("turn_id"), Iteration: args.number("iteration", 0, maxIteration),
-		ToolName: args.text("tool_name"), AgentType: args.text("agent_type"),
+		Paging:    args.paging(),
+		Status:    parley.MessageStatus(args.text("status")),
+		Internal:  args.flag(internalParameter),
+		TurnID:    args.id("turn_id"),
+		Iteration: args.number("iteration", 0, maxIteration),
+		ToolName:  args.text("tool_name"),
+		AgentType: args.text("agent_type"),
 	}
 	if from := args.number("from_sequence", 1, maxSequence); from != nil {
 		list.From = int64(*from)
@@ -125,7 +126,11 @@ func serveListMessages(a *api, x *exchange) error {
 	}
 	ctx := x.r.Context()
 	var messages engine.Page[parley.Message]
-	switch view := args.text("view"); view {
+	view := x.view
+	if view == "" {
+		view = args.text(viewParameter)
+	}
+	switch view {
 	case "", "flat":
 		messages, err = a.engine.Messages(ctx, x.principal, id, list)
 	case "user":
@@ -143,7 +148,7 @@ func serveListMessages(a *api, x *exchange) error {
 	case "ids":
 		return sendPage(x, id, list, a.engine.MessageIDs)
 	default:
-		return parley.InvalidField("view", "is not one of flat, transcript, user, recent, chat, ids")
+		return parley.InvalidField(viewParameter, "is not one of flat, transcript, user, recent, chat, ids")
 	}
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// The API's description as make generate writes it. It is compressed in the binary and mostly sent as it is there, so
-// that no request describes anything and a process that nobody asks holds none of it.
+// The API's description, as make generate writes it. It is compressed in the binary and mostly sent that way: no
+// request builds it, and an idle process holds none of it in memory.
 //
 //go:embed openapi.json.gz
 var packedJSON []byte
@@ -27,7 +27,7 @@ func Document() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(unpacked) //nolint:gosec // of this program, not from outside
+	return io.ReadAll(unpacked) //nolint:gosec // part of this program, not from outside
 }
 
 func serveOpenAPI(_ *api, x *exchange) error {
@@ -38,11 +38,11 @@ func serveOpenAPIYAML(_ *api, x *exchange) error {
 	return x.sendPacked("application/openapi+yaml", packedYAML)
 }
 
-// sendPacked answers with a gzip of the program's own: as it is, or unpacked for a client that does not take gzip.
+// sendPacked answers with embedded gzip, unpacked for clients that do not accept gzip.
 func (x *exchange) sendPacked(media string, packed []byte) error {
 	header := x.w.Header()
 	header.Set("Content-Type", media)
-	header.Set("Cache-Control", "no-cache") // the ETag tells a new version
+	header.Set("Cache-Control", "no-cache") // the ETag reveals a new version
 	header.Set("Vary", "Accept-Encoding")
 	sum := hex.EncodeToString(packed[len(packed)-gzipTrailer:])
 	if takesGzip(x.r) {
@@ -66,15 +66,15 @@ func (x *exchange) sendPacked(media string, packed []byte) error {
 		_, _ = io.Copy(
 			x.w,
 			unpacked,
-		) //nolint:gosec // of this program; the client may be gone, and nothing depends on it
+		) //nolint:gosec // part of this program; the client may be gone
 	}
 	return nil
 }
 
-// gzipTrailer is the length of what ends a gzip: the checksum of what is packed, and its length.
+// gzipTrailer is the length of gzip's trailer: the content's checksum and length.
 const gzipTrailer = 8
 
-// takesGzip reports whether the client says that it takes gzip.
+// takesGzip reports whether the client accepts gzip.
 func takesGzip(r *http.Request) bool {
 	for _, line := range r.Header["Accept-Encoding"] {
 		for one := range strings.SplitSeq(line, ",") {

@@ -7,12 +7,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"example.org/parley"
-	"example.org/parley/engine"
 	"example.org/parley/store"
 )
 
-// This file holds the vocabulary of the list of routes: parameters and answers
-// that several routes have.
+// This file holds the parameters and answers that several routes share.
 
 func text(name, about string) parameter {
 	return parameter{name: name, about: about, schema: huma.Schema{Type: huma.TypeString}}
@@ -34,7 +32,7 @@ func choice(name, about string, values ...string) parameter {
 	return p
 }
 
-// listOf is a choice of one of the closed lists.
+// listOf is a choice from one of the closed lists.
 func listOf[T ~string](name, about string) parameter {
 	return choice(name, about, closedLists()[reflect.TypeFor[T]()].values...)
 }
@@ -49,9 +47,17 @@ func with(some []parameter, more ...parameter) []parameter {
 
 func paging() []parameter {
 	return []parameter{
-		{name: "limit", about: "Rows of a page; 100 by default.", schema: integer(1, parley.MaxPage)},
-		text("cursor", "The field next of the page before."),
+		{name: "limit", about: "Rows per page; 100 by default.", schema: integer(1, parley.MaxPage)},
+		text("cursor", "The next of the previous page."),
 		choice("order", "The direction; each list has its own default.", "asc", "desc"),
+	}
+}
+
+// wholePaging is paging of a list that is answered whole unless a page is asked for.
+func wholePaging() []parameter {
+	return []parameter{
+		{name: "limit", about: "Rows per page; all by default.", schema: integer(1, parley.MaxPage)},
+		text("cursor", "The next of the previous page."),
 	}
 }
 
@@ -59,7 +65,7 @@ func sessionFilters() []parameter {
 	return with(
 		paging(),
 		text("agent", "Only sessions of this agent, by id or slug."),
-		text("agent_id", "The same as agent."),
+		text("agent_id", "Another name for agent."),
 		id("project_id", "Only sessions of this project."),
 		id("parent_session_id", "Only sessions opened by this one."),
 		text(
@@ -75,7 +81,7 @@ func sessionFilters() []parameter {
 		listOf[parley.Mode]("mode", "Only sessions of this mode."),
 		listOf[parley.SessionStatus]("status", "Only sessions of this status."),
 		choice("archived", "false, the default, hides archived sessions; any shows all.", "false", "true", "any"),
-		flag("pinned", "Only pinned sessions, or only others."),
+		flag("pinned", "true lists only pinned sessions, false only others."),
 		text("tag", "Only sessions with this tag."),
 		instant(
 			"created_from",
@@ -89,18 +95,15 @@ func messageFilters() []parameter {
 	return with(
 		paging(),
 		choice(
-			"view",
+			viewParameter,
 			"How the record is shown; flat by default.",
 			"flat",
-			"transcript",
 			"user",
 			"recent",
-			"chat",
-			"ids",
 		),
 		roles("Only messages of this role. Repeatable."),
 		listOf[parley.MessageStatus]("status", "Only messages of this status."),
-		flag("internal", "Only internal messages, or only others."),
+		flag(internalParameter, "true lists only internal messages, false only others."),
 		id("turn_id", "Only messages of this turn."),
 		parameter{name: "iteration", about: "Only messages of this iteration.", schema: integer(0, maxIteration)},
 		text(
@@ -110,14 +113,14 @@ func messageFilters() []parameter {
 		text("agent_type", "Only messages of this agent type."),
 		parameter{
 			name: "from_sequence",
-			about: "The first page begins with this message of the record, in either order; the pages after it go " +
-				"by their cursor.",
+			about: "The first page begins with this message of the record, in either order; later pages follow their " +
+				"cursors.",
 			schema: integer(1, maxSequence),
 		},
 	)
 }
 
-// maxSequence bounds a place in a record: whole in every client's numbers.
+// maxSequence bounds a sequence: every client's numbers hold it exactly.
 const maxSequence = 1<<53 - 1
 
 func searchFilters() []parameter {
@@ -136,25 +139,25 @@ func searchFilters() []parameter {
 			"project_id",
 			"Only sessions of this project.",
 		),
-		id("session_id", "Only what this session reads, what it shares as a fork included."),
+		id("session_id", "Only messages of this session, those that it shares as a fork included."),
 		instant(
 			"created_from",
-			"Only messages created at this time or later; titles by their session's.",
+			"Only messages created at this time or later, and titles of sessions created then.",
 		),
 		instant("created_to", "Only messages created before this time."),
 		choice(
 			"archived",
-			"any, the default, finds in archived sessions too; false leaves them out, true the others.",
+			"any, the default, searches all sessions, false leaves out archived ones, true searches only those.",
 			"any",
 			"false",
 			"true",
 		),
 		{
 			name:   "limit",
-			about:  "Hits of a page; 20 by default.",
+			about:  "Hits per page; 20 by default.",
 			schema: integer(1, store.MaxHits),
 		},
-		text("cursor", "The field next of the page before."),
+		text("cursor", "The next of the previous page."),
 	}
 }
 
@@ -201,8 +204,8 @@ func idempotent() []parameter {
 	return []parameter{
 		{
 			name: idempotencyHeader,
-			about: "Makes the request safe to repeat: the same key and body give the first answer again, another " +
-				"body is 409.",
+			about: "Makes the request safe to repeat: the same key and body return the first answer again; a " +
+				"different body is 409.",
 			schema: huma.Schema{Type: huma.TypeString},
 		},
 	}
@@ -275,7 +278,7 @@ func opened() []answer {
 		},
 		{
 			status:  http.StatusOK,
-			about:   "The session that had this key.",
+			about:   "The existing session with this key.",
 			goType:  reflect.TypeFor[parley.Session](),
 			example: sessionExample(),
 			headers: headers,
@@ -284,13 +287,13 @@ func opened() []answer {
 	}
 }
 
-// branched are the answers of a message that is asked anew.
+// branched returns the answers of routes that make a fork.
 func branched() []answer {
 	answers := opened()
 	return []answer{answers[0], answers[2]}
 }
 
-// resumed are the answers of a turn that a new one takes up.
+// resumed returns the answers of routes that continue a turn in a new one.
 func resumed() []answer {
 	return []answer{
 		{
@@ -304,12 +307,12 @@ func resumed() []answer {
 	}
 }
 
-// turnFrames is the answer of a call that begins a turn and is asked for its stream.
+// turnFrames is the stream of a route that begins a turn.
 func turnFrames(headers ...parameter) answer {
 	return answer{
 		status: http.StatusOK,
-		about: "The turn's frames up to its terminal event: the data of each is one Event. No frame comes where no " +
-			"turn begins.",
+		about: "The turn's frames up to its terminal event: the data of each is one Event. If no turn begins, there " +
+			"are no frames.",
 		media:   eventStream,
 		of:      frameSchemas(),
 		example: eventExample,
@@ -324,22 +327,11 @@ func nothing(about string) []answer {
 // page is the schema type of a list's answer.
 type page[T any] struct {
 	Data []T     `json:"data"`
-	Next *string `json:"next" doc:"The cursor of the page behind; null at the end."`
+	Next *string `json:"next" doc:"The cursor of the next page; null at the end."`
 }
 
 func listed[T any](example string) []answer {
 	return found[page[T]]("A page.", `{"data":[`+example+`],"next":null}`)
-}
-
-// messagePages is a page of whichever view was asked for.
-func messagePages() []answer {
-	answers := listed[parley.Message](messageExample)
-	answers[0].others = []reflect.Type{
-		reflect.TypeFor[page[engine.Entry]](),
-		reflect.TypeFor[page[engine.ChatMessage]](),
-		reflect.TypeFor[page[engine.MessageID]](),
-	}
-	return answers
 }
 
 func streamed() []answer {

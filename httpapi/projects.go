@@ -42,7 +42,7 @@ func serveListProjects(a *api, x *exchange) error {
 		return err
 	}
 	if recent != nil {
-		projects.Next = nil // this many and no more was asked for
+		projects.Next = nil // recent is a limit, not a page
 	}
 	return sendJSON(x, http.StatusOK, projects)
 }

@@ -10,8 +10,7 @@ import (
 	"example.org/parley/engine"
 )
 
-// checkQuery refuses parameters that the route does not take, by name, and
-// repeated ones that do not repeat.
+// checkQuery refuses parameters that the route does not take, and repeated ones that must not repeat.
 func checkQuery(r *route, raw string) (url.Values, error) {
 	if raw == "" {
 		return nil, nil
@@ -33,13 +32,13 @@ func checkQuery(r *route, raw string) (url.Values, error) {
 				},
 			)
 		case len(given) > 1 && !known.repeats:
-			problems = append(problems, FieldProblem{Field: name, Message: "may be given once only"})
+			problems = append(problems, FieldProblem{Field: name, Message: "may be given only once"})
 		default:
 			for _, text := range given {
 				if parley.CheckText(name, text, maxParameterBytes) != nil {
 					problems = append(
 						problems,
-						FieldProblem{Field: name, Message: "is too long, or no text that can be stored"},
+						FieldProblem{Field: name, Message: "is too long, or contains characters that cannot be stored"},
 					)
 				}
 			}
@@ -77,7 +76,7 @@ func (r *route) parameterNames() string {
 	return strings.Join(names, ", ")
 }
 
-// arguments reads query parameters; the first that cannot be read stays in err.
+// arguments reads query parameters; err keeps the first that cannot be read.
 type arguments struct {
 	values url.Values
 	err    error
@@ -93,7 +92,7 @@ func (a *arguments) fail(name, format string, args ...any) {
 	}
 }
 
-// id reads an id, zero when absent.
+// id reads an id; zero if absent.
 func (a *arguments) id(name string) parley.ID {
 	text := a.text(name)
 	if text == "" {
@@ -106,7 +105,7 @@ func (a *arguments) id(name string) parley.ID {
 	return id
 }
 
-// flag reads true or false, nil when absent.
+// flag reads true or false; nil if absent.
 func (a *arguments) flag(name string) *bool {
 	switch a.text(name) {
 	case "":
@@ -122,7 +121,7 @@ func (a *arguments) flag(name string) *bool {
 	return nil
 }
 
-// number reads an integer within bounds, nil when absent.
+// number reads an integer within bounds; nil if absent.
 func (a *arguments) number(name string, least, most int) *int {
 	text := a.text(name)
 	if text == "" {
@@ -136,7 +135,7 @@ func (a *arguments) number(name string, least, most int) *int {
 	return &n
 }
 
-// time reads an instant, zero when absent.
+// time reads an instant; zero if absent.
 func (a *arguments) time(name string) parley.Time {
 	text := a.text(name)
 	if text == "" {
@@ -149,7 +148,7 @@ func (a *arguments) time(name string) parley.Time {
 	return t
 }
 
-// paging reads what every list takes.
+// paging reads the parameters of all lists.
 func (a *arguments) paging() engine.Paging {
 	page := engine.Paging{Cursor: a.text("cursor"), Order: engine.Order(a.text("order"))}
 	if limit := a.number("limit", 1, parley.MaxPage); limit != nil {

@@ -172,7 +172,8 @@ func TestAnEditedMessageNamesItsFiles(t *testing.T) {
 		"Authorization", s.ben,
 	)
 	parts := func(more string) string {
-		return `{"content":{"parts":[{"type":"text","text":"[]"},{"type":"file","file_id":"` + file.ID.String() + `"` + more + `}]}}`
+		return `{"content":{"parts":[{"type":"text","text":"[]"},` +
+			`{"type":"file","file_id":"` + file.ID.String() + `"` + more + `}]}}`
 	}
 	edited := want[parley.Message](
 		s.testServer, 200, "PATCH", "/v1/messages/"+queued.ID.String(), parts(""), "Authorization", s.ben,

@@ -18,30 +18,32 @@ import (
 	"example.org/parley/stream"
 )
 
-// route is one thing that the API does: where, what the document says of it,
-// and what answers. Everything that a client can name is here.
+// route is one operation of the API: its paths, its description, and the function that answers. Everything that a
+// client can name is here.
 type route struct {
 	method string
 	paths  []string // the first is the main one; the others do the same
 	name   string   // operationId of the main path
-	of     string   // operationId of the route whose stream this one answers with; "" of others
+	of     string   // operationId of the route that this one is the stream or a view of; "" for others
+	view   string   // that view; "" for others
+	views  bool     // lists messages: views.go adds a route for each view with rows of its own
 	tag    string
 	says   string // summary
 	about  string // description
 	verb   engine.Verb
 	open   bool // answers without a principal
-	makes  bool // something new, its maker's own: nothing that is there already is touched
-	local  bool // for the server's own user alone, whatever the role
-	signs  bool // in or out: it finds out itself who calls
+	makes  bool // creates something of the caller's own and touches nothing that exists
+	local  bool // for the server's own user only, whatever the role
+	signs  bool // signs in or out: it finds the caller by itself
 
 	query   []parameter
 	headers []parameter
 	input   *input // of routes that take a body
 	answers []answer
-	fails   []parley.Code // beside those that every route has
+	fails   []parley.Code // in addition to those of every route
 	serve   func(*api, *exchange) error
 	schema  *huma.Schema // of the input; set at registration
-	lasting bool         // a stream: what comes before it runs aside
+	lasting bool         // a stream: the work before it runs on another goroutine
 	uploads bool         // reads its body itself: a file
 }
 
@@ -59,15 +61,14 @@ type input struct {
 	example string // JSON
 }
 
-// answer is one successful answer; without of it has no body.
+// answer is one successful answer. It has a body if it has of or goType.
 type answer struct {
 	status  int
 	about   string
 	of      *huma.Schema
 	goType  reflect.Type
-	others  []reflect.Type // further forms that it may have
-	media   string         // application/json unless said
-	example string         // JSON, or text of another media type
+	media   string // "": application/json
+	example string // JSON, or text of another media type
 	headers []parameter
 }
 
@@ -89,7 +90,7 @@ func (a *api) register(routes []route) {
 	a.mux.HandleFunc("/", a.nowhere)
 }
 
-// answer runs one route: who asks, with what, and then the route itself.
+// answer runs one route: it finds the caller, reads the input, and serves.
 func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 	x := &exchange{w: w, r: request, requestID: idOf(w), memory: a.memory}
 	defer x.letGo()
@@ -103,7 +104,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		a.fail(x, err)
 		return
 	}
-	x.streamed = r.of != ""
+	x.streamed, x.view = r.of != "" && r.view == "", r.view
 	if !r.open && (r.lasting || x.wantsStream()) {
 		end, err := beginStream(request.Context())
 		if err != nil {
@@ -114,7 +115,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		defer end()
 	}
 	if r.lasting && request.Method == http.MethodHead {
-		newSSE(w) // its headers are all that was asked for
+		newSSE(w) // HEAD asks only for the headers
 		return
 	}
 	if err := r.serve(a, x); err != nil {
@@ -157,10 +158,10 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 	if r.uploads {
 		return nil
 	}
-	return a.readBody(x) // of a route without input it is dropped
+	return a.readBody(x) // a route without input drops it
 }
 
-// action is what the audit calls a request: a stream is another form of an answer.
+// action is the request's name in the audit, which does not tell a stream or view from its main route.
 func (r *route) action() string {
 	if r.of != "" {
 		return r.of
@@ -168,7 +169,7 @@ func (r *route) action() string {
 	return r.name
 }
 
-// begin makes the request a call of the principal's.
+// begin makes the request a call of its principal.
 func (a *api) begin(x *exchange, action string) error {
 	ctx, call, err := a.engine.Begin(
 		x.r.Context(),
@@ -191,8 +192,8 @@ func idOf(w http.ResponseWriter) parley.ID {
 	return id
 }
 
-// nowhere answers what no route takes: the page outside /v1; without one, who
-// opens the server in a browser is shown the docs.
+// nowhere answers requests that no route takes: with the page outside /v1 or, if there is none, by leading a browser to
+// the docs.
 func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
@@ -214,7 +215,7 @@ func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
 	}
 	a.fail(
 		x,
-		parley.Errorf(parley.CodeNotFound, "There is nothing at this path. The API is described at /docs."),
+		parley.Errorf(parley.CodeNotFound, "This path does not exist. The API is described at /docs."),
 	) //nolint:contextcheck // the exchange holds the request with its context
 }
 
@@ -255,7 +256,7 @@ func sendJSON[T any](x *exchange, status int, value T) error {
 	return x.sendBytes(status, bytes.TrimRight(out.Bytes(), "\n"))
 }
 
-// sendExact answers with a value that holds a request to a model, as it was sent.
+// sendExact answers with a value that contains a request to a model, byte by byte as it was sent.
 func sendExact(x *exchange, value interface{ ExactJSON() ([]byte, error) }) error {
 	body, err := value.ExactJSON()
 	if err != nil {
@@ -269,14 +270,14 @@ func (x *exchange) sendNothing() error {
 	return nil
 }
 
-// pathID reads an id from the path; what is none is not found, like any other
-// id that this workspace does not have.
+// pathID reads an id from the path. CodeNotFound for an invalid one, as for any other id that this workspace does not
+// have.
 func (x *exchange) pathID(name string) (parley.ID, error) {
 	id, err := parley.ParseID(x.r.PathValue(name))
 	if err != nil {
 		return parley.ID{}, parley.Errorf(
 			parley.CodeNotFound,
-			"There is no such %s: %s is not an id.",
+			"The %s does not exist: %s is not an id.",
 			name,
 			strconv.Quote(parley.Clip(x.r.PathValue(name), 64)),
 		)
@@ -284,8 +285,7 @@ func (x *exchange) pathID(name string) (parley.ID, error) {
 	return id, nil
 }
 
-// session is the id of the session in the path. Under an agent's path it has to
-// be that agent's.
+// session is the id of the session in the path. Under an agent's path it must be that agent's.
 func (a *api) session(x *exchange) (parley.ID, error) {
 	id, err := x.pathID("session")
 	if err != nil {
@@ -297,7 +297,7 @@ func (a *api) session(x *exchange) (parley.ID, error) {
 	return id, nil
 }
 
-// ofAgent checks the agent of a nested path, if there is one.
+// ofAgent checks the agent in the path, if there is one.
 func (a *api) ofAgent(x *exchange, session parley.ID) error {
 	agent := x.r.PathValue("agent")
 	if agent == "" {
@@ -310,15 +310,14 @@ func (a *api) ofAgent(x *exchange, session parley.ID) error {
 // idempotencyHeader makes a creation safe to repeat.
 const idempotencyHeader = "Idempotency-Key"
 
-// idempotency is the request's key with the fingerprint of what it asks for; the
-// zero value without one.
+// idempotency is the request's key with its fingerprint; the zero value without a key.
 func (x *exchange) idempotency(target string) (store.Idempotency, error) {
 	keys := x.r.Header[idempotencyHeader]
 	if len(keys) == 0 {
 		return store.Idempotency{}, nil
 	}
 	if len(keys) > 1 || keys[0] == "" {
-		return store.Idempotency{}, parley.InvalidField(idempotencyHeader, "must be one text that is not empty")
+		return store.Idempotency{}, parley.InvalidField(idempotencyHeader, "must be given once, and not be empty")
 	}
 	return x.call.Idempotency(keys[0], target, x.body), nil
 }

@@ -9,8 +9,8 @@ import (
 	"example.org/parley/stream"
 )
 
-// serveReplay sends a recorded request again while the request lasts, and answers
-// with what came, or with it while it comes.
+// serveReplay sends a recorded request to a model again for as long as the HTTP request lasts, and answers with the
+// result, or with frames as it arrives.
 func serveReplay(a *api, x *exchange) error {
 	id, err := x.pathID("call")
 	if err != nil {
@@ -33,7 +33,7 @@ func serveReplay(a *api, x *exchange) error {
 	tell := func(piece engine.ReplayPiece) error { return sendReplay(pushed, "replay.delta", piece) }
 	result, err := a.engine.Replay(x.r.Context(), x.principal, id, input, tell)
 	if err == nil {
-		_ = sendReplay(pushed, "replay.completed", result) // the client may be gone: the record has it
+		_ = sendReplay(pushed, "replay.completed", result) // the client may be gone; the record has the result
 	}
 	s, begun := pushed.End()
 	if !begun {

@@ -14,22 +14,22 @@ import (
 
 const schemaPrefix = "#/components/schemas/"
 
-// registry is a huma.Registry that knows Parley's words: ids, times, hashes,
-// amounts and the closed lists have schemas of their own, a reference may be
-// null, and fields of inputs may be left out. It is written while the routes
-// are registered and only read afterwards.
+// registry is a huma.Registry for Parley's types: ids, times, hashes, amounts and closed lists have their own schemas,
+// references may be null, and fields of inputs may be left out. It is written while the routes are registered and only
+// read afterwards.
 type registry struct {
 	schemas  map[string]*huma.Schema
 	types    map[string]reflect.Type
 	nullable map[string][]string           // properties by schema that are a reference or null
-	contents map[string]*huma.Schema       // properties, as Schema.property, that the document says more of
+	contents map[string]*huma.Schema       // the document's own schemas of properties, by Schema.property
+	variants map[string][]*huma.Schema     // by schema: it also fits one of these
 	inputs   map[reflect.Type]reflect.Type // type of an input → its flattened form
 	names    map[reflect.Type]string       // of the flattened forms
 	lists    map[reflect.Type]closed
 }
 
-// describedRegistry is the registry of the document: it knows contents, events and replays too, which the validation of
-// inputs leaves to the engine.
+// describedRegistry is the registry of the document. It also has contents, events and replays, which the engine
+// validates.
 func describedRegistry() *registry {
 	r := newRegistry()
 	r.describeContents()
@@ -193,7 +193,7 @@ func codeList() closed {
 	return valuesOf(codes...)
 }
 
-// isAlways reports the ids, times and hashes that are never null in an answer.
+// isAlways reports whether an id, time or hash is never null in an answer.
 func isAlways(schema, property string) bool {
 	switch property {
 	case "id", "workspace_id", "session_id", "reader_id", "owner_id", "principal_id", "trigger_message_id",
@@ -227,8 +227,8 @@ func (r *registry) word(t reflect.Type) *huma.Schema {
 	case reflect.TypeFor[parley.LoopContext]():
 		one, most := 1.0, float64(parley.MaxLoopIterations)
 		return &huma.Schema{
-			Description: "fresh: the iteration alone; {recent: n}: the n iterations before it too, with what was " +
-				"said between.",
+			Description: "fresh: the iteration alone; {recent: n}: also the n iterations before it, with the " +
+				"messages between them.",
 			OneOf: []*huma.Schema{
 				{Type: huma.TypeString, Enum: []any{"fresh"}},
 				{
@@ -300,8 +300,7 @@ func (r *registry) Schema(t reflect.Type, allowRef bool, hint string) *huma.Sche
 	return r.schemas[name]
 }
 
-// schemaName is what the document calls a type: as Go does, but for a name that says
-// too little without its package.
+// schemaName is a type's name in the document: Go's, unless that says too little without its package.
 func schemaName(t reflect.Type, hint string) string {
 	switch t {
 	case reflect.TypeFor[model.Info]():
@@ -312,7 +311,7 @@ func schemaName(t reflect.Type, hint string) string {
 	return huma.DefaultSchemaNamer(t, hint)
 }
 
-// finish notes what may be null, which tags cannot say.
+// finish records what may be null, which tags cannot say.
 func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 	for _, field := range reflect.VisibleFields(t) {
 		property, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -321,20 +320,21 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 			continue
 		}
 		if isAlways(name, property) &&
-			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) { // an agent may be the admins' alone
+			// an agent may have no owner but the admins
+			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) {
 			p.Nullable = false
 		}
 		if p.Ref != "" && field.Type.Kind() == reflect.Pointer {
 			r.nullable[name] = append(r.nullable[name], property)
 		}
-		if isContent(t) { // a member that says nothing is left out
+		if isContent(t) { // empty members are left out
 			p.Nullable = p.Nullable && field.Type.Kind() == reflect.Pointer
 			continue
 		}
 		if _, isFlat := r.names[t]; isFlat || !strings.Contains(field.Tag.Get("json"), "omitempty") {
 			continue
 		}
-		p.Nullable = p.Ref == "" && p.Type != "" // what is absent is null; any JSON may be it anyway
+		p.Nullable = p.Ref == "" && p.Type != "" // what is absent is null; any JSON includes null
 		if !isSetting(t) {
 			s.Required = append(s.Required, property)
 		}
@@ -344,8 +344,7 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 	s.PrecomputeMessages()
 }
 
-// isSetting reports the types that are parts of inputs and answers alike: in an
-// input their fields may be left out.
+// isSetting reports whether a type is part of inputs and answers alike; in an input its fields may be left out.
 func isSetting(t reflect.Type) bool {
 	return t == reflect.TypeFor[parley.Policy]() || t == reflect.TypeFor[parley.RetryPolicy]() ||
 		t == reflect.TypeFor[parley.Grant]() ||
@@ -355,7 +354,7 @@ func isSetting(t reflect.Type) bool {
 		t == reflect.TypeFor[parley.ResponseFormat]()
 }
 
-// amend says of single schemas what their types cannot.
+// amend adds to single schemas what their types cannot say.
 func amend(name string, s *huma.Schema) {
 	switch name {
 	case "Message":
@@ -363,11 +362,10 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["sequence"].Description = "Place in the conversation, from 1 without gaps; null while queued."
 		s.Properties["position"].Description = "Place in the queue; null once in the record."
 		s.Properties["content"] = object(
-			"By role: user UserContent, assistant AssistantContent, tool_call ToolCallContent, tool_result " +
-				"ToolResultContent, summary and system TextContent. Users, assistants and tools' results always " +
-				"have parts.",
+			"The role says which: UserContent, AssistantContent, ToolCallContent, ToolResultContent; TextContent " +
+				"for summary and system. Those of users, assistants and tool results always have parts.",
 		)
-		s.Properties["metadata"] = object("Whatever the client keeps with the message.")
+		s.Properties["metadata"] = object("The client's own data about the message.")
 	case "LoopUntil":
 		schema := object(s.Properties["schema"].Description)
 		schema.Nullable = true
@@ -375,12 +373,12 @@ func amend(name string, s *huma.Schema) {
 	case "AuditEntry", "UsageSum":
 		s.Properties["session_id"].Nullable = true
 	case "Session":
-		s.Properties["metadata"] = object("Whatever the client keeps with the session.")
+		s.Properties["metadata"] = object("The client's own data about the session.")
 		s.Properties["archived_at"].Description = "Null unless archived."
 	case "Problem":
 		s.Properties["errors"].Nullable = true
 	case "Approval":
-		s.Properties["arguments"] = object("Exactly those that the tool would get.")
+		s.Properties["arguments"] = object("The exact arguments that the tool would get.")
 	case "ToolDefinition":
 		s.Properties["parameters"] = object("JSON Schema of the arguments.")
 	case "AgentTool":
@@ -418,8 +416,8 @@ func (r *registry) TypeFromRef(ref string) reflect.Type {
 // RegisterTypeAlias is not used: word is the table of special types.
 func (r *registry) RegisterTypeAlias(_, _ reflect.Type) {}
 
-// Map gives the schemas as the document shows them: where null is allowed
-// beside a reference or a closed list, it says so.
+// Map returns the schemas as the document shows them, with null where it is allowed beside a reference or a closed
+// list.
 func (r *registry) Map() map[string]*huma.Schema {
 	shown := make(map[string]*huma.Schema, len(r.schemas))
 	for name, s := range r.schemas {
@@ -430,6 +428,7 @@ func (r *registry) Map() map[string]*huma.Schema {
 
 func (r *registry) shown(name string, s *huma.Schema) *huma.Schema {
 	out := *s
+	out.OneOf = append(slices.Clone(s.OneOf), r.variants[name]...)
 	out.Properties = make(map[string]*huma.Schema, len(s.Properties))
 	for property, p := range s.Properties {
 		said := r.contents[name+"."+property]

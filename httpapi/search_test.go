@@ -116,7 +116,7 @@ func TestSearchRefusesOddQueries(t *testing.T) {
 			t.Errorf("%q: status %d: %s", parley.Clip(q, 40), got.status, got.body)
 		}
 	}
-	for q, says := range map[string]string{"": "write words", "   ": "write words", "-a": "as well",
+	for q, says := range map[string]string{"": "write words", "   ": "write words", "-a": "add a word",
 		"!!": "letters or digits", strings.Repeat("a ", 33): "32 words", strings.Repeat("x", 1025): "1024 bytes"} {
 		if problem := s.do("GET", "/v1/search?q="+url.QueryEscape(q), "").
 			problem(t); len(problem.Errors) != 1 || problem.Errors[0].Field != "q" ||

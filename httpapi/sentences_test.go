@@ -16,7 +16,7 @@ func TestSentencesNameTheField(t *testing.T) {
 		{"/v1/agents", `{"name":"A","model":"sim/echo","max_output_tokens":99999999999999999999}`,
 			"max_output_tokens: "},
 		{"/v1/sessions/" + session + "/messages", `{"content":{"text":"a","files":[1]}}`,
-			"content.files: is a list, each item of which must be a JSON string"},
+			"content.files: each item must be a JSON string"},
 		{"/v1/sessions/" + session + "/messages", `{"content":{"text":"a","files":1}}`,
 			"content.files: must be a JSON array"},
 		{"/v1/sessions/" + session + "/messages", `{"content":{"text":["a"]}}`, "content.text: must be a JSON string"},

@@ -18,8 +18,8 @@ type health struct {
 
 func serveHealth(_ *api, x *exchange) error { return sendJSON(x, http.StatusOK, health{"ok"}) }
 
-// serveReady answers probes. That the server is not ready is an answer to them,
-// which comes once a second from each proxy while it drains.
+// serveReady answers probes. That the server is not ready is no error to log: each proxy asks once a second while it
+// drains.
 func serveReady(a *api, x *exchange) error {
 	if a.ready != nil {
 		if err := a.ready(x.r.Context()); err != nil {
@@ -41,20 +41,24 @@ func serveMetrics(a *api, x *exchange) error {
 		return err
 	}
 	if a.metrics == nil {
-		return parley.Errorf(parley.CodeNotFound, "This server keeps no metrics.")
+		return parley.Errorf(parley.CodeNotFound, "This server has no metrics.")
 	}
 	a.metrics.ServeHTTP(x.w, x.r)
 	return nil
 }
 
-// modelPage is the list of models with the server's default.
+// modelPage is a page of models with the server's default.
 type modelPage struct {
 	engine.ModelList
-	Next *string `json:"next" doc:"Always null: the list is whole."`
 }
 
 func serveModels(a *api, x *exchange) error {
-	models, err := a.engine.Models(x.r.Context(), x.principal)
+	args := x.arguments()
+	paging := args.paging()
+	if args.err != nil {
+		return args.err
+	}
+	models, err := a.engine.Models(x.r.Context(), x.principal, paging)
 	if err != nil {
 		return err
 	}
@@ -75,7 +79,7 @@ func serveProviders(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, providerPage{ProviderList: providers})
 }
 
-// docsPage shows the document with nothing from elsewhere; docs.html says how.
+// docsPage shows the document and loads nothing from elsewhere; docs.html says how.
 //
 //go:embed docs.html
 var docsPage []byte

@@ -9,7 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// featureInput names a feature whose sessions are to be archived.
+// featureInput names a feature whose sessions to archive.
 type featureInput struct {
 	Feature string `json:"feature" required:"true"`
 }
@@ -18,8 +18,8 @@ func serveCreateSession(a *api, x *exchange) error { return a.openSession(x, a.e
 
 func serveEnsureSession(a *api, x *exchange) error { return a.openSession(x, a.engine.EnsureSession) }
 
-// openSession answers with the session; or, when a first message is posted and
-// events are asked for, with the frames of its turn.
+// openSession answers with the session or, if a message is posted and a stream is asked for, with the frames of its
+// turn.
 func (a *api) openSession(x *exchange, open openVerb) error {
 	args := x.arguments()
 	flush := args.flushMS(a.flush)
@@ -52,8 +52,7 @@ func (a *api) openSession(x *exchange, open openVerb) error {
 	return a.answerOpened(x, &opened, flush)
 }
 
-// answerOpened answers with a session, or with the frames of the turn of the
-// message that was posted with it.
+// answerOpened answers with a session, or with the frames of the turn of the message that was posted with it.
 func (a *api) answerOpened(x *exchange, opened *store.Opened, flush time.Duration) error {
 	x.w.Header().Set("Location", "/v1/sessions/"+opened.Session.ID.String())
 	if opened.Posted != nil {
@@ -72,8 +71,7 @@ func (a *api) answerOpened(x *exchange, opened *store.Opened, flush time.Duratio
 	return x.sendSession(status, &opened.Session)
 }
 
-// sameAgent refuses a request that names two agents; each may be named by id or
-// slug.
+// sameAgent refuses a request that names two agents; each may be named by id or slug.
 func (a *api) sameAgent(x *exchange, one, other string) error {
 	if one == other {
 		return nil
@@ -87,7 +85,7 @@ func (a *api) sameAgent(x *exchange, one, other string) error {
 		return err
 	}
 	if first.ID != second.ID {
-		return parley.InvalidField("agent_id", "is another agent than the one already named; leave it out")
+		return parley.InvalidField("agent_id", "differs from the agent named elsewhere in the request; leave it out")
 	}
 	return nil
 }
@@ -135,7 +133,7 @@ func serveListSessions(a *api, x *exchange) error {
 	return x.sendBytes(http.StatusOK, appendPage(body, sessions.Data, sessions.Next, appendSession))
 }
 
-// sessionBytes is what a listed session commonly takes.
+// sessionBytes is the usual size of a listed session.
 const sessionBytes = 1650
 
 func serveSession(a *api, x *exchange) error {
@@ -160,7 +158,7 @@ func serveSessionByKey(a *api, x *exchange) error {
 	key := args.text("key")
 	if key == "" {
 		if args.text("type") == "" || args.text("feature") == "" {
-			return parley.InvalidField("key", "name the session: give key, or type and feature (and task)")
+			return parley.InvalidField("key", "is missing; give key, or type and feature (and task)")
 		}
 		key = parley.KeyFor(args.text("type"), args.text("feature"), args.text("task"))
 	}

@@ -13,7 +13,7 @@ import (
 	"example.org/parley/setting"
 )
 
-// scopeOf is the scope whose settings a type holds; of other types none.
+// scopeOf is the scope whose settings a type holds, if it holds any.
 func scopeOf(t reflect.Type) setting.Scope {
 	switch t {
 	case reflect.TypeFor[parley.Agent](), reflect.TypeFor[engine.AgentInput](), reflect.TypeFor[engine.AgentPatch]():
@@ -46,8 +46,8 @@ func settingOf(t reflect.Type, field reflect.StructField) (setting.Setting, bool
 	return nil, false
 }
 
-// settingTags are what the tags of an input's field say of a setting. The bool is false
-// for one that does not belong in the input's scope.
+// settingTags are the tags that describe a setting in an input's field. The bool is false if the setting does not
+// belong in the input's scope.
 func settingTags(t reflect.Type, one setting.Setting) (reflect.StructTag, bool) {
 	d, scope := one.Describe(), scopeOf(t)
 	if scope != 0 && !d.In(scope) {
@@ -65,7 +65,7 @@ func settingTags(t reflect.Type, one setting.Setting) (reflect.StructTag, bool) 
 
 func bound(number float64) string { return strconv.FormatFloat(number, 'f', -1, 64) }
 
-// describeSettings says of the settings in an answer what their types cannot.
+// describeSettings adds to an answer's settings what their types cannot say.
 func (r *registry) describeSettings(name string, t reflect.Type, s *huma.Schema) {
 	scope := scopeOf(t)
 	for _, field := range reflect.VisibleFields(t) {

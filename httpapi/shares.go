@@ -6,7 +6,7 @@ import (
 	"example.org/parley"
 )
 
-// serveShare answers 201 for a new share and 200 for one that is there.
+// serveShare answers 201 for a new share and 200 for an existing one.
 func serveShare(a *api, x *exchange) error {
 	id, reader, err := a.shared(x)
 	if err != nil {
@@ -35,7 +35,7 @@ func serveUnshare(a *api, x *exchange) error {
 	return x.sendNothing()
 }
 
-// shared are the two sessions of a path; the audit tells of both.
+// shared returns the two sessions of a path; the audit records both.
 func (a *api) shared(x *exchange) (id, reader parley.ID, err error) {
 	if id, err = a.session(x); err != nil {
 		return id, reader, err
@@ -48,7 +48,7 @@ func (a *api) shared(x *exchange) (id, reader parley.ID, err error) {
 
 func serveShares(a *api, x *exchange) error {
 	args := x.arguments()
-	direction := args.text("direction")
+	direction, paging := args.text("direction"), args.paging()
 	if args.err != nil {
 		return args.err
 	}
@@ -59,9 +59,9 @@ func serveShares(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	shares, err := a.engine.Shares(x.r.Context(), x.principal, id, direction == "in")
+	shares, err := a.engine.Shares(x.r.Context(), x.principal, id, direction == "in", paging)
 	if err != nil {
 		return err
 	}
-	return sendJSON(x, http.StatusOK, page[parley.Share]{Data: shares.Data})
+	return sendJSON(x, http.StatusOK, page[parley.Share](shares))
 }

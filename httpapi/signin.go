@@ -8,17 +8,17 @@ import (
 	"example.org/parley"
 )
 
-// signInCookie holds the secret of a browser's sign-in. Scripts cannot read it, and it
-// comes with requests of the server's own pages alone.
+// signInCookie holds the secret of a browser's sign-in. Scripts cannot read it, and only requests of the server's own
+// pages carry it.
 const signInCookie = "parley_sign_in"
 
-// oldCookie held a key in earlier versions: it is not read, and taken back.
+// oldCookie held a key in earlier versions. It is not read any more, and browsers are told to drop it.
 const oldCookie = "parley_key"
 
-// SignInCodeTime is how long the one-time code of a start signs in.
+// SignInCodeTime is how long a start's one-time code is valid.
 const SignInCodeTime = 15 * time.Minute
 
-// signInInput is a key, which the browser forgets for a secret of its own.
+// signInInput is a key, which the browser exchanges for its own secret.
 type signInInput struct {
 	Key string `json:"key" minLength:"1" maxLength:"512"`
 }
@@ -42,7 +42,7 @@ func serveSignIn(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, who.Principal)
 }
 
-// serveSignInByCode is where the address with the one-time code leads.
+// serveSignInByCode serves the address with the one-time code.
 func serveSignInByCode(a *api, x *exchange) error {
 	x.person = strings.Contains(x.r.Header.Get("Accept"), "text/html")
 	args := x.arguments()
@@ -53,13 +53,13 @@ func serveSignInByCode(a *api, x *exchange) error {
 	header := x.w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Referrer-Policy", "no-referrer")
-	if x.r.Method != http.MethodGet || x.r.Header.Get("Sec-Purpose") != "" { // a browser that only looks ahead
+	if x.r.Method != http.MethodGet || x.r.Header.Get("Sec-Purpose") != "" { // a browser that only prefetches
 		return x.sendNothing()
 	}
 	if !a.gate.redeem(code) {
 		return a.wrongSecret(x, credential{secret: code}, parley.Errorf(
 			parley.CodeUnauthenticated,
-			"This code was used, or is too old. Restart the server for another one, or sign in with the content of "+
+			"This code has been used or has expired. Restart the server for a new one, or sign in with the content of "+
 				"the file token in its data directory.",
 		))
 	}
@@ -90,7 +90,7 @@ func (a *api) signIn(x *exchange, action string, principal parley.Principal) err
 	return nil
 }
 
-// serveSignOut ends the sign-in of the browser's cookie, on all of its pages.
+// serveSignOut ends the sign-in of the browser's cookie, for all of its pages.
 func serveSignOut(a *api, x *exchange) error {
 	if cookie, err := x.r.Cookie(signInCookie); err == nil {
 		if err := a.signOut(x, cookie.Value); err != nil {
@@ -101,7 +101,7 @@ func serveSignOut(a *api, x *exchange) error {
 	return x.sendNothing()
 }
 
-// signOut ends the sign-in of a secret, if it is one that has not ended.
+// signOut ends a secret's sign-in, unless it has ended.
 func (a *api) signOut(x *exchange, secret string) error {
 	in, err := a.engine.SignedIn(x.r.Context(), secret)
 	if parley.ErrorCode(err) == parley.CodeUnauthenticated {
@@ -146,7 +146,7 @@ func (a *api) cookie(r *http.Request, name, value string, seconds int) *http.Coo
 	}
 }
 
-// dropOldCookie takes a cookie back that holds a key.
+// dropOldCookie tells the browser to drop a cookie that holds a key.
 func (a *api) dropOldCookie(w http.ResponseWriter, r *http.Request) {
 	if _, err := r.Cookie(oldCookie); err == nil {
 		http.SetCookie(w, a.cookie(r, oldCookie, "", -1))
@@ -154,9 +154,9 @@ func (a *api) dropOldCookie(w http.ResponseWriter, r *http.Request) {
 }
 
 func errUnknownKey() error {
-	return parley.Errorf(parley.CodeUnauthenticated, "This key is not known here, or it was revoked.")
+	return parley.Errorf(parley.CodeUnauthenticated, "This key is unknown or revoked.")
 }
 
 func errSignedOut() error {
-	return parley.Errorf(parley.CodeUnauthenticated, "This browser is not signed in any more. Sign in again.")
+	return parley.Errorf(parley.CodeUnauthenticated, "This browser's sign-in has ended. Sign in again.")
 }

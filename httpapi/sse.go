@@ -17,23 +17,23 @@ import (
 
 // The bounds of writing a stream.
 const (
-	WriteTimeout = 30 * time.Second // of one write: a reader that takes nothing this long is cut off
+	WriteTimeout = 30 * time.Second // of one write: a reader that reads nothing for this long is cut off
 
-	keepBuffer = 4 << 10  // of frames, kept by an idle watcher
-	fullBuffer = 32 << 10 // of frames, written without waiting for more
+	keepBuffer = 4 << 10  // bytes of frames that an idle watcher keeps
+	fullBuffer = 32 << 10 // bytes of frames that are written at once
 )
 
-// eventSequenceHeader says where to begin watching to miss nothing of a post.
+// eventSequenceHeader is the event sequence to watch after, to miss nothing of a post.
 const eventSequenceHeader = "Parley-Event-Sequence"
 
 // messageHeader names the message that a post recorded.
 const messageHeader = "Parley-Message-Id"
 
-// lastEventHeader is what a browser sends when it connects again.
+// lastEventHeader is what a browser sends when it reconnects.
 const lastEventHeader = "Last-Event-Id" // as net/http spells it
 
-// wantsStream reports whether the client asks for events: by the path, or by the header Accept on a path that answers
-// with JSON too.
+// wantsStream reports whether the client asks for events: by the path, or by the header Accept on a path that can also
+// answer with JSON.
 func (x *exchange) wantsStream() bool {
 	if x.streamed {
 		return true
@@ -46,7 +46,7 @@ func (x *exchange) wantsStream() bool {
 	return false
 }
 
-// noFrames answers with a stream that is over: nothing began that could be watched.
+// noFrames answers with an empty stream: no turn began.
 func (x *exchange) noFrames() error {
 	s := newSSE(x.w)
 	_ = s.flush() // the client may be gone; the work is done
@@ -63,8 +63,7 @@ type sse struct {
 	cutAt   time.Time // the connection's write deadline
 }
 
-// newSSE answers 200 and the headers of a stream that no proxy may hold back,
-// compress or keep.
+// newSSE answers 200 with headers that keep proxies from delaying, compressing or caching the stream.
 func newSSE(w http.ResponseWriter) *sse {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -74,8 +73,7 @@ func newSSE(w http.ResponseWriter) *sse {
 	return &sse{w: w, control: http.NewResponseController(w)}
 }
 
-// flush sends what is buffered. The deadline rolls: it stands at least half of
-// WriteTimeout ahead of every write.
+// flush sends the buffer. The deadline rolls: it is at least half of WriteTimeout ahead of every write.
 func (s *sse) flush() error {
 	if now := time.Now(); s.cutAt.Sub(now) < WriteTimeout/2 {
 		s.cutAt = now.Add(WriteTimeout)
@@ -97,7 +95,7 @@ func (s *sse) flush() error {
 // end leaves the connection usable for the next request.
 func (s *sse) end() { _ = s.control.SetWriteDeadline(time.Time{}) }
 
-// Write implements stream.Writer. It flushes only when no further frame is at hand.
+// Write implements stream.Writer. It flushes only if no other frame is ready.
 func (s *sse) Write(ctx context.Context, from *stream.Stream) error {
 	if len(s.buffer) == 0 {
 		s.buffer = nil // an idle stream keeps none
@@ -138,8 +136,8 @@ func (s *sse) send(frame *stream.Frame) error {
 	return nil
 }
 
-// leave is the reader's leave to go on reading: a key that is revoked here ends its
-// streams at once, one revoked elsewhere with the next heartbeat.
+// leave is the reader's permission to continue: a key that this process revokes ends its streams at once; one revoked
+// elsewhere does with the next heartbeat.
 type leave struct {
 	gate *gate
 	x    *exchange
@@ -151,14 +149,13 @@ func (l leave) Holds() bool { return l.gate.stillKnows(l.x) }
 // Watch implements stream.Leave.
 func (l leave) Watch(changed func()) (over func()) { return l.gate.watched(changed) }
 
-// relay writes a stream's frames until the stream or the client is gone, or the
-// client's key.
+// relay writes a stream's frames until the stream ends, the client is gone, or its key is revoked.
 func (a *api) relay(x *exchange, s *sse, from *stream.Stream) {
 	defer s.end()
 	a.broke(x, from.Relay(x.r.Context(), s, leave{a.gate, x}))
 }
 
-// relayLasting is relay for a stream that goes on when its reader has caught up.
+// relayLasting is relay for a stream that continues when its reader has caught up.
 func (a *api) relayLasting(x *exchange, from *stream.Stream) {
 	s := newSSE(x.w)
 	if s.flush() != nil {
@@ -184,7 +181,7 @@ func appendFrame(to []byte, frame *stream.Frame) []byte {
 	switch frame.Kind {
 	case stream.EventFrame:
 		to = append(append(to, "event: "...), frame.Event.Type...)
-		if frame.Event.Sequence > 0 { // else of a dry run: it is not in the store
+		if frame.Event.Sequence > 0 { // 0 in a dry run, which stores nothing
 			to = strconv.AppendInt(append(to, "\nid: "...), frame.Event.Sequence, 10)
 		}
 		to = event.AppendFrame(append(to, "\ndata: "...), &frame.Event)
@@ -207,8 +204,8 @@ func appendResync(to []byte, sessionID parley.ID, reason string) []byte {
 	return append(resync.AppendFrame(append(to, "event: resync\ndata: "...), sessionID), "\n\n"...)
 }
 
-// place is where a session's stream begins: after the header Last-Event-ID, else
-// after the parameter, else at the first event.
+// place is where a session's stream begins: after the header Last-Event-ID, else after the parameter after, else at the
+// first event.
 func place(r *http.Request, session parley.ID, after string) stream.Place {
 	if header := r.Header[lastEventHeader]; len(header) > 0 {
 		after = header[0]
@@ -224,9 +221,8 @@ func serveSessionEvents(a *api, x *exchange) error {
 	return a.watch(x, opened)
 }
 
-// sessionStream opens the stream that a request for a session's events asks for. It is
-// not inlined, as feedStream is not: a stream keeps its goroutine's stack for as long as it
-// idles, and what opening takes would be on it.
+// sessionStream opens the stream of a session's events. Like feedStream it is not inlined: an idle stream keeps its
+// goroutine's stack, which would otherwise include what opening takes.
 //
 //go:noinline
 func (a *api) sessionStream(x *exchange) (*stream.Stream, error) {

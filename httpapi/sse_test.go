@@ -197,7 +197,7 @@ func TestFiftySubmitsOfOneKey(t *testing.T) {
 	}
 }
 
-// The workspace feed: resync first, list changes, and the sessions asked for,
+// The workspace feed: resync first, list changes, and the sessions that the request names,
 // on one connection; nothing of what the principal may not see.
 func TestWorkspaceFeed(t *testing.T) {
 	t.Parallel()

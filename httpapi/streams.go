@@ -2,11 +2,11 @@ package httpapi
 
 import "slices"
 
-// streamPath ends the paths of routes that answer with a stream what others answer with JSON.
+// streamPath ends the path of the stream of a route that otherwise answers with JSON.
 const streamPath = "/stream"
 
-// withStreams adds to each route that answers with JSON or a stream one of its own for the stream, so that each
-// operation of the document has one kind of answer. The header Accept asks the first for the stream too.
+// withStreams adds for each route that can answer with a stream another route that always does, so that each operation
+// of the document has one kind of answer. The first still streams if the header Accept asks for it.
 func withStreams(list []route) []route {
 	for i := range list {
 		if r := &list[i]; r.hasStream() {
@@ -21,7 +21,7 @@ func (r *route) hasStream() bool {
 	return r.of == "" && slices.ContainsFunc(r.headers, func(p parameter) bool { return p.name == acceptHeader().name })
 }
 
-// stream is the route of a route's stream.
+// stream is the route that answers with r's stream.
 func (r *route) stream() route {
 	s := *r
 	s.name, s.of = r.name+"Stream", r.name

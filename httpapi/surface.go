@@ -7,21 +7,21 @@ import (
 	"example.org/parley/engine"
 )
 
-// Route is one way into the server, for tests that enumerate all of them.
+// Route is one way into the server, for tests that cover all of them.
 type Route struct {
 	Method  string
 	Paths   []string // templates; all of them do the same
 	Name    string
-	Action  string      // what the audit calls it: its name, or that of the route whose stream it is
-	Verb    engine.Verb // what guards it; "" where any principal will do
+	Action  string      // its name in the audit: its own, or that of the route that it is the stream or a view of
+	Verb    engine.Verb // its permission; "" if any principal may
 	Open    bool        // answers without a principal
-	Makes   bool        // makes something new that is its maker's own, whatever others own
-	Local   bool        // for the server's own user alone
+	Makes   bool        // creates something of the caller's own and touches nothing that exists
+	Local   bool        // for the server's own user only
 	Lasting bool        // answers with a stream that does not end by itself
 	Repeats bool        // takes an idempotency key
 	Query   []string    // names of its parameters
 	Body    reflect.Type
-	Example string // of a body; "" where there is none
+	Example string // of the body; "" without one
 }
 
 // Routes is every route of the API.

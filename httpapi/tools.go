@@ -7,9 +7,14 @@ import (
 )
 
 func serveTools(a *api, x *exchange) error {
-	tools, err := a.engine.Tools(x.r.Context(), x.principal)
+	args := x.arguments()
+	paging := args.paging()
+	if args.err != nil {
+		return args.err
+	}
+	tools, err := a.engine.Tools(x.r.Context(), x.principal, paging)
 	if err != nil {
 		return err
 	}
-	return sendJSON(x, http.StatusOK, page[engine.ToolInfo]{Data: tools})
+	return sendJSON(x, http.StatusOK, page[engine.ToolInfo](tools))
 }

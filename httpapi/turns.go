@@ -24,7 +24,7 @@ func sendPage[List, Row any](x *exchange, session parley.ID, list List, verb lis
 	return sendJSON(x, http.StatusOK, rows)
 }
 
-// maxTurnNumber bounds the number by which a turn is asked for.
+// maxTurnNumber bounds the parameter number.
 const maxTurnNumber = 1_000_000_000
 
 func serveListTurns(a *api, x *exchange) error {

@@ -12,6 +12,7 @@ import (
 var freeJSON = map[string]string{
 	"ToolResultContent.result": "what a tool answers is the tool's own",
 	"ToolResultInput.result":   "what a tool answers is the tool's own",
+	"MessageContent.result":    "what a tool answers is the tool's own",
 	"ScriptedResult.result":    "what a tool answers is the tool's own",
 	"ObjectPart.object":        "an object of the client or the model",
 	"PatchOperation.value":     "a value in such an object",
@@ -29,6 +30,7 @@ var freeObjects = map[string]string{
 	"BlockCall.arguments":       "a tool's arguments",
 	"ChatCall.arguments":        "a tool's arguments",
 	"ToolCallContent.arguments": "a tool's arguments",
+	"MessageContent.arguments":  "a tool's arguments",
 	"Message.metadata":          "the client's own",
 	"MessageInput.metadata":     "the client's own",
 	"Session.metadata":          "the client's own",
@@ -51,18 +53,22 @@ func TestNothingIsUntyped(t *testing.T) {
 		t.Fatal(err)
 	}
 	type content map[string]struct{ Schema map[string]any }
+	type parameter struct {
+		Name   string
+		Schema map[string]any // nil of a reference
+	}
 	var document struct {
 		Paths map[string]map[string]struct {
 			OperationID string `json:"operationId"`
 			AliasOf     string `json:"x-alias-of"`
-			Parameters  []struct {
-				Name   string
-				Schema map[string]any
-			}
+			Parameters  []parameter
 			RequestBody struct{ Content content }
 			Responses   map[string]struct{ Content content }
 		}
-		Components struct{ Schemas map[string]map[string]any }
+		Components struct {
+			Schemas    map[string]map[string]any
+			Parameters map[string]parameter
+		}
 	}
 	if err := json.Unmarshal(encoded, &document); err != nil {
 		t.Fatal(err)
@@ -113,6 +119,9 @@ func TestNothingIsUntyped(t *testing.T) {
 	for name, s := range document.Components.Schemas {
 		walk(name, s)
 	}
+	for name, p := range document.Components.Parameters {
+		walk(name, p.Schema)
+	}
 	for path, item := range document.Paths {
 		for method, o := range item {
 			if o.OperationID == "" {
@@ -122,6 +131,9 @@ func TestNothingIsUntyped(t *testing.T) {
 				continue
 			}
 			for _, p := range o.Parameters {
+				if p.Schema == nil {
+					continue
+				}
 				walk(o.OperationID+"?"+p.Name, p.Schema)
 			}
 			for media, body := range o.RequestBody.Content {

@@ -364,18 +364,15 @@ func (p *previous) short(row exported) json.RawMessage {
 	return raw
 }
 
-// kept are a session's contents as they are stored.
-func (p *previous) kept(session parley.Session) (contents []string) {
+// kept are a session's messages as they are stored.
+func (p *previous) kept(session parley.Session) []parley.Message {
 	p.Helper()
 	rows, err := p.store.Messages(p.Context(), store.Scope{WorkspaceID: session.WorkspaceID}, session.ID,
 		store.MessageQuery{RecordOnly: true, Limit: parley.MaxPage})
 	if err != nil {
 		p.Fatal(err)
 	}
-	for i := range rows {
-		contents = append(contents, string(rows[i].Content))
-	}
-	return contents
+	return rows
 }
 
 // TestADatabaseFromBeforePartsIsReadAlike: what the release before contents in parts has
@@ -414,12 +411,12 @@ func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
 			if diff := cmp.Diff(rows, now.Messages[:len(rows)]); diff != "" {
 				t.Errorf("%s is exported otherwise (-before +now):\n%s", title, diff)
 			}
-			for i, content := range p.kept(p.titled(title, bearer)) {
-				if i < len(rows) && content != string(rows[i].Content) {
-					t.Errorf("%s: what was %s is stored as %s", title, rows[i].Content, content)
+			for i, m := range p.kept(p.titled(title, bearer)) {
+				if i < len(rows) && string(m.Content) != string(rows[i].Content) {
+					t.Errorf("%s: what was %s is stored as %s", title, rows[i].Content, m.Content)
 				}
-				if i >= len(rows) && storetest.InShort(now.Messages[i].Role, []byte(content)) {
-					t.Errorf("%s goes on in the short form: %s", title, content)
+				if i >= len(rows) && storetest.InShort(m.Role, m.Content) {
+					t.Errorf("%s goes on in the short form: %s", title, m.Content)
 				}
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"example.org/parley"
 )
 
-// verifyInput asks for a step of a verification.
+// verifyInput asks for one step of a verification.
 type verifyInput struct {
-	Place  parley.VerifyPlace `json:"place,omitempty" doc:"What next of the step before says; nothing begins a verification."`
-	Anchor *parley.Anchor     `json:"anchor,omitempty" doc:"An end that the audit's chain had once, to hold the chain against."`
+	Place  parley.VerifyPlace `json:"place,omitempty" doc:"The next of the previous step; empty to begin a verification."`
+	Anchor *parley.Anchor     `json:"anchor,omitempty" doc:"An earlier end of the audit's chain, to check the chain against."`
 }
 
 func serveAnchor(a *api, x *exchange) error {

@@ -34,7 +34,7 @@ func (r *record) Events(_ context.Context, _ store.Scope, _ parley.ID, after int
 	defer r.mu.Unlock()
 	r.reads++
 	if r.deleted {
-		return nil, parley.Errorf(parley.CodeNotFound, "there is no such session")
+		return nil, parley.Errorf(parley.CodeNotFound, "the session does not exist")
 	}
 	from := min(int(after), len(r.events))
 	return r.events[from:min(from+limit, len(r.events))], nil

@@ -213,6 +213,9 @@ func TestRedelivery(t *testing.T) {
 			"INSERT INTO parley.outbox (" + columns + ") SELECT workspace_id, kind, target_id, created_at, 0, " +
 				"payload FROM kept_errands",
 		),
-		Age: run("UPDATE parley.outbox SET payload = NULL"),
+		Age:   run("UPDATE parley.outbox SET payload = NULL"),
+		Spoil: run("UPDATE parley.outbox SET payload = '{' WHERE payload IS NOT NULL"),
+		Mend: run("UPDATE parley.outbox o SET payload = k.payload, due_at = 0 FROM kept_errands k " +
+			"WHERE o.payload = '{' AND k.kind = o.kind AND k.target_id = o.target_id"),
 	})
 }

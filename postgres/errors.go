@@ -185,7 +185,7 @@ func mapError(err error) error {
 		return parley.WrapError(
 			parley.CodeUnavailable,
 			err,
-			"the server has no such database; create it, or correct PARLEY_DATABASE_URL",
+			"the database does not exist on the server; create it, or correct PARLEY_DATABASE_URL",
 		)
 	case state == stateSerialize, state == stateDeadlock:
 		return parley.WrapError(parley.CodeUnavailable, err, "too many changed the same rows at once; try again")

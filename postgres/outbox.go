@@ -14,6 +14,9 @@ import (
 const (
 	errandLease = 5_000 // milliseconds that one process holds an errand; then another tries
 	unknownRest = 5_000 // milliseconds until this program looks again at an errand of a newer one
+	// unreadableRest is how long, in milliseconds, an errand rests whose payload cannot be
+	// read: others are not to wait for it.
+	unreadableRest = 60_000
 )
 
 // errand is work that a transaction left.
@@ -68,7 +71,8 @@ func (s *Store) apply(ctx context.Context, work *errand) (done bool, rest int64,
 		return false, unknownRest, nil
 	}
 	if err != nil {
-		return false, 0, err
+		s.log.Error("the payload of an errand cannot be read", "errand", work.id, "kind", work.kind)
+		return false, unreadableRest, nil //nolint:nilerr // the log is told
 	}
 	done, err = errand.Do(doer{ctx, s})
 	return done, int64(errand.Rest()), err

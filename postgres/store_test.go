@@ -379,7 +379,7 @@ func TestOutOfReach(t *testing.T) {
 	url := databases.New(t)
 	for what, c := range map[string]struct{ url, says string }{
 		"no server":   {"postgres://parley@/x?host=" + t.TempDir(), "cannot be reached"},
-		"no database": {strings.Replace(url, "/test_", "/none_", 1), "no such database"},
+		"no database": {strings.Replace(url, "/test_", "/none_", 1), "the database does not exist"},
 		"no role":     {strings.Replace(url, pgtest.Owner+"@", "nobody@", 1), "refuses the login"},
 	} {
 		_, err := Open(t.Context(), c.url, Options{})

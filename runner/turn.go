@@ -32,6 +32,23 @@ type Turn interface {
 	Denies(name string, arguments json.RawMessage) bool
 	// Record reads the session's messages.
 	Record(query store.MessageQuery) ([]parley.Message, error)
+	// State is what the speaker kept with its latest answer in this session, by a chunk of
+	// provider data; nil when it has kept nothing. It outlives the process, and every
+	// server of the database has it.
+	State() (json.RawMessage, error)
+	// Shown is what messages of users hold, by the rules and bounds of requests to models
+	// with vision. Only a speaker's Speak calls it: the room that it takes is the step's.
+	Shown(messages []parley.Message) ([]Shown, error)
+	// Unsure reports that an earlier run of the turn may have done something that the
+	// record does not tell: it died, or a call of it has no known result. Known from Begin
+	// on.
+	Unsure() bool
+	// Limited is the failure of a turn that has come to a limit on steps or calls; nil
+	// before.
+	Limited() *parley.Failure
+	// Affords reports whether the limits on tokens and money leave room for another answer.
+	// Without room Ask has the turn wait.
+	Affords() (bool, error)
 
 	// Begin finds out where the turn stands: it settles what an earlier run left open, or lets it wait for its results.
 	// Speaker answers instead of the agent's model; nil: the model answers. Begin is called once, before the methods
@@ -69,18 +86,46 @@ type Speaker interface {
 	Model() parley.ModelID
 	// Listens reports whether it accepts input now: steers wait until it does.
 	Listens() bool
-	// Speak passes it new messages, if any, in order, and lets it continue.
-	Speak(said []parley.Message) Speech
-	// Tool returns the tool that waits for the result of one of its calls; false if the speaker does not know the call
-	// any more. A destructive tool marks a call that needs a person's permission; the speaker runs the others by
-	// itself.
+	// Speak tells it what was said, in order, if anything was, and has it speak on. An
+	// error is one of the turn's.
+	Speak(said []parley.Message) (Speech, error)
+	// Tool is what waits for the result of one of its calls; false when the speaker does
+	// not know the call any more: one that it wanted leave for has not run then, of any
+	// other the effect is unknown. Destructive is a call that it wants a person's leave
+	// for; the others it makes by itself.
 	Tool(name string, arguments json.RawMessage) (tool.Tool, bool)
 }
 
 // Speech is one answer of a speaker.
 type Speech struct {
-	Request []byte // what the speaker was sent, for the record
-	// Chunks yields its answer, once, until the answer has ended or needs the results of its calls. An error is a
-	// *model.Error.
+	Request []byte // what it was sent, for the record; nil when it goes on by itself
+	// Chunks yields what it says, once, until it has ended or wants the results of its
+	// calls. An error is a *model.Error. Usage is what the speaker tells of it, if
+	// anything.
 	Chunks func(ctx context.Context) iter.Seq2[model.Chunk, error]
+	// Cost is what the answer has cost, once Chunks has ended; nil while the speaker tells
+	// nothing of it.
+	Cost func() *parley.Money
 }
+
+// Shown is a piece of a message of a user.
+type Shown struct {
+	Kind      ShownKind
+	Text      string // of a text, and in the place of a file that is not shown: why not
+	Name      string // of an image, a file or a link
+	MediaType string
+	URL       string // of a link
+	FileID    parley.ID
+	Data      []byte // of an image or a file
+}
+
+// ShownKind says which fields of a Shown count.
+type ShownKind int
+
+// The kinds of pieces.
+const (
+	ShownText ShownKind = iota
+	ShownImage
+	ShownFile // of text
+	ShownLink
+)

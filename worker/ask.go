@@ -19,11 +19,13 @@ type question struct {
 	request  *model.Request // kept if the turn or an observer needs its contents; else nil
 	encoded  model.EncodedRequest
 	filter   model.AnswerFilter // the middleware's; nil: answers are stored unchanged
-	// speech is the answer of a runtime's speaker; nil: the model is asked.
+	// said is what a runtime's speaker is told, and speech its answer; nil: the model is asked.
+	said   []parley.Message
 	speech func(ctx context.Context) iter.Seq2[model.Chunk, error]
-	key    parley.Hash // in the response cache, if the turn uses it
-	served *served     // the cached answer; nil: the model is asked
-	call   parley.Call // all but ID, MessageID and Attempt
+	cost   func() *parley.Money // of that answer, once it has ended; nil: nothing tells
+	key    parley.Hash          // in the response cache, if the turn uses it
+	served *served              // the cached answer; nil: the model is asked
+	call   parley.Call          // all but ID, MessageID and Attempt
 	system string
 	tools  []byte
 	steers []store.Steered
@@ -262,6 +264,9 @@ func (a *answer) record() {
 	}
 	a.call.Usage, a.call.Finish, a.call.Error = a.usage, a.finish, a.failure
 	a.call.Cost, a.call.Saved = a.turn.info.Price.Cost(a.usage), a.turn.info.Price.Saved(a.usage)
+	if a.question.cost != nil {
+		a.call.Cost = a.question.cost()
+	}
 	if served := a.question.served; served != nil {
 		a.call.Cost, a.call.Saved = new(parley.Money), served.cost
 	}

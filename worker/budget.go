@@ -223,6 +223,9 @@ func (b *budgets) afford(q *question) (*store.Reservation, *store.Refusal, error
 
 // estimate returns the most that a call is expected to use: its request and the longest possible answer.
 func (b *budgets) estimate(q *question) parley.Reserved {
+	if b.speaker != nil { // its calls are its own: what it tells of them is charged
+		return parley.Reserved{Cost: new(parley.Money)}
+	}
 	output := int64(b.longestAnswer(q))
 	input := q.tokens + 1
 	return parley.Reserved{Tokens: input + output, Cost: b.info.Price.Most(input, output)}

@@ -227,13 +227,22 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
 	}
 	var refusal *store.Refusal
-	if t.responses.lookUp(q); q.served == nil && q.speech == nil { // a cached answer costs nothing
+	if t.responses.lookUp(q); q.served == nil { // a cached answer costs nothing
 		if q.reservation, refusal, err = t.budgets.afford(q); err != nil {
 			return runner.Over, err
 		}
 	}
 	if refusal != nil {
 		return t.parkRefused(refusal)
+	}
+	if t.speaker != nil {
+		if failure, err = t.requests.speak(q); err != nil && t.ctx.Err() != nil {
+			return runner.Over, t.leave(nil)
+		} else if err != nil {
+			return runner.Over, err
+		} else if failure != nil {
+			return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+		}
 	}
 	a, err := t.asking.ask(q)
 	q.encoded.Body = nil

@@ -130,15 +130,33 @@ func (l *limits) atLimit(limit parley.Limit, what string) *parley.Failure {
 	}
 }
 
-// spent checks the limits on steps and tool calls before a step, and warns if one of them, or the time limit, is near.
-func (l *limits) spent(at position) (*parley.Failure, error) {
-	if most := l.inEffect.Steps(); at.step > most && l.speaker == nil { // a speaker counts its own steps
-		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without ending", most)), nil
+// reached is the failure of a turn that may not take another step: it took as many, or
+// called as many tools, as it may.
+func (l *limits) reached(at position) *parley.Failure {
+	if most, limited := l.steps(); limited && at.step > most {
+		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without ending", most))
 	}
 	if most := l.inEffect.MaxToolCalls; most != nil && l.calls > *most {
-		return l.atLimit(parley.LimitToolCalls, fmt.Sprintf("the turn asked for more than %d tool calls", *most)), nil
+		return l.atLimit(parley.LimitToolCalls, fmt.Sprintf("the turn asked for more than %d tool calls", *most))
 	}
-	near := []parley.LimitWarning{{Limit: parley.LimitSteps, Spent: int64(at.step - 1), Of: int64(l.inEffect.Steps())}}
+	return nil
+}
+
+// steps is how many the turn may take. Those of a speaker are many and short: only a
+// number that somebody has set bounds them.
+func (l *limits) steps() (most int, limited bool) {
+	return l.inEffect.Steps(), l.speaker == nil || l.inEffect.MaxSteps != nil
+}
+
+// spent checks the limits on steps and tool calls before a step, and warns if one of them, or the time limit, is near.
+func (l *limits) spent(at position) (*parley.Failure, error) {
+	if failure := l.reached(at); failure != nil {
+		return failure, nil
+	}
+	var near []parley.LimitWarning
+	if most, limited := l.steps(); limited {
+		near = append(near, parley.LimitWarning{Limit: parley.LimitSteps, Spent: int64(at.step - 1), Of: int64(most)})
+	}
 	if l.inEffect.MaxToolCalls != nil {
 		near = append(
 			near,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.org/parley"
@@ -13,12 +14,14 @@ import (
 
 // The results of calls that a rule or a person did not allow.
 const (
-	resultForbidden  = "Denied: a rule of this agent or session does not allow this call."
-	resultDenied     = "Denied by %s."
-	resultDeniedWhy  = "Denied by %s: %s"
-	resultNoAnswer   = "Not run: nobody approved this call in time."
-	resultOtherCall  = "Not run: this is not the call that was approved."
-	resultOtherTool  = "Not run: the tool was changed after this call was approved. Call it again."
+	resultForbidden = "Denied: a rule of this agent or session does not allow this call."
+	resultDenied    = "Denied by %s."
+	resultDeniedWhy = "Denied by %s: %s"
+	resultNoAnswer  = "Not run: nobody approved this call in time."
+	resultOtherCall = "Not run: this is not the call that was approved."
+	resultOtherTool = "Not run: the tool was changed after this call was approved. Call it again."
+	resultAskerGone = "Approved, but not run: the process that asked had ended when the decision came. " +
+		"Ask again to run it."
 	resultNoQuestion = `Not run: ask_user takes an object {"question": text, "options": [text, …]}; options may be ` +
 		`left out.`
 )
@@ -82,24 +85,33 @@ func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.App
 	return ruling, changed, err
 }
 
-// permits reports whether the rules allow use of something with a tool's name, as the session's owner has accepted it.
+// permits reports whether a rule lets the agent's runtime be used, which has a name among
+// tools, as the session's owner has accepted it: the runtime, and the rule. A rule of the
+// session that names the runtime is the owner's word on both; one for whatever there is
+// does not stand for a runtime that somebody else has chosen.
 func (r *rules) permits(name string) (bool, error) {
 	ruling := r.grants.Decide(name, json.RawMessage("{}"), parley.ToolAnnotations{Destructive: true})
-	if ruling.Effect != parley.GrantAllow || ruling.BySession {
+	named := slices.ContainsFunc(r.grants.Session, func(g parley.Grant) bool {
+		return g.Tool == name && g.Effect == parley.GrantAllow
+	})
+	if ruling.Effect != parley.GrantAllow || ruling.BySession && named {
 		return ruling.Effect == parley.GrantAllow, nil
 	}
 	if err := r.readAccepted(); err != nil || r.accepted.any {
 		return r.accepted != nil && r.accepted.any, err
 	}
-	runtime := r.claim.Agent.Runtime
-	if r.accepted.agent.Runtime == runtime && r.names(name, parley.ValueOf(r.accepted.agent.Grants)) {
+	accepts := func(agent *parley.Agent) bool {
+		return agent.Runtime == r.claim.Agent.Runtime &&
+			(ruling.BySession || r.names(name, parley.ValueOf(agent.Grants)))
+	}
+	if accepts(&r.accepted.agent) {
 		return true, nil
 	}
 	own, err := r.ownVersion()
 	if err != nil {
 		return false, err
 	}
-	return own.Runtime == runtime && r.names(name, parley.ValueOf(own.Grants)), nil
+	return accepts(own), nil
 }
 
 // names reports whether grants allow something by name.
@@ -112,6 +124,9 @@ func (r *rules) names(name string, grants []parley.Grant) bool {
 
 // permit decides about a call that the model has just made: run it, refuse it, or ask.
 func (r *rules) permit(call *toolCall) error {
+	if call.lost {
+		call.refusal = parley.EffectUnknown
+	}
 	if call.refusal != "" {
 		return nil
 	}
@@ -184,7 +199,7 @@ func (r *rules) takeUp(call *toolCall, approvals []parley.Approval, unusable boo
 	}
 	effect := ruling.Effect
 	// A call's session opens only once, so opening it again is safe.
-	again := call.tool == nil && (call.child == nil || !unusable) ||
+	again := call.tool == nil && !call.lost && (call.child == nil || !unusable) ||
 		call.tool != nil && !unusable && call.tool.Annotations().Repeatable()
 	switch {
 	case call.approval != nil:
@@ -221,6 +236,8 @@ func (r *rules) heed(call *toolCall, effect parley.GrantEffect, again bool) {
 		switch {
 		case err != nil || fingerprint != a.Fingerprint:
 			call.refusal = resultOtherCall
+		case a.State == parley.ApprovalApproved && call.lost:
+			call.refusal = resultAskerGone
 		case a.State == parley.ApprovalApproved && a.Digest != "" && a.Digest != r.digestOf(call):
 			call.refusal = resultOtherTool
 		}

@@ -118,23 +118,49 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 // speech builds the question to a speaker, which keeps its own context: the message that began the turn, and its steers
 // since.
 func (r *requests) speech(at position, steers []parley.Message) *question {
-	said := steers
-	if at.step == 1 {
-		said = append([]parley.Message{r.claim.Trigger}, steers...)
-	}
-	q := &question{position: at}
+	q := &question{position: at, said: steers}
 	entering(steers)
 	for i := range steers {
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
 	}
-	speech := r.speaker.Speak(said)
-	q.speech, q.encoded.Body = speech.Chunks, speech.Request
 	q.call = parley.Call{
 		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID, Step: at.step,
 		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Outcome: parley.CallOpen,
-		RequestHash: parley.HashOf(speech.Request),
 	}
 	return q
+}
+
+// speak puts the question to the speaker, once the turn can afford it. A failure ends
+// the turn.
+func (r *requests) speak(q *question) (*parley.Failure, error) {
+	if q.position.step == 1 {
+		trigger := r.claim.Trigger
+		if trigger.Content == nil { // too long to be held while it waited
+			var err error
+			if trigger, err = r.w.store.Message(
+				r.writes,
+				store.Scope{WorkspaceID: r.fence.WorkspaceID},
+				trigger.ID,
+			); err != nil {
+				return nil, err
+			}
+		}
+		q.said = append([]parley.Message{trigger}, q.said...)
+	}
+	r.unreserve()
+	if err := r.weighed(q.said); err != nil {
+		_, failure, err := noQuestion(err)
+		return failure, err
+	}
+	speech, err := r.speaker.Speak(q.said)
+	if err != nil {
+		_, failure, err := noQuestion(err)
+		return failure, err
+	}
+	q.said = nil
+	q.speech, q.cost = speech.Chunks, speech.Cost
+	q.encoded.Body, q.call.RequestHash = speech.Request, parley.HashOf(speech.Request)
+	return nil, nil
 }
 
 // head returns what may precede the window.

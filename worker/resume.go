@@ -2,6 +2,7 @@ package worker
 
 import (
 	"encoding/json"
+	"slices"
 
 	"example.org/parley"
 	"example.org/parley/runner"
@@ -26,6 +27,7 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 		t.wrote(state.Messages[i].Sequence)
 	}
 	t.asking.attempts = state.Attempts
+	t.unsure = t.claim.Turn.Takeovers > 0
 	if step == 0 {
 		t.position = position{step: 1, attempt: 1, steers: true}
 		return runner.AskNext, nil
@@ -53,11 +55,20 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 			return runner.Over, err
 		}
 	}
+	t.unsure = t.unsure && !anyAsked(calls) || slices.ContainsFunc(calls, func(c toolCall) bool {
+		return c.refusal == parley.EffectUnknown
+	})
 	if len(calls) == 0 || unusable != nil && len(t.settings.Tools) == 0 {
 		return runner.AskNext, nil
 	}
 	t.position.step, t.calls = step, calls
 	return runner.CallNext, nil
+}
+
+// anyAsked reports whether a person was asked about one of the calls, which has no result:
+// whoever made them got no further.
+func anyAsked(calls []toolCall) bool {
+	return slices.ContainsFunc(calls, func(c toolCall) bool { return c.approval != nil })
 }
 
 // openCalls returns the calls of a step without a result: nil if it has no calls at all. Answered reports whether the

@@ -61,6 +61,7 @@ type toolCall struct {
 	client    bool              // a client answers it
 	question  bool              // a person answers it
 	own       bool              // tool waits for work that the speaker does by itself
+	lost      bool              // the speaker that made it does not know it any more
 	approval  *parley.Approval  // of a call that was asked about
 	cleared   bool              // its approval is used: it may run, or wait for its own answer
 	started   bool
@@ -76,9 +77,8 @@ func (t *tools) sort(call *toolCall) {
 		return
 	}
 	if t.speaker != nil {
-		if call.tool, call.own = t.speaker.Tool(call.name, call.arguments); !call.own {
-			call.refusal = parley.EffectUnknown
-		}
+		call.tool, call.own = t.speaker.Tool(call.name, call.arguments)
+		call.lost = !call.own
 		return
 	}
 	for _, ref := range t.settings.Tools {

@@ -46,6 +46,7 @@ type turn struct {
 	answer   *answer    // the step's complete answer until it is settled; else nil
 	calls    []toolCall // calls of the step that need results
 	stepping bool       // the observer knows that the step began
+	unsure   bool       // an earlier run may have done what the record does not tell
 
 	limits     *limits
 	budgets    *budgets

@@ -53,9 +53,10 @@ func (r *requests) tooLong(budget prompt.Budget, selection *prompt.Selection) *p
 }
 
 // observe compares the provider's count with the estimate. The 0 of a cached answer is not a count, and images are
-// weighed by their area: a provider's count of them says nothing about how its model tokenises text.
+// weighed by their area: a provider's count of them says nothing about how its model tokenises text. Nor does what
+// a speaker tells of itself.
 func (r *requests) observe(q *question, usage parley.Usage) {
-	if usage.InputTokens != nil && q.served == nil && !q.images {
+	if usage.InputTokens != nil && q.served == nil && q.speech == nil && !q.images {
 		r.w.ratios.Observe(r.settings.Model, int64(q.estimate), *usage.InputTokens)
 	}
 }

@@ -61,6 +61,7 @@ type Worker struct {
 
 	claimNow  chan struct{} // capacity 1: the claimer may find something
 	outboxNow chan struct{} // capacity 1: the outbox may hold something
+	keptNow   chan struct{} // capacity 1: a turn that a runtime keeps something for may run elsewhere
 	stopping  chan struct{} // closed by Stop: claimer, sweeper and outbox end
 	ended     chan struct{} // closed by Stop once all runs are gone: lease and flusher end
 	claimers  sync.WaitGroup
@@ -111,6 +112,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		compactor: newCompactor(),
 		claimNow:  make(chan struct{}, 1),
 		outboxNow: make(chan struct{}, 1),
+		keptNow:   make(chan struct{}, 1),
 		stopping:  make(chan struct{}),
 		ended:     make(chan struct{}),
 		places:    store.Occupancy{Slots: options.Slots, Reserve: store.ReservedSlots(options.Slots)},
@@ -171,6 +173,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.claimers.Go(
 		func() { w.sweepLoop(swept) },
 	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	if len(w.options.Runtimes) > 0 {
+		w.claimers.Go(w.keptLoop) //nolint:contextcheck // as above
+	}
 	for range outboxLoops {
 		w.claimers.Go(w.outboxLoop)
 	}
@@ -262,6 +267,9 @@ func (w *Worker) Committed(commit store.Commit) {
 	}
 	if !commit.SessionID.IsZero() {
 		if commit.Remote {
+			if w.keeps(commit.SessionID) {
+				poke(w.keptNow)
+			}
 			w.indexer.noteOther(commit.SessionID)
 		} else {
 			w.indexer.note(commit.SessionID)

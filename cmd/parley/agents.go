@@ -15,7 +15,7 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "agents", Short: "List, make, change and archive agents"}
 
 	list := agentsListCommand(shared, term)
-	all := list.Flags().Bool("all", false, "archived ones too: --status any")
+	all := list.Flags().Bool("all", false, "include archived agents: --status any")
 	list.PreRunE = func(*cobra.Command, []string) error {
 		if !*all {
 			return nil
@@ -24,7 +24,7 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	warm := &cobra.Command{
 		Use:   "warm AGENT",
-		Short: "Put what all requests of an agent begin with into its provider's cache",
+		Short: "Warm the provider's cache with what all requests of an agent begin with",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 			warmed, err := server.WarmAgent(ctx, args[0])
@@ -67,7 +67,7 @@ func giveCommand(shared *flags, term terminal) *cobra.Command {
 			if admins == (len(args) > 1) {
 				return parley.Errorf(parley.CodeInvalid, "give either a principal's id or --to-admins")
 			}
-			var to parley.ID // nobody: the admins'
+			var to parley.ID // the zero id: only admins
 			if !admins {
 				given, err := parley.ParseID(args[1])
 				if err != nil {
@@ -89,11 +89,11 @@ func giveCommand(shared *flags, term terminal) *cobra.Command {
 			return term.printTable([]string{"AGENT", "OWNER"}, [][]string{{agent.Slug, ownerOf(&agent)}})
 		}),
 	}
-	command.Flags().BoolVar(&admins, "to-admins", false, "leave it to the admins, without an owner")
+	command.Flags().BoolVar(&admins, "to-admins", false, "leave the agent without an owner, to the admins")
 	return command
 }
 
-// ownerOf names who may change an agent beside admins.
+// ownerOf names the owner of an agent, who may change it like admins.
 func ownerOf(agent *parley.Agent) string {
 	if agent.OwnerID.IsZero() {
 		return "(admins)"

@@ -16,17 +16,17 @@ import (
 )
 
 func approvalsCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "approvals", Short: "List and answer questions about tool calls"}
+	command := &cobra.Command{Use: "approvals", Short: "List and decide questions about tool calls"}
 	command.AddCommand(
 		listApprovalsCommand(shared, term),
-		showApprovalCommand(shared, term),
+		approvalsShowCommand(shared, term),
 		approveCommand(shared, term),
 		denyCommand(shared, term),
 	)
 	return command
 }
 
-// listApprovalsCommand lists those that wait, where nothing else is said.
+// listApprovalsCommand lists pending approvals unless --state says otherwise.
 func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 	list := approvalsListCommand(shared, term)
 	list.PreRunE = func(*cobra.Command, []string) error {
@@ -42,21 +42,6 @@ func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 	return list
 }
 
-func showApprovalCommand(shared *flags, term terminal) *cobra.Command {
-	return &cobra.Command{
-		Use:   "show APPROVAL",
-		Short: "Show an approval with the exact arguments of its call",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			approval, err := server.Approval(ctx, id)
-			if err != nil {
-				return err
-			}
-			return term.printApproval(approval, shared.json)
-		}),
-	}
-}
-
 func approveCommand(shared *flags, term terminal) *cobra.Command {
 	var session, tool, change bool
 	var comment string
@@ -64,7 +49,7 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "approve APPROVAL",
 		Short: "Let the call run",
 		Args:  cobra.ExactArgs(1),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			input := client.DecisionInput{Decision: parley.DecideApprove, Comment: comment}
 			switch {
 			case change:
@@ -74,7 +59,7 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 			case session:
 				input.Scope = parley.ScopeSession
 			}
-			return decide(ctx, server, term, shared.json, args[0], input)
+			return decide(ctx, server, term, shared, id, input)
 		}),
 	}
 	approve.Flags().
@@ -82,9 +67,9 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 	approve.Flags().BoolVar(&tool, "tool", false, "for the rest of the session, every call of this tool")
 	approve.Flags().
 		BoolVar(&change, "change", false,
-			"for the rest of the session, what somebody else changed; the session's owner alone")
+			"for the rest of the session, what somebody else changed; only for the session's owner")
 	approve.MarkFlagsMutuallyExclusive("session", "tool", "change")
-	approve.Flags().StringVar(&comment, "comment", "", "kept with the decision")
+	approve.Flags().StringVar(&comment, "comment", "", "stored with the decision")
 	return approve
 }
 
@@ -94,18 +79,12 @@ func denyCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "deny APPROVAL",
 		Short: "Do not let the call run; the model is told",
 		Args:  cobra.ExactArgs(1),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			return decide(
-				ctx,
-				server,
-				term,
-				shared.json,
-				args[0],
-				client.DecisionInput{Decision: parley.DecideDeny, Comment: comment},
-			)
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			input := client.DecisionInput{Decision: parley.DecideDeny, Comment: comment}
+			return decide(ctx, server, term, shared, id, input)
 		}),
 	}
-	deny.Flags().StringVar(&comment, "comment", "", "why: the model reads it")
+	deny.Flags().StringVar(&comment, "comment", "", "the reason, which the model reads")
 	return deny
 }
 
@@ -113,27 +92,20 @@ func decide(
 	ctx context.Context,
 	server *client.Client,
 	term terminal,
-	asJSON bool,
-	idText string,
+	shared *flags,
+	id parley.ID,
 	input client.DecisionInput,
 ) error {
-	id, err := parley.ParseID(idText)
-	if err != nil {
-		return err
-	}
 	approval, err := server.DecideApproval(ctx, id, input)
 	if err != nil {
 		return err
 	}
-	return term.printApproval(approval, asJSON)
+	return printOne(term, shared, &approval, printApproval)
 }
 
-// printApproval prints an approval whole.
-func (t terminal) printApproval(a parley.Approval, asJSON bool) error {
-	if asJSON {
-		return t.printJSON(a)
-	}
-	fmt.Fprintf(t.out, "%s  %s\n%s %s\n", a.ID, stateOf(&a), a.ToolName, indented(a.Arguments))
+// printApproval prints a whole approval.
+func printApproval(t terminal, a *parley.Approval) error {
+	fmt.Fprintf(t.out, "%s  %s\n%s %s\n", a.ID, stateOf(a), a.ToolName, indented(a.Arguments))
 	if a.Explanation != "" {
 		fmt.Fprintln(t.out, a.Explanation)
 	}
@@ -151,8 +123,7 @@ func (t terminal) printApproval(a parley.Approval, asJSON bool) error {
 	return nil
 }
 
-// stateOf is an approval's state, of one that waits for several people with how many
-// of them have approved.
+// stateOf is an approval's state; if it waits for several people, also how many have approved.
 func stateOf(a *parley.Approval) string {
 	if a.State != parley.ApprovalPending || a.Approvers < 2 {
 		return string(a.State)
@@ -169,13 +140,13 @@ func indented(raw json.RawMessage) string {
 	return string(out)
 }
 
-// asking is what a chat has to ask its person before its turn goes on.
+// asking is what a chat must ask its person before the turn continues.
 type asking struct {
 	approvals []parley.ID
 	questions []parley.ToolCallContent // ask_user calls
 }
 
-// note collects from a frame what the person will be asked.
+// note collects from a frame the questions for the person.
 func (a *asking) note(frame client.Frame) {
 	switch told := frame.Event.(type) {
 	case *event.ApprovalCreated:
@@ -194,13 +165,12 @@ func (a *asking) note(frame client.Frame) {
 	}
 }
 
-// drop forgets an approval that needs no answer any more.
+// drop forgets an approval that has been decided.
 func (a *asking) drop(approval parley.ID) {
 	a.approvals = slices.DeleteFunc(a.approvals, func(id parley.ID) bool { return id == approval })
 }
 
-// takeUp asks for the answers that the session has waited for, and follows the
-// turn that goes on with them.
+// takeUp asks for the answers that the session waits for, and follows the turn that resumes with them.
 func (c *chat) takeUp(ctx context.Context) error {
 	if c.json || c.session.WaitReason != parley.WaitApproval && c.session.WaitReason != parley.WaitInput {
 		return nil
@@ -243,8 +213,7 @@ func (c *chat) takeUp(ctx context.Context) error {
 	)
 }
 
-// askAll asks the person for everything that the turn waits for. over reports
-// that nobody is there to answer.
+// askAll asks the person for everything that the turn waits for. over reports that nobody answers.
 func (v *turnView) askAll(ctx context.Context, reason parley.WaitReason) (over bool, err error) {
 	v.endLine()
 	if reason == parley.WaitApproval {
@@ -281,7 +250,11 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 		fmt.Fprintf(term.err, "Allow it? %s ", choices)
 		line, ok := v.line(ctx)
 		if !ok {
-			fmt.Fprintf(term.err, "\nIt waits. Answer with: parley approvals approve %s, or deny\n", id)
+			fmt.Fprintf(
+				term.err,
+				"\nThe approval stays pending. Decide with: parley approvals approve %s, or deny\n",
+				id,
+			)
 			return true, nil
 		}
 		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -308,24 +281,24 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 	}
 	decided, err := v.chat.server.DecideApproval(ctx, id, input)
 	switch parley.ErrorCode(err) {
-	case parley.CodeConflict: // somebody else was first
+	case parley.CodeConflict: // somebody else has decided
 		fmt.Fprintln(term.err, "parley:", err)
 		return false, nil
-	case parley.CodeForbidden: // others have to
+	case parley.CodeForbidden: // others must decide
 		fmt.Fprintln(term.err, "parley:", err)
 		return true, nil
 	}
 	if err == nil && decided.State == parley.ApprovalPending {
-		fmt.Fprintf(term.err, "It waits for %d more.\n", decided.Missing)
+		fmt.Fprintf(term.err, "It needs %d more.\n", decided.Missing)
 		return true, nil
 	}
 	return false, err
 }
 
-// others reports an approval that is not one person's alone to give.
+// others reports whether an approval needs more people than one.
 func others(a *parley.Approval) bool { return a.Approvers > 1 || len(a.RequesterIDs) > 0 }
 
-// choicesOf says why an approval is asked, and names the answers to it.
+// choicesOf prints why an approval is needed, and returns the possible answers.
 func (t terminal) choicesOf(a *parley.Approval) string {
 	const no = "n: no (n WHY tells the model why)"
 	switch {
@@ -339,11 +312,11 @@ func (t terminal) choicesOf(a *parley.Approval) string {
 	return "y: once, s: these arguments for the session, t: the tool for the session, " + no
 }
 
-// askQuestion shows a question of the agent's and posts the answer.
+// askQuestion shows a question of the agent and posts the answer.
 func (v *turnView) askQuestion(ctx context.Context, call parley.ToolCallContent) (over bool, err error) {
 	term := v.chat.term
 	question, err := parley.ReadQuestion(call.Arguments)
-	if err != nil { // it was refused
+	if err != nil { // the question was refused
 		return false, nil //nolint:nilerr // the model hears of it
 	}
 	fmt.Fprintln(term.err, "?", question.Question)
@@ -352,7 +325,7 @@ func (v *turnView) askQuestion(ctx context.Context, call parley.ToolCallContent)
 	}
 	line, ok := v.line(ctx)
 	if !ok {
-		fmt.Fprintf(term.err, "\nIt waits. Go on with: parley chat --session %s\n", v.chat.session.ID)
+		fmt.Fprintf(term.err, "\nThe turn waits. Continue with: parley chat --session %s\n", v.chat.session.ID)
 		return true, nil
 	}
 	if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n >= 1 && n <= len(question.Options) {
@@ -372,8 +345,7 @@ func (v *turnView) askQuestion(ctx context.Context, call parley.ToolCallContent)
 	return false, err
 }
 
-// line reads a line from the person; false when there is none, or when the turn
-// was interrupted.
+// line reads a line from the person; false at the end of the input, or if the turn was interrupted.
 func (v *turnView) line(ctx context.Context) (string, bool) {
 	lines, _ := v.chat.input()
 	select {

@@ -10,15 +10,15 @@ import (
 	"example.org/parley/store"
 )
 
-// The pauses between looks for a database that does not answer, and how often it is said.
+// How often to try a database that does not answer, and how often to log that.
 const (
 	firstLook   = 250 * time.Millisecond
 	longestLook = 5 * time.Second
 	waitTold    = 10 * time.Second
 )
 
-// awaitStore opens the database that the settings name. One on PostgreSQL that is not
-// there yet is waited for, and said so; one that refuses is not.
+// awaitStore opens the database that the settings name. It waits for a PostgreSQL server that does not answer yet, and
+// logs that it waits. It does not wait for one that refuses.
 func (s *server) awaitStore(ctx context.Context) (store.Store, error) {
 	began, pause := time.Now(), firstLook
 	patience := time.Duration(s.settings.DatabaseWait)
@@ -32,7 +32,7 @@ func (s *server) awaitStore(ctx context.Context) (store.Store, error) {
 			return nil, parley.WrapError(
 				parley.CodeUnavailable,
 				err,
-				"stopped while it waited for "+databaseName(s.settings.DatabaseURL),
+				"stopped while waiting for "+databaseName(s.settings.DatabaseURL),
 			)
 		}
 		if !postgres.Absent(err) {

@@ -15,17 +15,17 @@ import (
 	"example.org/parley/sqlite"
 )
 
-// progressEvery is how often a person sees how far a long command is.
+// progressEvery is how often a long command shows its progress.
 const progressEvery = 200 * time.Millisecond
 
 func backupCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE|-",
-		Short: "Copy the database to a new file, also while the server runs",
+		Short: "Copy the database to a new file, even while the server runs",
 		Long: "Copy the SQLite database of the data directory to a new file, or with - to\nstandard output. The " +
-			"server may run meanwhile: the copy is one consistent moment,\nand nothing waits for it. The copy is " +
-			"checked (every page, the schema's version, every record\nagainst its hashes) before the file gets its " +
-			"name; nothing is overwritten. For\nPostgreSQL see docs/backup.md.",
+			"server may keep running: the copy shows one consistent moment,\nand nothing waits for it. The command " +
+			"checks the copy (every page, the schema's version,\nevery record against its hashes) before the file " +
+			"gets its name, and overwrites\nnothing. For PostgreSQL see docs/backup.md.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := shared.ownDatabase()
@@ -35,7 +35,7 @@ func backupCommand(shared *flags, term terminal) *cobra.Command {
 			if args[0] == "-" && watched(term.out) {
 				return parley.Errorf(
 					parley.CodeInvalid,
-					"a backup is not text: redirect it, as in parley backup - | gzip > parley.db.gz",
+					"a backup is not text; redirect it, as in parley backup - | gzip > parley.db.gz",
 				)
 			}
 			if args[0] == "-" {
@@ -59,8 +59,7 @@ func backupCommand(shared *flags, term terminal) *cobra.Command {
 	}
 }
 
-// ownDatabase is the directory of a SQLite database; it refuses when the settings
-// say that the data is elsewhere.
+// ownDatabase is the directory of the SQLite database. It fails if the settings name another database.
 func (f *flags) ownDatabase() (string, error) {
 	s, err := loadSettings(f, getenv)
 	if err != nil {
@@ -69,8 +68,8 @@ func (f *flags) ownDatabase() (string, error) {
 	if s.DatabaseURL != "" {
 		return "", parley.Errorf(
 			parley.CodeUnsupported,
-			"the settings name a PostgreSQL database, and this command is for SQLite: use pg_dump and pg_restore as "+
-				"docs/backup.md says, or take PARLEY_DATABASE_URL out of the settings",
+			"this command is for SQLite, but the settings name a PostgreSQL database; use pg_dump and pg_restore as "+
+				"docs/backup.md says, or remove PARLEY_DATABASE_URL from the settings",
 		)
 	}
 	return s.DataDir, nil
@@ -89,7 +88,7 @@ func backupTo(ctx context.Context, dir string, term terminal) (err error) {
 	if err != nil {
 		return err
 	}
-	file, err := os.Open(path) //nolint:gosec // made above
+	file, err := os.Open(path) //nolint:gosec // created above
 	if err != nil {
 		return err
 	}
@@ -106,9 +105,9 @@ func restoreCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Put a backup into the data directory",
-		Long: "Put a backup made by `parley backup` into the data directory. The server must not\nrun. The backup " +
-			"is checked as a whole before it takes its place, in one step. A\ndatabase that is there is refused, or " +
-			"with --replace kept under another name.",
+		Long: "Put a backup made by `parley backup` into the data directory. Stop the server first.\nThe " +
+			"command checks the whole backup before it puts it in place, in one step. It does\nnot touch an existing " +
+			"database, or with --replace renames it.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, err := shared.ownDatabase()
@@ -130,7 +129,7 @@ func restoreCommand(shared *flags, term terminal) *cobra.Command {
 			if restored.Kept != "" {
 				if _, err := fmt.Fprintf(
 					term.out,
-					"The database that was there is now %s; remove it when you no longer need it.\n",
+					"The previous database is now %s; remove it when you no longer need it.\n",
 					restored.Kept,
 				); err != nil {
 					return err
@@ -147,7 +146,7 @@ func restoreCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	command.Flags().
 		BoolVar(&replace, "replace", false,
-			"put the backup in the place of a database that is there, which is kept under another name")
+			"replace an existing database, which is renamed and kept")
 	return command
 }
 
@@ -161,7 +160,7 @@ func contentsLine(c sqlite.Contents) string {
 	)
 }
 
-// progress shows a person how far something is; nobody else is told.
+// progress shows how far something is, on a terminal only.
 func (t terminal) progress(what string) func(done, total int) {
 	if !watched(t.err) {
 		return nil

@@ -12,7 +12,7 @@ import (
 func cacheCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "cache",
-		Short: "Look at the answers that are kept for equal requests",
+		Short: "Show or clear the response cache",
 		Args:  cobra.NoArgs,
 	}
 	show := &cobra.Command{
@@ -48,7 +48,7 @@ func cacheCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	drop := &cobra.Command{
 		Use:   "clear",
-		Short: "Drop all kept answers of the workspace (admins)",
+		Short: "Drop all cached answers of the workspace; for admins",
 		Args:  cobra.NoArgs,
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 			return server.ClearResponseCache(ctx)

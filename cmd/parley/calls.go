@@ -13,7 +13,10 @@ import (
 )
 
 func callsCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "calls", Short: "Model calls: what was sent, why, what it cost, and what changed"}
+	command := &cobra.Command{
+		Use:   "calls",
+		Short: "Explain model calls: what was sent, why, what it cost, and what changed",
+	}
 	command.AddCommand(
 		callsListCommand(shared, term),
 		showCallCommand(shared, term),
@@ -69,7 +72,7 @@ func showCallCommand(shared *flags, term terminal) *cobra.Command {
 				)
 			}
 			if !call.Exact {
-				fmt.Fprintln(term.out, "The request is not the one that was sent:", call.Reason)
+				fmt.Fprintln(term.out, "This request differs from the one that was sent:", call.Reason)
 			}
 			for _, a := range call.Attempts {
 				fmt.Fprintf(term.out, "attempt %d: %s  %s\n", a.Attempt, a.Outcome, a.CallID)
@@ -77,11 +80,11 @@ func showCallCommand(shared *flags, term terminal) *cobra.Command {
 			return printExplanation(term, &call.Explanation)
 		}),
 	}
-	show.Flags().BoolVar(&request, "request", false, "print nothing but the request as it was sent")
+	show.Flags().BoolVar(&request, "request", false, "print only the request, as it was sent")
 	return show
 }
 
-// printExplanation prints what a request was made of and what it leaves out.
+// printExplanation prints the parts of a request and what it leaves out.
 func printExplanation(term terminal, e *client.Explanation) error {
 	window := strconv.Itoa(e.Window.Used) + " tokens"
 	if e.Window.ContextLength != nil && e.Window.Share != nil {
@@ -163,7 +166,7 @@ func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 			return nil
 		}),
 	}
-	diff.Flags().StringVar(&with, "with", "", "the call to compare with; the step before when not given")
+	diff.Flags().StringVar(&with, "with", "", "the call to compare with; the step before by default")
 	return diff
 }
 
@@ -212,7 +215,7 @@ func replayCallCommand(shared *flags, term terminal) *cobra.Command {
 			return nil
 		}),
 	}
-	replay.Flags().StringVar(&model, "model", "", "provider/model; the call's own when not given")
+	replay.Flags().StringVar(&model, "model", "", "provider/model; the call's own by default")
 	return replay
 }
 
@@ -266,7 +269,7 @@ func printPreview(shared *flags, term terminal, p *client.Preview) error {
 	return printExplanation(term, &p.Explanation)
 }
 
-// known is a number that may be unknown.
+// known is a number, or ? if it is unknown.
 func known(n *int64) string {
 	if n == nil {
 		return "?"

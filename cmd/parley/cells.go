@@ -2,13 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"example.org/parley"
+	"example.org/parley/client"
+	"example.org/parley/model"
 )
 
-// This file holds the cells of tables that are more than a member of their row.
+// This file makes the cells of tables that are more than a member of their row.
 
 func agentModel(a *parley.Agent) string {
 	if a.Model == "" {
@@ -21,6 +24,28 @@ func agentVersion(a *parley.Agent) string { return "v" + strconv.Itoa(a.Version)
 
 func messageText(m *parley.Message) string {
 	return parley.Clip(strings.ReplaceAll(body(*m), "\n", " "), maxLine)
+}
+
+// forkedThrough is the last sequence that a fork shares with its parent.
+func forkedThrough(s *parley.Session) string {
+	if s.ForkedThrough == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*s.ForkedThrough, 10)
+}
+
+func versionSpan(v *parley.Version) string { return fmt.Sprintf("%d-%d", v.Offset, v.End) }
+
+func versionText(v *parley.Version) string {
+	return parley.Clip(strings.ReplaceAll(v.Text, "\n", " "), maxCell)
+}
+
+// messageWay says how a queued message reaches the agent.
+func messageWay(m *parley.Message) string {
+	if m.Steer {
+		return "steer"
+	}
+	return "queue"
 }
 
 // maxLine bounds what a table shows of a text, in bytes.
@@ -36,7 +61,7 @@ func turnWhy(t *parley.Turn) string {
 
 func callModel(c *parley.Call) string { return modelLabel(c.Model) }
 
-// callStep is the step of a call, or what it was for when it is not a turn's.
+// callStep is a call's step, or its purpose if no turn made it.
 func callStep(c *parley.Call) string {
 	if c.Purpose != "" {
 		return string(c.Purpose)
@@ -54,12 +79,58 @@ func loopUntil(l *parley.Loop) string {
 	}
 	raw, err := json.Marshal(l.Until)
 	if err != nil {
-		return "?" // it is JSON from the server
+		return "?" // cannot happen: it is JSON from the server
 	}
 	return clipped(raw)
 }
 
 func loopPrompt(l *parley.Loop) string { return parley.Clip(parley.TitleFrom(l.Prompt), maxCell) }
+
+func modelContext(m *model.Info) string { return countOr(m.ContextLength) }
+
+func modelAnswer(m *model.Info) string { return countOr(m.MaxOutput) }
+
+func modelPrice(m *model.Info) string {
+	if m.Price == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%g / %g", m.Price.Input, m.Price.Output)
+}
+
+// countOr is a number of tokens; 0 means that it is unknown.
+func countOr(tokens int) string {
+	if tokens == 0 {
+		return "unknown"
+	}
+	return strconv.Itoa(tokens)
+}
+
+func providerState(p *model.ProviderInfo) string {
+	switch {
+	case p.Simulator:
+		return "built in, makes its answers up"
+	case !p.Configured:
+		return "set " + p.KeyEnv
+	}
+	return "configured"
+}
+
+// toolEffect says in a word what a tool does to the world.
+func toolEffect(t *client.ToolInfo) string {
+	switch {
+	case t.Annotations.ReadOnly:
+		return "reads"
+	case t.Annotations.Destructive:
+		return "changes, may destroy"
+	}
+	return "changes"
+}
+
+// toolSummary is the first line of a tool's description.
+func toolSummary(t *client.ToolInfo) string {
+	first, _, _ := strings.Cut(t.Description, "\n")
+	return parley.Clip(first, maxLine)
+}
 
 func keyPrefix(k *parley.Key) string { return k.Prefix + "…" }
 

@@ -25,11 +25,12 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to an agent in the terminal",
-		Long: "Talk to an agent in the terminal. With MESSAGE one turn is run and the command\nends; otherwise it " +
-			"reads messages line by line. Ctrl-C cancels the running turn\nand not the session; at the prompt it " +
-			"leaves. There, /retry tries the last turn\nagain and /continue has it go on after a limit. A line typed " +
-			"while an answer\nstreams is shown to the agent at its next step (/steer, or what --during " +
-			"says);\n/queue TEXT waits for a turn of its own, /interrupt TEXT stops the running one.",
+		Long: "Talk to an agent in the terminal. With MESSAGE it runs one turn and ends;\notherwise it " +
+			"reads messages line by line. Ctrl-C cancels the running turn, not the\nsession; at the prompt it exits. " +
+			"There, /retry tries the last turn again and\n" +
+			"/continue continues it after a limit. A line typed while an " +
+			"answer streams reaches\nthe agent at its next step (/steer, or what --during says); /queue TEXT waits " +
+			"for its\nown turn, /interrupt TEXT stops the running one.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			server, err := shared.connect(getenv)
 			if err != nil {
@@ -42,8 +43,8 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 				model:  parley.ModelID(model),
 				during: parley.During(during),
 			}
-			// Ctrl-C belongs to the running turn here, not to the whole command. SIGTERM
-			// ends it; the turn goes on without it.
+			// Ctrl-C cancels the running turn here, not the whole command. SIGTERM ends the
+			// command; the turn continues without it.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
 			defer stop()
 			if c.files, err = uploadFiles(cmd.Context(), server, paths); err != nil {
@@ -61,7 +62,7 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 			return c.loop(ctx)
 		},
 	}
-	command.Flags().StringVar(&sessionID, "session", "", "go on in this session; a new one when not given")
+	command.Flags().StringVar(&sessionID, "session", "", "continue this session; a new one by default")
 	command.Flags().StringVar(&agent, "agent", "", "agent of a new session, by slug or id")
 	command.Flags().StringVar(&model, "model", "", "provider/model for these messages")
 	command.Flags().
@@ -73,7 +74,7 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// chat is one sitting in one session.
+// chat is a conversation in one session.
 type chat struct {
 	server  *client.Client
 	term    terminal
@@ -83,16 +84,16 @@ type chat struct {
 	files   []parley.File // of the next message
 	session parley.Session
 
-	owed   asking        // answers that the session waited for when it was opened
-	lines  <-chan string // what the person types, once somebody reads it
+	owed   asking        // answers that the session waited for when the chat began
+	lines  <-chan string // what the person types, once input has been called
 	failed <-chan error
 
-	typed <-chan string // lines, where those that come during a turn have their say in it; else nil
-	spoke bool          // one did, and what it began may not be shown yet
+	typed <-chan string // lines, if those typed during a turn may steer it; else nil
+	spoke bool          // a line was posted during the turn; its own turn may not be shown yet
 	seen  int64         // the last event shown
 }
 
-// input is what the person types, line by line.
+// input returns the lines that the person types.
 func (c *chat) input() (<-chan string, <-chan error) {
 	if c.lines == nil {
 		c.lines, c.failed = c.readLines()
@@ -150,8 +151,8 @@ func (c *chat) loop(ctx context.Context) error {
 	}
 }
 
-// resumption is a way to take a turn up again: a failed or cancelled turn is tried again, one that stopped at a limit
-// goes on.
+// resumption is a way to resume a turn: to retry one that failed or was cancelled, or to continue one that stopped at a
+// limit.
 type resumption string
 
 const (
@@ -159,7 +160,7 @@ const (
 	continueTurn resumption = "continue"
 )
 
-// stream takes a turn up again and ranges over its frames.
+// stream resumes a turn and ranges over its frames.
 func (r resumption) stream(ctx context.Context, server *client.Client, turn parley.ID) frames {
 	if r == retryTurn {
 		return server.RetryTurnStream(ctx, turn)
@@ -167,13 +168,13 @@ func (r resumption) stream(ctx context.Context, server *client.Client, turn parl
 	return server.ContinueTurnStream(ctx, turn)
 }
 
-// resumes are the commands that take the last turn up again.
+// resumes are the chat's commands that resume the last turn.
 func resumes() map[string]resumption {
 	return map[string]resumption{"/retry": retryTurn, "/continue": continueTurn}
 }
 
-// readLines reads the input in a goroutine of its own, which ends with the
-// input, or with the process when a person never types again.
+// readLines reads the input in its own goroutine, which ends with the input, or with the process if the person types
+// nothing more.
 func (c *chat) readLines() (<-chan string, <-chan error) {
 	lines, failed := make(chan string), make(chan error, 1)
 	go func() {
@@ -198,7 +199,7 @@ func (c *chat) readLines() (<-chan string, <-chan error) {
 	return lines, failed
 }
 
-// hear acts on a line: a command, or a message. A refused command is told.
+// hear acts on a line, which is a command or a message. It prints why a command was refused.
 func (c *chat) hear(ctx context.Context, line string) error {
 	how, ok := resumes()[strings.TrimSpace(line)]
 	if !ok {
@@ -234,7 +235,7 @@ func (c *chat) say(ctx context.Context, text string) error {
 	)
 }
 
-// resume takes the session's last turn up again.
+// resume resumes the session's last turn.
 func (c *chat) resume(ctx context.Context, how resumption) error {
 	turns, err := c.server.Turns(ctx, c.session.ID, client.TurnsQuery{Limit: 1})
 	if err != nil {
@@ -251,14 +252,13 @@ type shownKey struct {
 	kind    parley.ContentKind
 }
 
-// turnView prints a turn's frames: text to the output, everything else as
-// remarks beside it.
+// turnView prints a turn's frames: text to the output, remarks about everything else to the error output.
 type turnView struct {
 	chat  *chat
 	shown map[shownKey]int // bytes printed so far
 	note  bool             // the last thing printed was reasoning
-	last  parley.ID        // message of the text printed last
-	open  bool             // its line has no end yet
+	last  parley.ID        // the message whose text was printed last
+	open  bool             // its line has not ended
 
 	asking      asking
 	interrupted <-chan struct{} // closed when the person stops the turn
@@ -293,14 +293,13 @@ func (v *turnView) show(ctx context.Context, frame client.Frame) (over bool, err
 		return true, errQuiet
 	case parley.TurnCancelled:
 		if !v.chat.json {
-			fmt.Fprintln(v.chat.term.err, "(cancelled; the session goes on)")
+			fmt.Fprintln(v.chat.term.err, "(cancelled; the session continues)")
 		}
 	}
 	return true, nil
 }
 
-// answer asks the person for what the turn waits for. over reports that it is
-// left waiting.
+// answer asks the person for what the turn waits for. over reports that the turn still waits.
 func (v *turnView) answer(ctx context.Context, frame client.Frame) (over bool, err error) {
 	v.asking.note(frame)
 	waiting, ok := frame.Event.(*event.SessionWaiting)
@@ -310,7 +309,7 @@ func (v *turnView) answer(ctx context.Context, frame client.Frame) (over bool, e
 	over, err = v.askAll(ctx, waiting.Reason)
 	if over && err == nil {
 		select {
-		case <-v.interrupted: // its end comes with the cancel
+		case <-v.interrupted: // the cancel brings its end
 			over = false
 		default:
 			err = errQuiet
@@ -332,7 +331,7 @@ func (v *turnView) print(frame client.Frame) {
 	}
 }
 
-// endedTurn is the turn that a terminal frame carries.
+// endedTurn is the turn in a terminal frame.
 func endedTurn(frame client.Frame) parley.Turn {
 	switch told := frame.Event.(type) {
 	case *event.SessionCompleted:
@@ -345,7 +344,7 @@ func endedTurn(frame client.Frame) parley.Turn {
 	return parley.Turn{}
 }
 
-// settled prints what of the messages of a step has not been printed yet.
+// settled prints the rest of a step's messages.
 func (v *turnView) settled(messages []event.SettledMessage) {
 	for _, m := range messages {
 		var content parley.AssistantContent
@@ -356,7 +355,7 @@ func (v *turnView) settled(messages []event.SettledMessage) {
 	}
 }
 
-// remark tells what happens beside the text.
+// remark prints what happens beside the text.
 func (v *turnView) remark(told event.Payload) {
 	var says string
 	switch told := told.(type) {
@@ -387,7 +386,7 @@ func (v *turnView) remark(told event.Payload) {
 	fmt.Fprintf(v.chat.term.err, "[%s %s]\n", told.Type(), says)
 }
 
-// text prints what of a text has not been printed yet.
+// text prints the rest of a text.
 func (v *turnView) text(key shownKey, offset int, text string) {
 	if key.kind == parley.KindArguments {
 		return

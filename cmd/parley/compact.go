@@ -11,17 +11,18 @@ import (
 	"example.org/parley/client"
 )
 
-// compactionLook is how often compact --wait looks at what it waits for.
+// compactionLook is how often compact --wait asks for the state.
 const compactionLook = 500 * time.Millisecond
 
 func compactCommand(shared *flags, term terminal) *cobra.Command {
 	var state, wait bool
 	command := &cobra.Command{
 		Use:   "compact SESSION",
-		Short: "Have a summary written of all but the newest turn",
+		Short: "Summarise all of a session but the newest turn",
 		Args:  cobra.ExactArgs(1),
-		Long: "Have a summary written of all but the newest turn. In later context it stands for what it\ncovers; " +
-			"nothing is deleted. With --state, only say how the session's compaction stands.",
+		Long: "Summarise all of a session but the newest turn. In later contexts the summary replaces\n" +
+			"what it covers; " +
+			"nothing is deleted. With --state, only show the state of the compaction.",
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			ask := server.CompactSession
 			if state {
@@ -45,8 +46,8 @@ func compactCommand(shared *flags, term terminal) *cobra.Command {
 			return term.printCompaction(&compaction)
 		}),
 	}
-	command.Flags().BoolVar(&state, "state", false, "only show how it stands")
-	command.Flags().BoolVar(&wait, "wait", false, "wait until it is there, or given up")
+	command.Flags().BoolVar(&state, "state", false, "only show the state")
+	command.Flags().BoolVar(&wait, "wait", false, "wait until it has completed or failed")
 	return command
 }
 

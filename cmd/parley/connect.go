@@ -28,12 +28,11 @@ const (
 	tokenFile = "token" // the machine's own user, mode 0600
 	urlFile   = "url"   // where the running server listens
 
-	// tokenPrefix begins tokens; those that begin otherwise are older and replaced.
+	// tokenPrefix begins tokens. Tokens that begin otherwise are older and get replaced.
 	tokenPrefix = "parley_local2_"
 )
 
-// connect makes a client for the server that the flags, the environment or the
-// data directory name.
+// connect makes a client for the server that the flags, the environment or the data directory name.
 func (f *flags) connect(env func(string) string) (*client.Client, error) {
 	options := client.Options{URL: f.url, Key: f.key, Workspace: f.workspace}
 	if options.URL == "" {
@@ -134,7 +133,7 @@ func onThisMachine(address string) bool {
 	})
 }
 
-// asking makes a command's RunE of what it asks the server.
+// asking makes a command's RunE of a function that asks the server.
 func (f *flags) asking(
 	run func(ctx context.Context, server *client.Client, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -148,8 +147,8 @@ func (f *flags) asking(
 	}
 }
 
-// about makes a command's RunE of what it asks the server about the one thing that
-// its first argument names; args are all of them.
+// about makes a command's RunE of a function that asks the server about one thing, which the first argument names; args
+// are all arguments.
 func (f *flags) about(
 	run func(ctx context.Context, server *client.Client, id parley.ID, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -162,7 +161,7 @@ func (f *flags) about(
 	})
 }
 
-// idIfGiven reads a flag that names something: zero when it was not given.
+// idIfGiven reads an id from a flag; zero if the flag is empty.
 func idIfGiven(flag string) (parley.ID, error) {
 	if flag == "" {
 		return parley.ID{}, nil
@@ -170,7 +169,7 @@ func idIfGiven(flag string) (parley.ID, error) {
 	return parley.ParseID(flag)
 }
 
-// localToken reads the data directory's token file, making it if it is not there.
+// localToken reads the data directory's token file, and makes it if it does not exist.
 func localToken(dir string) (string, error) {
 	path := filepath.Join(dir, tokenFile)
 	raw, err := os.ReadFile(path) //nolint:gosec // the user's own data directory
@@ -180,7 +179,7 @@ func localToken(dir string) (string, error) {
 				return "", parley.WrapError(
 					parley.CodeInvalid,
 					err,
-					path+" may be read by others, and that cannot be changed",
+					path+" is readable by other users, and that cannot be changed",
 				)
 			}
 		}
@@ -193,7 +192,7 @@ func localToken(dir string) (string, error) {
 	return newToken(dir)
 }
 
-// newToken makes a token and keeps it in the data directory's token file.
+// newToken makes a token and writes it to the data directory's token file.
 func newToken(dir string) (string, error) {
 	var secret [32]byte
 	if _, err := rand.Read(secret[:]); err != nil {
@@ -206,7 +205,7 @@ func newToken(dir string) (string, error) {
 	return token, nil
 }
 
-// writeWhole writes a small file so that readers see the old or the new one.
+// writeWhole writes a small file atomically: readers see the old one or the new one.
 func writeWhole(path, content string, mode os.FileMode) error {
 	fresh := path + ".new"
 	if err := os.WriteFile(fresh, []byte(content), mode); err != nil {

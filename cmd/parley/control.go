@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,29 +13,6 @@ import (
 func queueCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "queue", Short: "List, edit, move, remove and send queued messages"}
 
-	list := &cobra.Command{
-		Use:   "list SESSION",
-		Short: "List a session's queued messages in their order",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			page, err := server.Messages(ctx, id, client.MessagesQuery{Status: parley.MessageQueued})
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, m := range page.Data {
-				way := "queue"
-				if m.Steer {
-					way = "steer"
-				}
-				rows[i] = []string{m.ID.String(), way, parley.Clip(strings.ReplaceAll(body(m), "\n", " "), 80)}
-			}
-			return term.printTable([]string{"MESSAGE", "WAY", "TEXT"}, rows)
-		}),
-	}
 	edit := &cobra.Command{
 		Use:   "edit MESSAGE TEXT",
 		Short: "Replace the text of a queued message",
@@ -61,7 +37,7 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 	var interrupt bool
 	send := &cobra.Command{
 		Use:   "send MESSAGE",
-		Short: "Show a queued message to the running turn, or interrupt that for it",
+		Short: "Show a queued message to the running turn, or interrupt the turn for it",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			how := parley.DuringSteer
@@ -76,7 +52,7 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 	var before string
 	move := &cobra.Command{
 		Use:   "move MESSAGE",
-		Short: "Give a queued message another place",
+		Short: "Move a queued message",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			other, err := idIfGiven(before)
@@ -87,9 +63,19 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}),
 	}
-	move.Flags().StringVar(&before, "before", "", "the message that it is to stand before; last when not given")
-	command.AddCommand(list, edit, remove, send, move)
+	move.Flags().StringVar(&before, "before", "", "move it before this message; to the end by default")
+	command.AddCommand(listQueueCommand(shared, term), edit, remove, send, move)
 	return command
+}
+
+// listQueueCommand lists the messages of a session that are queued.
+func listQueueCommand(shared *flags, term terminal) *cobra.Command {
+	list := queueListCommand(shared, term)
+	_ = list.Flags().MarkHidden("status") // it is one of the list's flags
+	list.PreRunE = func(*cobra.Command, []string) error {
+		return list.Flags().Set("status", string(parley.MessageQueued))
+	}
+	return list
 }
 
 func turnsCommand(shared *flags, term terminal) *cobra.Command {
@@ -115,12 +101,12 @@ func turnsCommand(shared *flags, term terminal) *cobra.Command {
 	cancel.Flags().BoolVar(&queued, "queued", false, "cancel the queued turns too")
 
 	retry := shared.resuming(term, retryTurn, "Try a failed or cancelled turn again and print its answer")
-	goOn := shared.resuming(term, continueTurn, "Have a turn go on that stopped at a limit, and print its answer")
+	goOn := shared.resuming(term, continueTurn, "Continue a turn that stopped at a limit, and print its answer")
 	command.AddCommand(turnsListCommand(shared, term), turnsShowCommand(shared, term), cancel, retry, goOn)
 	return command
 }
 
-// resuming is the command that takes a turn up again.
+// resuming makes the command that continues a turn.
 func (f *flags) resuming(term terminal, how resumption, short string) *cobra.Command {
 	return &cobra.Command{
 		Use:   string(how) + " TURN",

@@ -27,17 +27,17 @@ func copyCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "copy --from DATABASE --to DATABASE",
 		Short: "Copy a whole database to another one: SQLite to PostgreSQL, and back",
 		Long: "Copy every row of a database into an empty one, then read both and verify that they\nhold the same. A " +
-			"database is sqlite:DIRECTORY or postgres://user@host/name (a\npassword is better given in PGPASSWORD or " +
-			"~/.pgpass). No server may work on either.\n" +
-			"An interrupted copy goes on when the same command is run again; until it is finished\nno server opens " +
-			"the destination. Run on a finished copy, the command verifies it.",
+			"database is sqlite:DIRECTORY or postgres://user@host/name (put\n" +
+			"a password into PGPASSWORD or ~/.pgpass). " +
+			"Stop the servers of both.\nTo continue an interrupted copy, run the same command again; until it is " +
+			"finished no\nserver opens the destination. On a finished copy the command only verifies.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			summary, err := copyDatabase(cmd.Context(), from, to, term)
 			if cmd.Context().Err() != nil {
 				return parley.Errorf(
 					parley.CodeUnavailable,
-					"interrupted; run the same command again, and it goes on where it was",
+					"interrupted; run the same command again to continue",
 				)
 			}
 			if err != nil {
@@ -52,12 +52,12 @@ func copyCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().StringVar(&from, "from", "", "database to copy: sqlite:DIRECTORY or postgres://…")
 	command.Flags().StringVar(&to, "to", "", "empty database to copy into: sqlite:DIRECTORY or postgres://…")
 	for _, name := range []string{"from", "to"} {
-		_ = command.MarkFlagRequired(name) // it stands two lines above
+		_ = command.MarkFlagRequired(name) // it is one of the flags above
 	}
 	return command
 }
 
-// copyDatabase opens both databases and copies the one into the other.
+// copyDatabase opens both databases and copies one into the other.
 func copyDatabase(ctx context.Context, from, to string, term terminal) (summary transfer.Summary, err error) {
 	source, err := parseDatabase("from", from)
 	if err != nil {
@@ -68,7 +68,7 @@ func copyDatabase(ctx context.Context, from, to string, term terminal) (summary 
 		return summary, err
 	}
 	if source == target {
-		return summary, parley.InvalidField("to", "this is the database that is to be copied; name another one")
+		return summary, parley.InvalidField("to", "is the database to copy; name another one")
 	}
 	if err := source.there(); err != nil {
 		return summary, err
@@ -86,7 +86,7 @@ func copyDatabase(ctx context.Context, from, to string, term terminal) (summary 
 	return transfer.Copy(ctx, have, wanted, term.copyProgress())
 }
 
-// inDatabase says which of the two a sentence is about.
+// inDatabase says which of the two databases an error is about.
 func inDatabase(flag string, err error) error {
 	var sentence *parley.Error
 	if errors.As(err, &sentence) {
@@ -115,18 +115,18 @@ func parseDatabase(flag, text string) (database, error) {
 	) // the text may hold a password
 }
 
-// there refuses a SQLite database that would have to be made.
+// there fails if a SQLite database does not exist.
 func (d database) there() error {
 	if d.dir == "" {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(d.dir, sqlite.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
-		return parley.Errorf(parley.CodeNotFound, "--from: there is no database in %s", d.dir)
+		return parley.Errorf(parley.CodeNotFound, "--from: %s contains no database", d.dir)
 	}
 	return nil
 }
 
-// open brings the schema up to date, as a server would, and shows the rows.
+// open updates the schema, as a server would, and returns the database's archive.
 func (d database) open(ctx context.Context, copying bool) (transfer.Destination, func() error, error) {
 	if d.dir != "" {
 		store, err := sqlite.Open(ctx, d.dir, sqlite.Options{Copying: copying})
@@ -144,14 +144,13 @@ func (d database) open(ctx context.Context, copying bool) (transfer.Destination,
 	return shown(store, archive, err)
 }
 
-// openArchive is a store's archive, of whichever kind.
+// openArchive is the archive of a store of either kind.
 type openArchive interface {
 	transfer.Destination
 	io.Closer
 }
 
-// shown is an archive and what closes it together with its store; err is that of
-// opening it.
+// shown is an archive with a function that closes it and its store; err is the error of opening it.
 func shown(store io.Closer, archive openArchive, err error) (transfer.Destination, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())
@@ -159,8 +158,7 @@ func shown(store io.Closer, archive openArchive, err error) (transfer.Destinatio
 	return archive, func() error { return errors.Join(archive.Close(), store.Close()) }, nil
 }
 
-// copyProgress shows how far a copy is: to a person all the time, else one line
-// for each table that is done.
+// copyProgress shows how far a copy is: continually on a terminal, otherwise one line for each finished table.
 func (t terminal) copyProgress() func(transfer.State) {
 	live := watched(t.err)
 	var shown time.Time
@@ -196,9 +194,9 @@ func (t terminal) printSummary(s transfer.Summary) error {
 	what := "Copied"
 	switch {
 	case s.Already:
-		what = "The copy was made before"
+		what = "The copy was already complete"
 	case s.Resumed:
-		what = "Copied, going on where an earlier run had ended"
+		what = "Copied, continuing an interrupted run"
 	}
 	_, err := fmt.Fprintf(
 		t.out,

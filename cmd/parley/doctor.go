@@ -14,10 +14,10 @@ import (
 	"example.org/parley"
 )
 
-// lowDisk is when doctor warns.
+// lowDisk is the free space below which doctor warns.
 const lowDisk = 500 << 20
 
-// finding is what doctor says of one thing.
+// finding is what doctor reports about one thing.
 type finding struct {
 	Check string `json:"check"`
 	State string `json:"state"` // ok, note or problem
@@ -87,17 +87,17 @@ func checkDirectory(dir string) finding {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.State, f.Says = "note", dir+" is not there yet; parley serve makes it"
+		f.State, f.Says = "note", dir+" does not exist yet; parley serve creates it"
 		return f
 	case err != nil || !info.IsDir():
 		f.State, f.Says, f.Do = "problem", dir+" is not a readable directory",
-			"give another with --data or PARLEY_DATA"
+			"choose another with --data or PARLEY_DATA"
 		return f
 	}
 	probe, err := os.CreateTemp(dir, ".doctor-*")
 	if err != nil {
 		f.State, f.Says, f.Do = "problem", dir+" cannot be written to",
-			"give the directory to this user, or another one with --data"
+			"give the directory to this user, or choose another one with --data"
 		return f
 	}
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
@@ -131,7 +131,7 @@ func checkDisk(dir string) finding {
 		free := fs.Bavail * uint64(fs.Bsize) //nolint:gosec // a block size is positive
 		f.State, f.Says = "ok", fmt.Sprintf("%d MiB free", free>>20)
 		if free < lowDisk {
-			f.State, f.Do = "problem", "make room: with a full disk messages are refused with 507 until there is some"
+			f.State, f.Do = "problem", "free some space: on a full disk messages are refused with 507"
 		}
 		return f
 	}
@@ -146,12 +146,12 @@ func checkServer(ctx context.Context, shared *flags, env func(string) string) (f
 	}
 	defer server.Close()
 	if err := server.Ready(ctx); err != nil {
-		if _, answers := server.Principal(ctx); answers == nil { // it runs and says why it is not ready
+		if _, answers := server.Principal(ctx); answers == nil { // it runs and lets the caller in
 			f.State, f.Says, f.Do = "problem", "runs at "+server.URL()+" and is not ready: "+err.Error(),
-				"see the server's log; when the database is damaged run parley verify"
+				"see the server's log; if the database is damaged, run parley verify"
 			return f, true
 		}
-		f.State, f.Says, f.Do = "note", "none answers at "+server.URL(), "start one with: parley serve"
+		f.State, f.Says, f.Do = "note", "no server answers at "+server.URL(), "start one with: parley serve"
 		return f, false
 	}
 	who, err := server.Principal(ctx)

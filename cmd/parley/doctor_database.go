@@ -15,12 +15,10 @@ import (
 	"example.org/parley/sqlite"
 )
 
-// clockNote is the difference of two clocks that doctor mentions. Nothing depends
-// on them being equal.
+// clockNote is the difference of two clocks from which on doctor mentions it. Nothing depends on it.
 const clockNote = time.Second
 
-// checkStore looks at the database of the settings; with a server running, at
-// SQLite only through it.
+// checkStore checks the database of the settings. While a server runs on a SQLite database, it leaves it alone.
 func checkStore(ctx context.Context, s settings, running bool) []finding {
 	switch {
 	case s.DatabaseURL != "":
@@ -34,7 +32,7 @@ func checkStore(ctx context.Context, s settings, running bool) []finding {
 func checkSQLite(ctx context.Context, dir string) finding {
 	f := finding{Check: "database"}
 	if _, err := os.Stat(filepath.Join(dir, sqlite.DatabaseFile)); errors.Is(err, fs.ErrNotExist) {
-		f.State, f.Says = "note", "there is none yet; parley serve makes it"
+		f.State, f.Says = "note", "does not exist yet; parley serve creates it"
 		return f
 	}
 	store, err := sqlite.Open(ctx, dir, sqlite.Options{})
@@ -60,7 +58,7 @@ func checkPostgres(ctx context.Context, s settings) []finding {
 				"database",
 				"problem",
 				name + ": " + sentence(err),
-				"correct PARLEY_DATABASE_URL, or see to it that the server answers",
+				"correct PARLEY_DATABASE_URL, or make sure that the database server answers",
 			},
 		}
 	}
@@ -75,13 +73,13 @@ func checkRole(c postgres.Condition) finding {
 	f := finding{
 		Check: "database role",
 		State: "ok",
-		Says:  c.Role + " is neither superuser nor above row-level security",
+		Says:  c.Role + " is not a superuser and does not bypass row-level security",
 	}
 	switch {
 	case c.Superuser, c.BypassesRows:
 		f.State, f.Says = "note", c.Role+
-			" is a superuser or bypasses row-level security: nothing but Parley's own care keeps workspaces apart"
-		f.Do = "make a role that is neither, the owner of the database, and use that"
+			" is a superuser or bypasses row-level security: only Parley's own queries keep workspaces apart"
+		f.Do = "use a role that does neither and owns the database"
 	case c.Inherits:
 		f.State, f.Says, f.Do = "note", c.Role+" inherits the rights of Parley's roles",
 			"ALTER ROLE "+c.Role+" NOINHERIT"
@@ -102,8 +100,8 @@ func checkSchema(c postgres.Condition) finding {
 	case c.Schema.Version > c.Schema.Known:
 		f.State, f.Says = "note", fmt.Sprintf("version %d, of a newer Parley; this one works with it", c.Schema.Version)
 	case len(c.Schema.Missing) > 0:
-		f.State, f.Says, f.Do = "problem", "the role may not make what is missing",
-			"have somebody who may run: "+strings.Join(
+		f.State, f.Says, f.Do = "problem", "the role may not create what is missing",
+			"ask somebody with the right to run: "+strings.Join(
 				c.Schema.Missing,
 				" ",
 			)
@@ -134,13 +132,13 @@ func checkListen(c postgres.Condition, s settings) finding {
 			c.Unheard,
 		), "set PARLEY_LISTEN_URL to the database's own address, past the pooler"
 		if s.ListenURL != "" {
-			f.Do = "see to it that PARLEY_LISTEN_URL names the same database, past the pooler"
+			f.Do = "make sure that PARLEY_LISTEN_URL names the same database, past the pooler"
 		}
 	}
 	return f
 }
 
-// sentence is what an error says to people.
+// sentence is an error's message for people.
 func sentence(err error) string {
 	var known *parley.Error
 	if errors.As(err, &known) {

@@ -2,5 +2,5 @@ package main
 
 import "os"
 
-// getenv is the environment that commands read.
+// getenv reads the environment of commands.
 func getenv(name string) string { return os.Getenv(name) }

@@ -14,7 +14,7 @@ import (
 )
 
 func filesCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "files", Short: "Upload files and get them back"}
+	command := &cobra.Command{Use: "files", Short: "Upload, list, show, download and delete files"}
 	command.AddCommand(
 		&cobra.Command{
 			Use:   "add PATH…",
@@ -41,7 +41,7 @@ func getFileCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "get ID", Short: "Download a file", Args: cobra.ExactArgs(1)}
 	command.Flags().
 		StringVarP(&out, "output", "o", "",
-			"write it there instead of to the standard output; a directory keeps its name")
+			"file or directory to write to; standard output by default")
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		file, err := server.File(ctx, id)
 		if err != nil {
@@ -64,7 +64,7 @@ func getFileCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// saveFile writes a new file; one that is there stays as it is.
+// saveFile writes a new file. It does not overwrite an existing one.
 func saveFile(path string, from io.Reader) (err error) {
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -95,6 +95,6 @@ func uploadFile(ctx context.Context, server *client.Client, path string) (parley
 	if err != nil {
 		return parley.File{}, err
 	}
-	defer from.Close() //nolint:errcheck // it was only read
+	defer from.Close() //nolint:errcheck // only read
 	return server.UploadFile(ctx, from, client.UploadFileQuery{Name: filepath.Base(path)})
 }

@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +10,7 @@ import (
 	"example.org/parley/setting"
 )
 
-// branchFlags are what a fork is to have other: a title, an agent, settings.
+// branchFlags adds the flags of what a fork may change: title, agent, settings.
 func branchFlags(command *cobra.Command, input *client.BranchInput) *settingFlags {
 	command.Flags().StringVar(&input.Title, "title", "", "title of the new session")
 	command.Flags().StringVar(&input.AgentID, "agent", "", "agent of the new session, by id or slug")
@@ -40,7 +37,7 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return term.printBranches([]parley.Session{session}, shared.json)
+			return printBranch(term, shared, session)
 		}),
 	}
 	command.Flags().StringVar(&at, "at", "", "message to fork after; the last one by default")
@@ -59,7 +56,7 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 	var ofEdited, ofAgain *settingFlags
 	edit := &cobra.Command{
 		Use:   "edit MESSAGE TEXT",
-		Short: "Ask a message in other words, in a new session that begins before it",
+		Short: "Ask again with an edited message, in a fork that begins before it",
 		Args:  cobra.ExactArgs(2),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
 			var err error
@@ -74,13 +71,13 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return term.printBranches([]parley.Session{session}, shared.json)
+			return printBranch(term, shared, session)
 		}),
 	}
 	ofEdited = branchFlags(edit, &edited)
 	regenerate := &cobra.Command{
 		Use:   "regenerate MESSAGE",
-		Short: "Ask a message, or that of an answer, again, in a new session that begins before it",
+		Short: "Ask a message, or an answer's question, again, in a fork that begins before it",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			var err error
@@ -91,70 +88,22 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return term.printBranches([]parley.Session{session}, shared.json)
+			return printBranch(term, shared, session)
 		}),
 	}
 	ofAgain = branchFlags(regenerate, &again)
-	branches := &cobra.Command{
-		Use:   "branches MESSAGE",
-		Short: "List the sessions that were forked at a message or regenerate its answer",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			sessions, err := everyRow(server.AllBranches(ctx, id, client.BranchesQuery{Limit: parley.MaxPage}))
-			if err != nil {
-				return err
-			}
-			return term.printBranches(sessions, shared.json)
-		}),
-	}
-	versions := &cobra.Command{
-		Use:   "versions MESSAGE",
-		Short: "List the pieces in which a message was streamed",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			page, err := server.Versions(ctx, id)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, v := range page.Data {
-				rows[i] = []string{
-					strconv.Itoa(v.N),
-					string(v.Kind),
-					fmt.Sprintf("%d-%d", v.Offset, v.End),
-					strconv.Itoa(v.Chunks),
-					v.CreatedAt.String(),
-					parley.Clip(strings.ReplaceAll(v.Text, "\n", " "), 60),
-				}
-			}
-			return term.printTable([]string{"N", "KIND", "BYTES", "CHUNKS", "AT", "TEXT"}, rows)
-		}),
-	}
 	command.AddCommand(
 		messagesListCommand(shared, term),
 		messagesShowCommand(shared, term),
 		edit,
 		regenerate,
-		branches,
-		versions,
+		messagesBranchesCommand(shared, term),
+		messagesVersionsCommand(shared, term),
 	)
 	return command
 }
 
-func (t terminal) printBranches(sessions []parley.Session, asJSON bool) error {
-	if asJSON {
-		return t.printJSON(sessions)
-	}
-	rows := make([][]string, len(sessions))
-	for i, s := range sessions {
-		shares := "-"
-		if s.ForkedThrough != nil {
-			shares = strconv.FormatInt(*s.ForkedThrough, 10)
-		}
-		rows[i] = []string{s.ID.String(), s.ParentSessionID.String(), shares, string(s.Status), s.Title}
-	}
-	return t.printTable([]string{"SESSION", "FORKED FROM", "SHARES", "STATUS", "TITLE"}, rows)
+// printBranch prints a new fork as the list of branches does.
+func printBranch(t terminal, shared *flags, session parley.Session) error {
+	return printPage(t, shared, &client.Page[parley.Session]{Data: []parley.Session{session}}, messagesBranchesTable())
 }

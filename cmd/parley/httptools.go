@@ -9,8 +9,8 @@ import (
 	"example.org/parley/tool/httptool"
 )
 
-// httpToolSetting makes a tool of an HTTP endpoint. Secrets stand in the
-// environment: the file names their variables as ${NAME}.
+// httpToolSetting makes a tool of an HTTP endpoint. Secrets are in the environment: the file names their variables as
+// ${NAME}.
 type httpToolSetting struct {
 	Name          string                     `yaml:"name"`
 	Description   string                     `yaml:"description"`
@@ -56,7 +56,7 @@ func httpTools(settings []httpToolSetting, env func(string) string) (*httptool.S
 		if s.Parameters != nil {
 			encoded, err := json.Marshal(s.Parameters)
 			if err != nil {
-				return nil, parley.InvalidField("http_tools."+s.Name+".parameters", "is no JSON Schema")
+				return nil, parley.InvalidField("http_tools."+s.Name+".parameters", "is not a JSON Schema")
 			}
 			config.Parameters = encoded
 		}

@@ -20,42 +20,10 @@ import (
 func keysCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "keys", Short: "Make, list and revoke API keys"}
 
-	var input client.KeyInput
-	var role string
-	create := &cobra.Command{
-		Use:   "create --name NAME [--workspace W]",
-		Short: "Make an API key and print it, this once",
-		Long: "Make an API key and print it, this once: it is stored as a hash only. A workspace\nthat is new is " +
-			"made. From the first key on every request needs one. With no server\nrunning the database is opened " +
-			"directly.",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			input.Workspace, input.Role = shared.workspace, parley.PrincipalRole(role)
-			if input.Workspace == "" {
-				input.Workspace = parley.DefaultWorkspace
-			}
-			created, err := createKey(cmd.Context(), shared, input)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(created)
-			}
-			_, err = fmt.Fprintln(term.out, created.Secret)
-			return err
-		},
-	}
-	create.Flags().StringVar(&input.Name, "name", "", "what the key is for")
-	create.Flags().StringVar(&role, "role", string(parley.RoleAdmin), "admin, member or reader")
-	create.Flags().
-		IntVar(&input.RequestsPerMinute, "requests-per-minute", 0,
-			"how many requests the key may send; beyond it they are 429")
-	create.Flags().Int64Var(&input.MaxSessions, "max-sessions", 0, "how many sessions the key may own; beyond it 409")
-	create.Flags().
-		Var((*size)(&input.MaxStorage), "max-storage",
-			"how many bytes of files the key may have uploaded, such as 500MiB; beyond it 409")
-	_ = create.MarkFlagRequired("name") // the flag stands one line above
-
+	create := keysCreateCommand(shared, term)
+	create.Long = "Make an API key and print it, this once: only its hash is stored. " +
+		"A new workspace is\ncreated. Once a " +
+		"key exists, every request needs one. If no server runs, this opens the\ndatabase directly."
 	command.AddCommand(
 		create,
 		keysListCommand(shared, term),
@@ -71,7 +39,7 @@ func signInsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// keyLimits says what a key is limited to.
+// keyLimits names the limits of a key.
 func keyLimits(k *parley.Key) string {
 	var limits []string
 	if k.RequestsPerMinute != nil {
@@ -86,11 +54,21 @@ func keyLimits(k *parley.Key) string {
 	return strings.Join(limits, ", ")
 }
 
-// createKey asks the server, or opens the store itself when none runs here.
-func createKey(ctx context.Context, shared *flags, input client.KeyInput) (client.NewKey, error) {
-	server, err := shared.connect(getenv)
-	if err != nil {
-		return client.NewKey{}, err
+// printSecret prints the secret of a new key.
+func printSecret(t terminal, created *client.NewKey) error {
+	_, err := fmt.Fprintln(t.out, created.Secret)
+	return err
+}
+
+// createKey asks the server for a key, or opens the store itself if no server runs on this machine.
+func createKey(
+	ctx context.Context,
+	server *client.Client,
+	shared *flags,
+	input client.KeyInput,
+) (client.NewKey, error) {
+	if input.Workspace = shared.workspace; input.Workspace == "" {
+		input.Workspace = parley.DefaultWorkspace
 	}
 	created, err := server.CreateKey(ctx, input)
 	if err == nil || parley.ErrorCode(err) != parley.CodeUnavailable || shared.url != "" || getenv("PARLEY_URL") != "" {
@@ -112,8 +90,8 @@ func createKey(ctx context.Context, shared *flags, input client.KeyInput) (clien
 }
 
 func createKeyIn(ctx context.Context, store store.Store, s settings, input client.KeyInput) (client.NewKey, error) {
-	// The token file comes first: once a key exists it is what lets this machine's
-	// user in. The machines that share a PostgreSQL make theirs when they serve.
+	// The token file comes first: once a key exists, it lets this machine's user in. Machines that share a PostgreSQL
+	// database make theirs when they serve.
 	if s.DatabaseURL == "" {
 		if _, err := localToken(s.DataDir); err != nil {
 			return client.NewKey{}, err
@@ -133,13 +111,13 @@ func createKeyIn(ctx context.Context, store store.Store, s settings, input clien
 	return client.NewKey{Secret: created.Secret, Key: created.Key}, nil
 }
 
-// dataDirMade makes the data directory if it is not there, for its owner only.
+// dataDirMade makes sure that the data directory exists, for its owner only.
 func dataDirMade(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return parley.WrapError(
 			parley.CodeInvalid,
 			err,
-			"the data directory "+filepath.Clean(dir)+" cannot be made; give another with --data or PARLEY_DATA",
+			"the data directory "+filepath.Clean(dir)+" cannot be created; choose another with --data or PARLEY_DATA",
 		)
 	}
 	return nil

@@ -7,16 +7,15 @@ import (
 	"example.org/parley/httpapi"
 )
 
-// What a process's descriptors are for. Go raises the soft limit to the hard one at
-// its start.
+// How a process's descriptors are shared. Go raises the soft limit to the hard one when it starts.
 const (
-	clientShare      = 4         // of every four descriptors three are clients' connections;
-	leastDescriptors = 64        // the rest, and no fewer, the database's, files', providers'
-	mostDescriptors  = 1_000_000 // where the system sets no limit
+	clientShare      = 4         // one of four, at least leastDescriptors, is for
+	leastDescriptors = 64        // the database, files and providers; clients get the rest
+	mostDescriptors  = 1_000_000 // if the system sets no limit
 	mostProbes       = 64        // connections of the metrics' own address
 )
 
-// connectionLimits are the bounds of clients' connections by the process's descriptors.
+// connectionLimits derives the bounds of clients' connections from the process's limit of descriptors.
 func (s *server) connectionLimits() (httpapi.ConnectionLimits, error) {
 	proxies, err := s.settings.proxies()
 	if err != nil {

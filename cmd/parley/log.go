@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// newLog makes the log of checked settings.
+// newLog makes the log that the settings, already checked, ask for.
 func newLog(s settings, out io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {

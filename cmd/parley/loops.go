@@ -15,36 +15,26 @@ import (
 func loopsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "loops", Short: "Run a task again and again in a session, until it is done"}
 
-	show := &cobra.Command{
-		Use:   "show LOOP",
-		Short: "Show a loop",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			loop, err := server.Loop(ctx, id)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(loop)
-			}
-			return term.printLoops([]parley.Loop{loop}, false)
-		}),
-	}
 	var now bool
 	stop := &cobra.Command{
 		Use:   "stop LOOP",
-		Short: "Stop a loop; the iteration that runs is left to its end",
+		Short: "Stop a loop after its running iteration",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			loop, err := server.StopLoop(ctx, id, client.LoopStopInput{Now: now})
 			if err != nil {
 				return err
 			}
-			return term.printLoops([]parley.Loop{loop}, shared.json)
+			return printLoops(term, shared, loop)
 		}),
 	}
-	stop.Flags().BoolVar(&now, "now", false, "cancel the iteration that runs")
-	command.AddCommand(startLoopCommand(shared, term), loopsListCommand(shared, term), show, stop)
+	stop.Flags().BoolVar(&now, "now", false, "cancel the running iteration")
+	command.AddCommand(
+		startLoopCommand(shared, term),
+		loopsListCommand(shared, term),
+		loopsShowCommand(shared, term),
+		stop,
+	)
 	return command
 }
 
@@ -80,7 +70,7 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 				return err
 			}
 			if detach {
-				return term.printLoops([]parley.Loop{loop}, shared.json)
+				return printLoops(term, shared, loop)
 			}
 			c := &chat{server: server, term: term, json: shared.json, session: session}
 			return c.follow(ctx, loop, session.LastEvent)
@@ -92,7 +82,7 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 		StringVar(&until.TextMatches, "until-text", "", "end when an answer matches this regular expression (RE2)")
 	command.Flags().
 		StringVar(&schema, "until-schema", "", "end when an answer is JSON that satisfies the JSON Schema in this file")
-	command.Flags().IntVar(&input.Context.Recent, "recent", 0, "iterations before it that each sees too; 0: none")
+	command.Flags().IntVar(&input.Context.Recent, "recent", 0, "how many earlier iterations each one sees; 0: none")
 	command.Flags().BoolVar(&input.ArchiveDone, "archive", false, "archive the session when the loop is done")
 	command.Flags().BoolVar(&detach, "detach", false, "do not wait for it")
 	return command
@@ -104,7 +94,7 @@ func (c *chat) follow(ctx context.Context, loop parley.Loop, after int64) error 
 	for frame, err := range c.server.WatchSession(ctx, loop.SessionID, client.WatchSessionQuery{After: after}) {
 		if parley.ErrorCode(err) == parley.CodeUnavailable {
 			return parley.WrapError(parley.CodeUnavailable, err,
-				"the server at "+c.server.URL()+" cannot be reached any more; the loop goes on there")
+				"the server at "+c.server.URL()+" cannot be reached any more; the loop continues there")
 		}
 		if err != nil {
 			return err
@@ -145,9 +135,6 @@ func (v *turnView) loop(frame client.Frame) (event.LoopProgress, error) {
 	return progress, nil
 }
 
-func (t terminal) printLoops(loops []parley.Loop, asJSON bool) error {
-	if asJSON {
-		return t.printJSON(loops)
-	}
-	return printPage(t, &flags{}, &client.Page[parley.Loop]{Data: loops}, loopsTable())
+func printLoops(t terminal, shared *flags, loops ...parley.Loop) error {
+	return printPage(t, shared, &client.Page[parley.Loop]{Data: loops}, loopsTable())
 }

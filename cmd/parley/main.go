@@ -16,7 +16,7 @@ import (
 	"example.org/parley/internal/confine"
 )
 
-// version is this build's, in --version and in what it tells other servers.
+// version is this build's version, shown by --version and sent to other servers.
 const version = "0.1.0"
 
 func main() {
@@ -28,7 +28,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the whole program but for the process around it; tests call it too.
+// run is the whole program except for its process; tests call it too.
 func run(ctx context.Context, args []string, term terminal) int {
 	root := rootCommand(term)
 	root.SetArgs(args)
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, term terminal) int {
 	return 1
 }
 
-// errQuiet ends a command that has said by itself what went wrong.
+// errQuiet ends a command that has already printed what went wrong.
 var errQuiet = errors.New("failed")
 
 func rootCommand(term terminal) *cobra.Command {
@@ -82,7 +82,7 @@ func rootCommand(term terminal) *cobra.Command {
 		"the same database past a pooler, for notifications and migrations (PARLEY_LISTEN_URL)",
 	)
 	persistent.StringVar(&shared.url, "url", "", "address of the server to talk to (PARLEY_URL)")
-	persistent.StringVar(&shared.key, "key", "", "API key (PARLEY_KEY); on the server's own machine none is needed")
+	persistent.StringVar(&shared.key, "key", "", "API key (PARLEY_KEY); not needed on the server's own machine")
 	persistent.StringVar(
 		&shared.workspace,
 		"workspace",
@@ -98,9 +98,9 @@ func rootCommand(term terminal) *cobra.Command {
 		projectsCommand(shared, term),
 		messagesCommand(shared, term),
 		callsCommand(shared, term),
-		toolsCommand(shared, term),
-		modelsCommand(shared, term),
-		providersCommand(shared, term),
+		toolsListCommand(shared, term),
+		modelsListCommand(shared, term),
+		providersListCommand(shared, term),
 		approvalsCommand(shared, term),
 		filesCommand(shared, term),
 		queueCommand(shared, term),

@@ -10,9 +10,8 @@ import (
 	"example.org/parley/tool/mcp"
 )
 
-// mcpSetting configures a server of the Model Context Protocol: a command that is
-// started here, or a URL. Secrets stand in the environment: the file names their
-// variables as ${NAME}.
+// mcpSetting configures a server of the Model Context Protocol: a command to start, or a URL. Secrets are in the
+// environment: the file names their variables as ${NAME}.
 type mcpSetting struct {
 	Name          string                                `yaml:"name"` // begins the names of its tools: name__tool
 	Command       string                                `yaml:"command"`
@@ -77,13 +76,13 @@ func (m mcpSetting) server(env func(string) string) (mcp.Server, error) {
 	if err := server.Check(); err != nil {
 		return mcp.Server{}, err
 	}
-	if m.Command != "" { // what comes later wins: the file's variables
+	if m.Command != "" { // the file's variables come last and win
 		server.Environment = append(mcp.BaseEnvironment(env), server.Environment...)
 	}
 	return server, nil
 }
 
-// field names a value of the setting in errors.
+// field is the name of one of the setting's values in errors.
 func (m mcpSetting) field(list, name string) string {
 	return "mcp." + parley.Clip(m.Name, 64) + "." + list + "." + parley.Clip(name, 64)
 }

@@ -23,7 +23,7 @@ PARLEY_LISTEN_URL, when that is set. SQLite needs none of this.`,
 	command.AddCommand(
 		&cobra.Command{
 			Use:   "up",
-			Short: "Apply what is pending; safe beside running servers of the version before",
+			Short: "Apply pending migrations; safe while servers of the previous version run",
 			Args:  cobra.NoArgs,
 			RunE: shared.migrating(func(ctx context.Context, url string, s settings) error {
 				log, err := newLog(s, term.err)
@@ -46,7 +46,7 @@ PARLEY_LISTEN_URL, when that is set. SQLite needs none of this.`,
 		},
 		&cobra.Command{
 			Use:   "status",
-			Short: "Say where the schema stands",
+			Short: "Show the schema's version and pending migrations",
 			Args:  cobra.NoArgs,
 			RunE: shared.migrating(func(ctx context.Context, url string, _ settings) error {
 				schema, err := postgres.Migrations(ctx, url)
@@ -97,7 +97,7 @@ PARLEY_LISTEN_URL, when that is set. SQLite needs none of this.`,
 	return command
 }
 
-// migrating makes a command's RunE of what it does to the database of the settings.
+// migrating makes a command's RunE of a function that works on the database of the settings.
 func (f *flags) migrating(
 	run func(ctx context.Context, url string, s settings) error,
 ) func(*cobra.Command, []string) error {
@@ -116,15 +116,16 @@ func (f *flags) migrating(
 		if url == "" {
 			return parley.InvalidField(
 				"database_url",
-				"names no PostgreSQL database: set PARLEY_DATABASE_URL. A SQLite database is brought up to date when "+
-					"it is opened",
+				"is not set: set PARLEY_DATABASE_URL to a PostgreSQL database. "+
+					"A SQLite database is migrated when it is "+
+					"opened",
 			)
 		}
 		return run(cmd.Context(), url, s)
 	}
 }
 
-// schemaStatus is migrate status as JSON.
+// schemaStatus is the JSON of migrate status.
 type schemaStatus struct {
 	Version        int64          `json:"version"`
 	Known          int64          `json:"known"`
@@ -164,12 +165,12 @@ func migrationTable(migrations []postgres.Migration) [][]string {
 	return table
 }
 
-// printMissing prints what somebody with more rights has to run first.
+// printMissing prints what somebody with more rights must run first.
 func (t terminal) printMissing(statements []string) error {
 	if len(statements) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintln(t.out, "\n-- first, by somebody who may:")
+	_, err := fmt.Fprintln(t.out, "\n-- first, by a role with the right to:")
 	for _, statement := range statements {
 		if err == nil {
 			_, err = fmt.Fprintln(t.out, statement)

@@ -30,7 +30,7 @@ type side struct {
 	failed   chan error // what Serve ended with
 }
 
-// openMetrics says what a scrape reads, and opens the metrics' own address.
+// openMetrics connects the sources of metrics, and opens the metrics' own address.
 func (s *server) openMetrics(ctx context.Context) error {
 	sources := telemetry.Sources{Queue: s.store.Queue, Ready: s.ready, Streams: s.hub.Stats, Database: s.store.Stats}
 	if s.worker != nil {
@@ -64,7 +64,7 @@ func (s *server) openMetrics(ctx context.Context) error {
 	return nil
 }
 
-// closeTelemetry ends the metrics' listener and sends the spans that wait.
+// closeTelemetry closes the metrics' listener and sends the remaining spans.
 func (s *server) closeTelemetry() error {
 	var errs []error
 	if s.metrics != nil {

@@ -17,7 +17,7 @@ import (
 
 // The pace of a message that is recorded from standard input.
 const (
-	recordPause = 100 * time.Millisecond // what comes in it is sent at once
+	recordPause = 100 * time.Millisecond // input of this long goes into one append
 	recordPiece = 64 << 10               // bytes of one append at most
 )
 
@@ -54,9 +54,9 @@ func recordCommand(shared *flags, term terminal) *cobra.Command {
 			return nil
 		}),
 	}
-	record.Flags().StringVar((*string)(&input.Model), "model", "", "what writes it")
+	record.Flags().StringVar((*string)(&input.Model), "model", "", "the model that writes it")
 	record.Flags().
-		StringVar(&input.AgentType, "agent-type", "", "what kind of agent writes it; lists can be filtered by it")
+		StringVar(&input.AgentType, "agent-type", "", "the type of agent that writes it; lists can filter by it")
 	record.Flags().
 		IntVar(&input.Timeout, "timeout", 0, "seconds without input until the message counts as failed (default 300)")
 	return record
@@ -65,7 +65,7 @@ func recordCommand(shared *flags, term terminal) *cobra.Command {
 // appendAll appends what comes, merged over a short while.
 func appendAll(ctx context.Context, server *client.Client, message parley.ID, in io.Reader) error {
 	pieces, failed := make(chan []byte), make(chan error, 1)
-	go func() { // ends with the input, or when ctx does and more comes
+	go func() { // ends with the input, or at the next input after ctx has ended
 		defer close(pieces)
 		for {
 			piece := make([]byte, recordPiece)
@@ -97,7 +97,7 @@ func appendAll(ctx context.Context, server *client.Client, message parley.ID, in
 			); err != nil {
 				return err
 			}
-			offset, waiting = offset+len(text), waiting[cut:] // of what was sent
+			offset, waiting = offset+len(text), waiting[cut:] // bytes that were sent
 		}
 		return nil
 	}
@@ -128,8 +128,8 @@ func appendAll(ctx context.Context, server *client.Client, message parley.ID, in
 	}
 }
 
-// wholeRunes is how many bytes can be sent at once: no rune is cut, and no more
-// than an append takes. At the end everything goes, whatever it is.
+// wholeRunes is how many bytes can be sent at once: whole runes, and no more than an append takes. The last piece may
+// end anywhere.
 func wholeRunes(text []byte, last bool) int {
 	n := min(len(text), recordPiece)
 	if last && n == len(text) {
@@ -165,7 +165,7 @@ func shareCommands(shared *flags, term terminal) []*cobra.Command {
 	}
 	unshare := &cobra.Command{
 		Use:   "unshare SESSION READER",
-		Short: "End what share began",
+		Short: "End a share",
 		Args:  cobra.ExactArgs(2),
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 			session, reader, err := twoIDs(args)
@@ -175,32 +175,20 @@ func shareCommands(shared *flags, term terminal) []*cobra.Command {
 			return server.UnshareSession(ctx, session, reader)
 		}),
 	}
-	var in bool
-	list := &cobra.Command{
-		Use:   "shares SESSION",
-		Short: "List the sessions that may read SESSION",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			var query client.SharesQuery
-			if in {
-				query.Direction = "in"
-			}
-			page, err := server.Shares(ctx, id, query)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page.Data)
-			}
-			rows := make([][]string, len(page.Data))
-			for i, s := range page.Data {
-				rows[i] = []string{s.SessionID.String(), s.ReaderID.String(), s.SharedBy.Name, s.CreatedAt.String()}
-			}
-			return term.printTable([]string{"SESSION", "READ BY", "SHARED BY", "SINCE"}, rows)
-		}),
+	return []*cobra.Command{share, unshare, listSharesCommand(shared, term)}
+}
+
+// listSharesCommand lists the sessions that may read a session or, with --in, those that it may read.
+func listSharesCommand(shared *flags, term terminal) *cobra.Command {
+	list := sessionsSharesCommand(shared, term)
+	in := list.Flags().Bool("in", false, "list the sessions that SESSION may read: --direction in")
+	list.PreRunE = func(*cobra.Command, []string) error {
+		if !*in {
+			return nil
+		}
+		return list.Flags().Set("direction", "in")
 	}
-	list.Flags().BoolVar(&in, "in", false, "the sessions that SESSION may read instead")
-	return []*cobra.Command{share, unshare, list}
+	return list
 }
 
 func twoIDs(args []string) (one, other parley.ID, err error) {

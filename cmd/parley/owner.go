@@ -12,17 +12,16 @@ import (
 	"example.org/parley/internal/peer"
 )
 
-// codeBytes are the random ones of a one-time code.
+// codeBytes is how many random bytes a one-time code has.
 const codeBytes = 16
 
-// insecureNotice stands on every page of a server that was told to let everybody of
-// its machine in.
+// insecureNotice is on every page of a server that lets in every user of its machine.
 const insecureNotice = "Insecure: every user of this machine can do everything here (--insecure-local)."
 
-// kernel tells whose a connection is; tests take another.
+// kernel tells which user a connection belongs to; tests replace it.
 type kernel struct {
-	check func(context.Context) error // whether it tells
-	own   func(context.Context) error // whether a request is this process's own user's
+	check func(context.Context) error // nil if it can tell
+	own   func(context.Context) error // nil if the request belongs to this process's user
 }
 
 // ownUser reports whether a request comes from the server's own user.
@@ -34,9 +33,8 @@ func (k kernel) ownUser(ctx context.Context) error {
 	return err
 }
 
-// nameOwner settles how the server's own user is known while no key exists: by the
-// connection, or where the system does not tell by a one-time code. With a key there
-// is nothing to settle.
+// nameOwner decides how to recognise the server's own user while no key exists: by the connection or, if the system
+// cannot tell, by a one-time code. Once a key exists there is nothing to decide.
 func (s *server) nameOwner(ctx context.Context) error {
 	if s.kernel.own == nil {
 		s.kernel = kernel{check: peer.Check, own: peer.Own}
@@ -60,7 +58,7 @@ func (s *server) nameOwner(ctx context.Context) error {
 		s.log.LogAttrs(
 			ctx,
 			slog.LevelInfo,
-			"this system does not tell whose a connection is; the page signs in by a one-time code",
+			"this system does not tell which user a connection belongs to; the page signs in by a one-time code",
 			slog.String("because", err.Error()),
 		)
 		random := make([]byte, codeBytes)
@@ -72,7 +70,7 @@ func (s *server) nameOwner(ctx context.Context) error {
 	return nil
 }
 
-// notice is what every page says; "" for nothing.
+// notice is a warning for every page; "" for none.
 func (s *server) notice() string {
 	if s.loopback && s.settings.InsecureLocal {
 		return insecureNotice
@@ -80,12 +78,12 @@ func (s *server) notice() string {
 	return ""
 }
 
-// greetOwner says how the page is opened where the system does not tell who opens it.
+// greetOwner prints how to open the page if the system cannot tell who opens it.
 func (s *server) greetOwner(term terminal) {
 	if s.code == "" {
 		return
 	}
-	fmt.Fprintf(term.out, "\nThis system does not tell Parley which user a connection comes from. Open the page with\n"+
+	fmt.Fprintf(term.out, "\nThis system does not tell Parley which user a connection belongs to. Open the page with\n"+
 		"  %s/sign-in?code=%s\nwhich works once, for %s. The command line is let in by the file token in the data "+
 		"directory.\n",
 		s.url(), s.code, httpapi.SignInCodeTime)

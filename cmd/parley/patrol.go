@@ -11,19 +11,18 @@ import (
 	"example.org/parley/store"
 )
 
-// How a server looks after its store by itself: a whole verification in small steps,
-// with long rests, over and over.
+// The pace at which a running server verifies its store: small steps, long rests, over and over.
 const (
 	patrolStep  = 2 * time.Second // between two steps: 250 messages or one table in a second at most
 	patrolRest  = 6 * time.Hour   // between two rounds
 	patrolAgain = time.Minute     // after an error of the store
 	patrolBound = 2 * time.Minute // of one step
-	// of the check of one table, which on SQLite keeps the write-ahead log from starting over
+	// of one table's check, which on SQLite keeps the write-ahead log from starting over
 	patrolTable = 30 * time.Second
 )
 
-// patrol verifies the store in passing until stop is closed, which ends a step that
-// is under way. What it finds is logged; damaged pages are noted by the store itself.
+// patrol verifies the store in the background until stop is closed, which also ends the current step. It logs its
+// findings; the store itself records damaged pages.
 func patrol(stop <-chan struct{}, store store.Verifiable, log *slog.Logger) {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
@@ -50,7 +49,7 @@ func patrol(stop <-chan struct{}, store store.Verifiable, log *slog.Logger) {
 	}
 }
 
-// patrolOne makes one step, and says where the next one begins and when.
+// patrolOne takes one step, and returns where and when the next one begins.
 func patrolOne(
 	ctx context.Context,
 	store store.Verifiable,
@@ -62,12 +61,18 @@ func patrolOne(
 		return place, patrolRest // the patrol ends
 	}
 	if err != nil {
-		log.Warn("the store could not be verified in passing; trying again", "stage", string(place.Stage), "error", err)
+		log.Warn(
+			"the store could not be verified in the background; trying again",
+			"stage",
+			string(place.Stage),
+			"error",
+			err,
+		)
 		return place, patrolAgain
 	}
 	for _, f := range step.Findings {
 		log.Error(
-			"the store is damaged or was changed by another hand",
+			"the store is damaged or was changed by another program",
 			"stage",
 			string(f.Stage),
 			"where",
@@ -90,8 +95,8 @@ func verifyStep(ctx context.Context, store store.Verifiable, place parley.Verify
 	return engine.Verify(ctx, store, place, nil)
 }
 
-// passing is a store that passes over a table whose check takes too long: the stages
-// behind it are reached, and what one table takes is never taken twice in a round.
+// passing is a store that skips a table whose check takes too long, so that a round reaches the stages after it and
+// never checks such a table twice.
 type passing struct {
 	store.Verifiable
 	table time.Duration
@@ -107,7 +112,7 @@ func (b passing) CheckPages(ctx context.Context, after string) (table string, fi
 		return table, findings, err
 	}
 	b.log.Warn(
-		"a table is too large to be checked in passing, and was passed over: run parley verify when the server has "+
+		"skipped a table that is too large to check in the background: run parley verify when the server has "+
 			"little to do",
 		"table",
 		table,

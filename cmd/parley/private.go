@@ -12,32 +12,30 @@ import (
 	"example.org/parley/internal/projectdir"
 )
 
-// Modes of files that only the server's user may access. Others may neither read them
-// nor put something else in their place.
+// Modes of files that only the server's user may access: others may neither read nor replace them.
 const (
 	privateDirectory fs.FileMode = 0o700
 	privateFile      fs.FileMode = 0o600
 )
 
-// settingsFile lies in the data directory.
+// settingsFile is in the data directory.
 const settingsFile = "parley.yaml"
 
-// ownFiles makes the data directory, and checks that it, the settings and the token
-// in it belong to the server's user alone. A wider mode is narrowed; what belongs to
-// somebody else, or is a link, is refused: it could start programs in the server's
-// name, or be exchanged by whoever owns it.
+// ownFiles makes the data directory, and checks that it, its settings and its token belong to the server's user alone.
+// It narrows wider modes. It refuses links, and files of other users: their owners could replace them, or start
+// programs in the server's name.
 func ownFiles(dir string) error {
 	if err := dataDirMade(dir); err != nil {
 		return err
 	}
-	info, err := os.Stat(dir) // a link to it is as good: systemd makes one
+	info, err := os.Stat(dir) // a link to it is fine: systemd makes one
 	if err != nil {
 		return parley.WrapError(parley.CodeInvalid, err, "the data directory "+dir+" cannot be read")
 	}
 	if !info.IsDir() || info.Mode()&fs.ModeSticky != 0 {
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"%s cannot be the data directory: it must be a directory of the server's own; give another with --data "+
+			"%s cannot be the data directory: it must be the server's own directory; choose another with --data "+
 				"or PARLEY_DATA",
 			dir,
 		)
@@ -56,7 +54,7 @@ func ownFiles(dir string) error {
 		case !info.Mode().IsRegular():
 			return parley.Errorf(
 				parley.CodeInvalid,
-				"%s must be a regular file, not a link or anything else: put the file itself there",
+				"%s must be a regular file, not a link or anything else: put the file itself at this path",
 				path,
 			)
 		}
@@ -67,12 +65,12 @@ func ownFiles(dir string) error {
 	return nil
 }
 
-// narrow takes away what others may do with a file of this user's.
+// narrow removes other users' permissions from a file of this user.
 func narrow(path string, info fs.FileInfo, mode fs.FileMode) error {
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"%s belongs to another user (%d) than the one that runs the server (%d): give it to that one with chown, "+
+			"%s belongs to user %d, but the server runs as user %d: give it to that user with chown, "+
 				"or choose another data directory with --data or PARLEY_DATA",
 			path,
 			owner.Uid,
@@ -83,13 +81,17 @@ func narrow(path string, info fs.FileInfo, mode fs.FileMode) error {
 		return nil
 	}
 	if err := os.Chmod(path, info.Mode().Perm()&mode); err != nil {
-		return parley.WrapError(parley.CodeInvalid, err, path+" may be used by others, and that cannot be changed")
+		return parley.WrapError(
+			parley.CodeInvalid,
+			err,
+			path+" is accessible to other users, and that cannot be changed",
+		)
 	}
 	return nil
 }
 
-// replaceOldToken replaces a token of releases whose file tools could read it, once:
-// tokens of this release begin otherwise.
+// replaceOldToken replaces, once, a token of earlier releases, whose file tools could read it. Tokens of this release
+// begin differently.
 func replaceOldToken(dir string) (replaced bool, err error) {
 	raw, err := os.ReadFile(filepath.Join(dir, tokenFile)) //nolint:gosec // the user's own data directory
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,10 +106,10 @@ func replaceOldToken(dir string) (replaced bool, err error) {
 	return err == nil, err
 }
 
-// projects are the rules of where projects lie and what tools may touch in them.
+// projects are the rules for where projects may be and what tools may touch in them.
 func (s *settings) projects() (*projectdir.Policy, error) {
 	options := projectdir.Options{Roots: s.ProjectRoots, Data: s.DataDir, Secrets: s.SecretFiles}
-	for _, dir := range []string{s.Record, s.Replay} { // what others said to providers
+	for _, dir := range []string{s.Record, s.Replay} { // exchanges with providers
 		if dir == "" {
 			continue
 		}

@@ -75,7 +75,7 @@ func TestFilesThatAreNotTheServersAreRefused(t *testing.T) {
 	if err := ownFiles(
 		foreign,
 	); parley.ErrorCode(err) != parley.CodeInvalid ||
-		!strings.Contains(err.Error(), "another user") {
+		!strings.Contains(err.Error(), "belongs to user") {
 		t.Errorf("a directory of another user: %v", err)
 	}
 	if link := filepath.Join(t.TempDir(), "data"); os.Symlink(t.TempDir(), link) != nil || ownFiles(link) != nil {

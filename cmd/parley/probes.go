@@ -10,8 +10,8 @@ import (
 	"example.org/parley/store"
 )
 
-// probes is the handler of an address without the API. It tells nothing that
-// needs a key, but of what all workspaces do together.
+// probes is the handler of an address without the API. It reveals nothing that needs a key, except totals over all
+// workspaces.
 func probes(ready func(context.Context) error, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)

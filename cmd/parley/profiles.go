@@ -18,9 +18,9 @@ const (
 	usualProfiled = 30 * time.Second // without ?seconds=
 )
 
-// profiles answers /debug/pprof of the metrics' address, one request at a time, for
-// `go tool pprof`. net/http/pprof would also tell the command line, which may hold a
-// password, and offer itself to every server of the process.
+// profiles answers /debug/pprof at the metrics' address, one request at a time, for `go tool pprof`. net/http/pprof
+// would also show the command line, which may contain a password, and register itself with every server of the
+// process.
 type profiles struct {
 	after  func(time.Duration) <-chan time.Time
 	slot   chan struct{} // holds an entry while a profile is taken
@@ -31,14 +31,13 @@ func newProfiles(after func(time.Duration) <-chan time.Time) *profiles {
 	return &profiles{after: after, slot: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// close ends the profile that is being taken, returns when it has ended, and refuses
-// others.
+// close ends the current profile, waits for its end, and refuses others.
 func (p *profiles) close() {
 	close(p.closed)
 	p.slot <- struct{}{}
 }
 
-// beside serves profiles, and everything else by the other handler.
+// beside serves profiles, and leaves everything else to the other handler.
 func (p *profiles) beside(other http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", other)
@@ -49,7 +48,7 @@ func (p *profiles) beside(other http.Handler) http.Handler {
 	return mux
 }
 
-// serve answers with what one kind of profile writes.
+// serve answers with one kind of profile.
 func (p *profiles) serve(take func(*profiles, *http.Request, io.Writer) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -64,7 +63,7 @@ func (p *profiles) serve(take func(*profiles, *http.Request, io.Writer) error) h
 			)
 			return
 		}
-		var profile bytes.Buffer // whole before its status: some tens to hundreds of kilobytes
+		var profile bytes.Buffer // complete before the status is sent: tens to hundreds of kilobytes
 		err := take(p, r, &profile)
 		var known *parley.Error
 		switch {
@@ -79,8 +78,7 @@ func (p *profiles) serve(take func(*profiles, *http.Request, io.Writer) error) h
 	}
 }
 
-// processor records where the process computes, for as many seconds as were asked for
-// or until the client leaves or the server closes.
+// processor records a CPU profile, for the requested seconds or until the client leaves or the server closes.
 func processor(p *profiles, r *http.Request, out io.Writer) error {
 	within := usualProfiled
 	if asked := r.URL.Query().Get("seconds"); asked != "" {
@@ -109,7 +107,7 @@ func processor(p *profiles, r *http.Request, out io.Writer) error {
 	return nil
 }
 
-// snapshot writes a profile that Go keeps all the time.
+// snapshot writes a profile that Go always keeps.
 func snapshot(name string) func(*profiles, *http.Request, io.Writer) error {
 	return func(_ *profiles, _ *http.Request, out io.Writer) error { return pprof.Lookup(name).WriteTo(out, 0) }
 }

@@ -13,13 +13,13 @@ import (
 	"example.org/parley/model"
 )
 
-// The wires that a configured provider may speak.
+// The wire formats that a configured provider may speak.
 const (
 	kindOpenAI    = "openai"
 	kindAnthropic = "anthropic"
 )
 
-// knownProviders are configured by their environment variables alone.
+// knownProviders need nothing but their environment variables.
 var knownProviders = [...]struct { //nolint:gochecknoglobals // a table that is never written
 	providerSetting
 	baseURLEnv string
@@ -41,8 +41,8 @@ var knownProviders = [...]struct { //nolint:gochecknoglobals // a table that is 
 		BaseURL: "https://dashscope.aliyuncs.com/compatible-mode/v1"}, "DASHSCOPE_BASE_URL"},
 }
 
-// configuredProviders lists what the environment and the file configure; a
-// provider of the file replaces the known one of its name.
+// configuredProviders lists the providers of the environment and the file. A provider of the file replaces the known
+// one with its name.
 func configuredProviders(s settings, env func(string) string) []providerSetting {
 	var found []providerSetting
 	inFile := map[string]bool{}
@@ -63,7 +63,7 @@ func configuredProviders(s settings, env func(string) string) []providerSetting 
 	return append(found, s.Providers...)
 }
 
-// closer is a provider that holds connections.
+// closer is a provider with open connections.
 type closer interface{ Close() }
 
 // buildModels makes the registry: the configured providers and the simulator.
@@ -125,7 +125,7 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 	return registry, open, err
 }
 
-// recorded puts a recorder or a player around a provider, as the settings say.
+// recorded wraps a provider in a recorder or a player if the settings ask for one.
 func recorded(s settings, model model.Model, key string) (model.Model, error) {
 	switch {
 	case s.Record != "":
@@ -136,11 +136,10 @@ func recorded(s settings, model model.Model, key string) (model.Model, error) {
 	return model, nil
 }
 
-// unusedKey stands for the keys of providers that are never asked.
+// unusedKey is the key of providers that are never asked.
 const unusedKey = "unused"
 
-// recordedKeys is an environment in which the providers that were recorded have
-// their keys: a player needs none.
+// recordedKeys is an environment in which recorded providers have a key: playing needs none.
 func recordedKeys(s settings, env func(string) string) func(string) string {
 	if s.Replay == "" {
 		return env
@@ -176,7 +175,7 @@ func (p providerSetting) check() error {
 	return nil
 }
 
-// givenModels are the models of the file.
+// givenModels returns the models of the file.
 func givenModels(settings []modelSetting) (models []model.Info, err error) {
 	for _, m := range settings {
 		if err := m.ID.Validate(); err != nil {
@@ -213,8 +212,7 @@ func givenModels(settings []modelSetting) (models []model.Info, err error) {
 	return models, nil
 }
 
-// describedProviders are the configured providers, the simulator, and those that
-// only wait for their key.
+// describedProviders returns the configured providers, the simulator, and the known ones that lack only their key.
 func describedProviders(s settings, env func(string) string) (found []model.ProviderInfo) {
 	describe := func(p providerSetting, configured bool) {
 		info := model.ProviderInfo{Name: p.Name, Configured: configured, KeyEnv: p.KeyEnv}

@@ -23,7 +23,7 @@ func referenceCommand(term terminal) *cobra.Command {
 	}
 }
 
-// reference is the page of the whole command line, made from the commands themselves.
+// reference is a page about the whole command line, made from the commands themselves.
 func reference(root *cobra.Command) string {
 	var out strings.Builder
 	out.WriteString("# The command line\n\n<!-- Made by make generate from the commands. Do not edit. -->\n\n" +
@@ -53,7 +53,7 @@ func referTo(out *strings.Builder, command *cobra.Command, level string) {
 	}
 }
 
-// pageWidth is how long lines of the page get, tables aside.
+// pageWidth is how long the page's lines are, tables aside.
 const pageWidth = 120
 
 func writeParagraph(out *strings.Builder, text string) {
@@ -85,7 +85,7 @@ func flagTable(out *strings.Builder, flags *pflag.FlagSet) {
 		}
 		usage := strings.ReplaceAll(flag.Usage, "|", `\|`)
 		if !slices.Contains([]string{"", "false", "0", "[]", "0s"}, flag.DefValue) {
-			usage += "; " + flag.DefValue + " when not given"
+			usage += "; " + flag.DefValue + " by default"
 		}
 		fmt.Fprintf(&rows, "| `%s` | %s |\n", name, usage)
 	})

@@ -20,18 +20,16 @@ import (
 // maxRuntimes bounds the programs that parley.yaml names.
 const maxRuntimes = 32
 
-// reachesData is what an admin writes who runs a program that nothing keeps from the
-// server's data.
+// reachesData is what an admin must write to run a program that nothing keeps from the server's data.
 const reachesData = "I accept that this program can read and change this server's data"
 
-// runtimeSetting names a program that speaks the Agent Client Protocol: agents whose
-// runtime is acp/NAME are run by it.
+// runtimeSetting names a program that speaks the Agent Client Protocol. It runs the agents whose runtime is acp/NAME.
 type runtimeSetting struct {
 	Name      string            `yaml:"name"`
 	Command   string            `yaml:"command"`
 	Args      []string          `yaml:"args"`
 	Env       map[string]string `yaml:"env"`  // with ${NAME}
-	User      string            `yaml:"user"` // that it runs as; only root may say so
+	User      string            `yaml:"user"` // to run it as; only if the server is root
 	Idle      duration          `yaml:"idle"`
 	Processes int               `yaml:"processes"`
 	Unguarded string            `yaml:"unguarded"` // reachesData, in the admin's own words
@@ -71,7 +69,7 @@ func (s *server) openRuntimes() error {
 	return nil
 }
 
-// ports are the runtimes as the worker takes them.
+// ports returns the runtimes for the worker.
 func (s *server) ports() (ports []runner.Runtime) {
 	for _, runtime := range s.runtimes {
 		ports = append(ports, runtime)
@@ -79,7 +77,7 @@ func (s *server) ports() (ports []runner.Runtime) {
 	return ports
 }
 
-// runtimeNames are what agents may call them.
+// runtimeNames returns the names that agents may use.
 func (s *server) runtimeNames() (names []string) {
 	for _, runtime := range s.runtimes {
 		names = append(names, runtime.Name())
@@ -87,8 +85,7 @@ func (s *server) runtimeNames() (names []string) {
 	return names
 }
 
-// resolve reads the setting. Closed are the directories that the program is not to
-// reach.
+// resolve reads the setting. The program must not reach the directories closed.
 func (r runtimeSetting) resolve(env func(string) string, closed []string) (acp.Command, error) {
 	command := acp.Command{
 		Name: r.Name, Path: r.Command, Args: r.Args, Idle: time.Duration(r.Idle), Processes: r.Processes,
@@ -100,7 +97,7 @@ func (r runtimeSetting) resolve(env func(string) string, closed []string) (acp.C
 	if err := r.guard(&command, closed); err != nil {
 		return acp.Command{}, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Env)) { // what comes later wins
+	for _, name := range slices.Sorted(maps.Keys(r.Env)) { // later entries win
 		value, err := expandSecrets("runtimes."+r.Name+".env."+parley.Clip(name, 64), r.Env[name], env)
 		if err != nil {
 			return acp.Command{}, err
@@ -113,8 +110,8 @@ func (r runtimeSetting) resolve(env func(string) string, closed []string) (acp.C
 	return command, nil
 }
 
-// guard keeps the program from the server's data: by a user of its own, else by
-// Landlock, else not at all if the admin says so.
+// guard keeps the program from the server's data: by its own user, else by Landlock, or not at all if the admin accepts
+// that.
 func (r runtimeSetting) guard(command *acp.Command, closed []string) error {
 	field := "runtimes." + r.Name
 	switch {
@@ -127,22 +124,21 @@ func (r runtimeSetting) guard(command *acp.Command, closed []string) error {
 	case r.Unguarded != "":
 		return nil
 	case os.Getuid() == 0:
-		return parley.InvalidField(field+".user", "is missing: root's programs reach everything; name a user that "+
-			"this program is to run as, or write unguarded: %s", reachesData)
+		return parley.InvalidField(field+".user", "is missing: root's programs reach everything; name a user to "+
+			"run this program as, or write unguarded: %s", reachesData)
 	case !confine.Supported():
 		return parley.InvalidField(field, "this system has no Landlock to keep the program from the server's data; "+
 			"run the server as root and name a user, or write unguarded: %s", reachesData)
 	}
-	command.Closed = closed
+	command.Cage.Closed = closed
 	return nil
 }
 
-// become has the program run as its own user, who must not reach the server's
-// directories.
+// become makes the program run as its own user, who must not reach the server's directories.
 func (r runtimeSetting) become(command *acp.Command, field string, closed []string) error {
 	found, err := user.Lookup(r.User)
 	if err != nil {
-		return parley.InvalidField(field+".user", "there is no user %q", parley.Clip(r.User, 64))
+		return parley.InvalidField(field+".user", "the user %q does not exist", parley.Clip(r.User, 64))
 	}
 	uid, err := strconv.ParseUint(found.Uid, 10, 32)
 	gid, failed := strconv.ParseUint(found.Gid, 10, 32)
@@ -159,7 +155,7 @@ func (r runtimeSetting) become(command *acp.Command, field string, closed []stri
 		case info.Mode().Perm()&0o007 != 0:
 			return parley.InvalidField(
 				field+".user",
-				"%s may be entered by every user: chmod o-rwx it first",
+				"every user may enter %s: chmod o-rwx it first",
 				directory,
 			)
 		case known && (owner.Uid == uint32(uid) || owner.Gid == uint32(gid) && info.Mode().Perm()&0o070 != 0):
@@ -171,7 +167,7 @@ func (r runtimeSetting) become(command *acp.Command, field string, closed []stri
 			)
 		}
 	}
-	command.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: []uint32{}}
+	command.Cage.User = &confine.User{UID: uint32(uid), GID: uint32(gid)}
 	kept := command.Environment[:0]
 	for _, entry := range command.Environment {
 		name, _, _ := strings.Cut(entry, "=")
@@ -183,10 +179,10 @@ func (r runtimeSetting) become(command *acp.Command, field string, closed []stri
 	return nil
 }
 
-// ownDirectories are those of the server that no program of others is to reach.
+// ownDirectories returns the server's directories that foreign programs must not reach.
 func (s *settings) ownDirectories() ([]string, error) {
 	own := []string{s.DataDir}
-	for _, dir := range []string{s.Record, s.Replay} { // what others said to providers
+	for _, dir := range []string{s.Record, s.Replay} { // exchanges with providers
 		if dir == "" {
 			continue
 		}

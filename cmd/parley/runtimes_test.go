@@ -36,8 +36,8 @@ func TestRuntimesAreGuarded(t *testing.T) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if (command.Credential != nil) != root || (len(command.Closed) == 1) == root && err == nil {
-		t.Errorf("it runs as %+v and is closed out of %q", command.Credential, command.Closed)
+	if (command.Cage.User != nil) != root || (len(command.Cage.Closed) == 1) == root && err == nil {
+		t.Errorf("it runs as %+v and is closed out of %q", command.Cage.User, command.Cage.Closed)
 	}
 	all := strings.Join(command.Environment, " ")
 	if err == nil && (!slices.Contains(command.Environment, "KEY=hush") || strings.Contains(all, "sk-server")) {

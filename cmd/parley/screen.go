@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// screen is a terminal that a person reads. What is written there was often said by
-// others: titles, names, answers. Nothing of it steers the terminal.
+// screen is a terminal that a person reads. It shows foreign text, such as titles, names and answers, without
+// characters that control the terminal.
 type screen struct{ to io.Writer }
 
-// shownOn is the file as a command writes to it: a screen where a person reads it, else
-// as it is, because a pipe or a file wants every byte.
+// shownOn wraps a command's output file in a screen if a person reads it. A pipe or a file gets every byte.
 func shownOn(file *os.File) io.Writer {
 	if isTerminal(file) {
 		return screen{file}
@@ -28,15 +27,15 @@ func (s screen) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// The sequences that the command line itself writes. In others' hands they do no harm.
+// The sequences that the command line itself writes. They are harmless in foreign text.
 const (
 	clearLine = "\r\x1b[K"
 	markOn    = "\x1b[1;33m"
 	markOff   = "\x1b[0m"
 )
 
-// unsteered is a text without what steers a terminal or turns the order of characters
-// around, but for line ends, tabs, and the sequences of the command line's own.
+// unsteered is a text without characters that control a terminal or reverse the order of characters, except for line
+// ends, tabs, and the command line's own sequences.
 func unsteered(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
@@ -46,7 +45,7 @@ func unsteered(text []byte) []byte {
 		}
 		r, size := utf8.DecodeRune(text)
 		switch {
-		case r == '\n', r == '\t', r == utf8.RuneError: // a rune may be cut between two writes
+		case r == '\n', r == '\t', r == utf8.RuneError: // two writes may split a rune
 			out = append(out, text[:size]...)
 		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
 			out = append(out, ' ')

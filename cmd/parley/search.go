@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,74 +13,20 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/client"
-	"example.org/parley/store"
 )
 
 func searchCommand(shared *flags, term terminal) *cobra.Command {
-	var query client.SearchQuery
-	var roles []string
-	var since, until, project, session string
-	command := &cobra.Command{
-		Use:   "search WORDS…",
-		Short: "Find what was said, best first",
-		Args:  cobra.MinimumNArgs(1),
-		Long: "All words must occur, whatever their case and accents; the last one may be the beginning\nof a word. " +
-			"\"a phrase\" is found as it is written, and -word must not occur (write -- before\nthe words then):\n\n " +
-			" parley search deploy staging\n  parley search '\"rolling restart\"' --role assistant --since 7d\n  " +
-			"parley search -- deploy -staging",
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, words []string) error {
-			query.Q = strings.Join(words, " ")
-			for _, role := range roles {
-				query.Role = append(query.Role, parley.Role(role))
-			}
-			var err error
-			if query.ProjectID, err = idIfGiven(project); err != nil {
-				return err
-			}
-			if query.SessionID, err = idIfGiven(session); err != nil {
-				return err
-			}
-			for _, bound := range []struct {
-				text string
-				at   *parley.Time
-			}{{since, &query.CreatedFrom}, {until, &query.CreatedTo}} {
-				if bound.text == "" {
-					continue
-				}
-				if *bound.at, err = timeAgo(bound.text, time.Now()); err != nil {
-					return err
-				}
-			}
-			page, err := server.Search(ctx, query)
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(page)
-			}
-			term.printHits(&page)
-			return nil
-		}),
-	}
-	set := command.Flags()
-	set.StringSliceVar(
-		&roles,
-		"role",
-		nil,
-		"only messages of this role: user, assistant, tool_call, tool_result, summary, system (repeatable)",
-	)
-	set.StringVar(&query.AgentID, "agent", "", "only sessions of this agent (id or slug)")
-	set.StringVar(&project, "project", "", "only sessions of this project (id)")
-	set.StringVar(&session, "session", "", "only this session (id)")
-	set.StringVar(&query.ToolName, "tool", "", "only calls and results of this tool")
-	set.StringVar(&since, "since", "", "only what is not older: a time, a day (2026-01-31), or 90m, 12h, 7d ago")
-	set.StringVar(&until, "until", "", "only what is older: the same")
-	set.StringVar(&query.Archived, "archived", "", "true: only archived sessions, false: only others")
-	set.IntVar(&query.Limit, "limit", store.DefaultHits, "how many at most")
+	command := searchMessagesCommand(shared, term)
+	command.Long = "All words must occur, whatever their case and accents; " +
+		"the last one may be the beginning\nof a word. " +
+		"\"a phrase\" matches as it is written, and -word must not occur (write -- before\n" +
+		"the words then). Times are " +
+		"2026-01-31, 2026-01-31T12:00:00Z, or 90m, 12h, 7d for that long\nago:\n\n  parley search deploy staging\n  " +
+		"parley search '\"rolling restart\"' --role assistant --since 7d\n  parley search -- deploy -staging"
 	return command
 }
 
-// timeAgo reads a time, a day, or how long ago something was.
+// timeAgo reads a time, a day, or how long ago.
 func timeAgo(text string, now time.Time) (parley.Time, error) {
 	if at, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
 		return parley.TimeOf(at), nil
@@ -104,8 +49,8 @@ func timeAgo(text string, now time.Time) (parley.Time, error) {
 	)
 }
 
-// printHits prints what was found: where, and the words, marked for people.
-func (t terminal) printHits(page *client.SearchResults) {
+// printHits prints where each hit is, and its text with the words marked.
+func printHits(t terminal, page *client.SearchResults) error {
 	on, off := "", ""
 	if watched(t.out) {
 		on, off = markOn, markOff
@@ -133,16 +78,17 @@ func (t terminal) printHits(page *client.SearchResults) {
 	}
 	switch {
 	case len(page.Data) == 0:
-		fmt.Fprintln(t.err, "Nothing was found.")
+		fmt.Fprintln(t.err, "Found nothing.")
 	case page.Next != nil:
-		fmt.Fprintln(t.err, "There is more; use --limit or more words.")
+		fmt.Fprintln(t.err, "There is more: --cursor", *page.Next)
 	}
 	if !page.Complete {
-		fmt.Fprintln(t.err, "The index is still being made: older conversations may be missing.")
+		fmt.Fprintln(t.err, "The index is still being built: older conversations may be missing.")
 	}
+	return nil
 }
 
-// markedText puts the marks into a snippet. What could steer a terminal is left out.
+// markedText puts the marks into a snippet, without characters that control a terminal.
 func markedText(snippet *client.Snippet, on, off string) string {
 	var out strings.Builder
 	next := 0
@@ -162,7 +108,7 @@ func markedText(snippet *client.Snippet, on, off string) string {
 	return out.String()
 }
 
-// plainLine is text of somebody else's on one line, without what steers a terminal.
+// plainLine is foreign text on one line, without characters that control a terminal.
 func plainLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -177,9 +123,9 @@ func reindexCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "reindex",
 		Short: "Rebuild the search index",
 		Args:  cobra.NoArgs,
-		Long: "Forgets the index of words. The server makes it anew from the record, beside its other\nwork; until " +
-			"then searches find what is indexed so far. On SQLite the server must be\nstopped first, on PostgreSQL " +
-			"it may run.",
+		Long: "Drops the word index. The server rebuilds it from the record in the background; until then\n" +
+			"searches find " +
+			"what is indexed so far. On SQLite stop the server first; on PostgreSQL it\nmay run.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := loadSettings(shared, getenv)
 			if err == nil {

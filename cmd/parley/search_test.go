@@ -41,14 +41,16 @@ func TestHitsArePrinted(t *testing.T) {
 		},
 		{Session: client.FoundSession{Title: "Needles"}, Snippet: client.Snippet{Text: "Needles"}},
 	}}
-	terminal{out: &out, err: &told}.printHits(&page)
+	if err := printHits(terminal{out: &out, err: &told}, &page); err != nil {
+		t.Fatal(err)
+	}
 	none := parley.ID{}.String()
 	if want := none + "  tool_result sew #7  2026-01-31 12:00  Plans\n    a needle\n" + none +
 		"  title  Needles\n    Needles\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
-	if want := "There is more; use --limit or more words.\nThe index is still being made: older conversations may be " +
-		"missing.\n"; told.String() != want {
+	if want := "There is more: --cursor more\n" +
+		"The index is still being built: older conversations may be missing.\n"; told.String() != want {
 		t.Errorf("told %q", told.String())
 	}
 }

@@ -7,12 +7,11 @@ import (
 	"example.org/parley"
 )
 
-// inBraces is how the file names a variable; a $ alone is a $.
+// inBraces matches a variable in the file; a $ alone is a $.
 var inBraces = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
-// expandSecrets replaces ${NAME} by environment variables, so that the file
-// holds no secret. CodeInvalid names a variable that is not set; values are
-// never repeated.
+// expandSecrets replaces ${NAME} by environment variables, so that the file holds no secret. CodeInvalid names a
+// variable that is not set; errors never contain values.
 func expandSecrets(field, text string, env func(string) string) (string, error) {
 	var missing []string
 	expanded := inBraces.ReplaceAllStringFunc(text, func(found string) string {

@@ -14,9 +14,9 @@ import (
 	"example.org/parley/internal/cgroup"
 )
 
-// collectAt is how much the heap may grow, in percent of what is in use, before
-// garbage is collected. Go's standard of 100 leaves as much unused as is used:
-// bench/README.md has what this saves and costs. GOGC in the environment wins.
+// collectAt is how much the heap may grow, in percent of what is in use, before garbage is collected. Go's default of
+// 100 lets garbage take as much as live data; bench/README.md has what this value saves and costs. GOGC in the
+// environment wins.
 const collectAt = 75
 
 func serveCommand(shared *flags, term terminal) *cobra.Command {
@@ -64,7 +64,7 @@ second signal ends it at once.`,
 	return command
 }
 
-// greet says where the server is and what it works on.
+// greet prints where the server is and what it works on.
 func (s *server) greet(term terminal) {
 	fmt.Fprintf(term.out, "Parley listens on %s\n", s.url())
 	fmt.Fprintf(term.out, "  data   %s\n", s.settings.DataDir)
@@ -86,7 +86,7 @@ func (s *server) greet(term terminal) {
 	s.greetOwner(term)
 }
 
-// databaseName says where a PostgreSQL database is without who opens it.
+// databaseName is a PostgreSQL database's place without user and password.
 func databaseName(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" {
@@ -130,13 +130,13 @@ func (f *serveFlags) declare(command *cobra.Command) {
 		&f.workers,
 		"workers",
 		defaultWorkers,
-		"turns at once; a quarter more is kept for workspaces that hold few (PARLEY_WORKERS)",
+		"turns at once; a quarter more is reserved for workspaces that run few (PARLEY_WORKERS)",
 	)
 	flags.IntVar(
 		&f.maxConns,
 		"max-conns",
 		0,
-		"connections to PostgreSQL at most, 0 for the standard number (PARLEY_MAX_CONNS)",
+		"connections to PostgreSQL at most, 0 for the default (PARLEY_MAX_CONNS)",
 	)
 	flags.DurationVar(
 		&f.flushLive,
@@ -154,7 +154,7 @@ func (f *serveFlags) declare(command *cobra.Command) {
 		&f.lease,
 		"lease",
 		defaultLease,
-		"after this long without a sign of life a process's turns are taken over (PARLEY_LEASE)",
+		"how long a silent process keeps its turns before others take them over (PARLEY_LEASE)",
 	)
 	flags.DurationVar(
 		&f.drain,
@@ -166,22 +166,22 @@ func (f *serveFlags) declare(command *cobra.Command) {
 		&f.drainWait,
 		"drain-wait",
 		defaultDrainWait,
-		"how long connections are taken after SIGTERM at least, while /readyz says 503 (PARLEY_DRAIN_WAIT; with "+
+		"how long connections are accepted after SIGTERM, while /readyz says 503 (PARLEY_DRAIN_WAIT; with "+
 			"SQLite 0s)",
 	)
 	flags.StringSliceVar(
 		&f.roots,
 		"project-root",
 		nil,
-		"directory that projects may lie in (repeatable, PARLEY_PROJECT_ROOTS; without any, in the home directory, "+
-			"and only this machine's own user chooses)",
+		"directory that may contain projects (repeatable, PARLEY_PROJECT_ROOTS; without any, the home directory, "+
+			"where only this machine's own user may choose)",
 	)
 	flags.StringSliceVar(
 		&f.secretFiles,
 		"secret-file",
 		nil,
-		"name or names in a row, such as *.secret or .docker/config.json, that file tools are refused beside the "+
-			"standard ones; ! before one lifts it (repeatable, PARLEY_SECRET_FILES)",
+		"file or path, such as *.secret or .docker/config.json, that file tools must not touch, in addition to the "+
+			"standard ones; ! before one allows it (repeatable, PARLEY_SECRET_FILES)",
 	)
 	flags.Int64Var(
 		&f.maxSessions,
@@ -198,7 +198,7 @@ func (f *serveFlags) declare(command *cobra.Command) {
 		&f.proxies,
 		"trusted-proxy",
 		nil,
-		"network or address of a proxy that is believed about where a request comes from (repeatable, "+
+		"network or address of a proxy whose X-Forwarded-For is trusted (repeatable, "+
 			"PARLEY_TRUSTED_PROXIES)",
 	)
 	flags.BoolVar(
@@ -224,7 +224,7 @@ func (f *serveFlags) declare(command *cobra.Command) {
 	flags.StringVar(&f.logFormat, "log-format", logText, "text or json (PARLEY_LOG_FORMAT)")
 }
 
-// over lays the flags that were given over settings.
+// over puts the given flags into settings.
 func (f *serveFlags) over(s *settings, given func(flag string) bool) {
 	for flag, lay := range map[string]func(){
 		"addr":           func() { s.Addr = f.addr },

@@ -34,18 +34,17 @@ import (
 	"example.org/parley/worker"
 )
 
-// closeTime is what requests get to end, after the drain.
+// closeTime is how long requests may take to end after the drain.
 const closeTime = 5 * time.Second
 
-// server is everything that `parley serve` runs, in the order in which it is
-// opened; close undoes it backwards.
+// server is everything that `parley serve` runs, in the order of opening; close closes it in reverse.
 type server struct {
 	settings settings
 	env      func(string) string
 	log      *slog.Logger
 
 	telemetry *telemetry.Telemetry
-	metrics   *side // nil without an address of its own
+	metrics   *side // nil without its own address
 	store     store.Store
 	hub       *live.Hub
 	relay     *postgres.Relay // nil with SQLite
@@ -57,15 +56,15 @@ type server struct {
 	listener  net.Listener
 	loopback  bool // the listener's address
 	kernel    kernel
-	code      string // by which the page signs in once; "" where the system tells who connects
+	code      string // signs the page in once; "" if the system tells who connects
 	http      *http.Server
 	projects  *projectdir.Policy
 	runtimes  []*acp.Runtime
 	draining  atomic.Bool
-	failed    chan error // what http.Serve ended with
+	failed    chan error // the error of http.Serve
 
 	patrols sync.WaitGroup // of one: patrol
-	offDuty chan struct{}  // closed, the patrol ends; nil before it begins
+	offDuty chan struct{}  // closing it ends the patrol; nil before it begins
 }
 
 func (s *server) open(ctx context.Context) error {
@@ -159,7 +158,7 @@ func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 	return s.worker.Start(ctx)
 }
 
-// openTools joins what agents may use: the built-in tools and the configured ones.
+// openTools joins the built-in tools and the configured ones.
 func (s *server) openTools() (tool.Source, error) {
 	endpoints, err := httpTools(s.settings.HTTPTools, s.env)
 	if err != nil {
@@ -183,7 +182,7 @@ func (s *server) openTools() (tool.Source, error) {
 	return tool.Join(append(sources, servers)...)
 }
 
-// orNone is a time of which 0 means none here, and the standard there.
+// orNone converts a time whose 0 means none here, and the default there.
 func orNone(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -191,7 +190,7 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-// handler is what answers requests, by the role of the process.
+// handler answers requests, by the role of the process.
 func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, error) {
 	if s.settings.Role == roleWorker {
 		return probes(s.ready, s.telemetry.Metrics()), nil
@@ -266,12 +265,12 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Flush: max(
 			time.Duration(s.settings.FlushLive),
 			time.Nanosecond,
-		), // 0 means each delta here, and the standard there
+		), // 0 means each delta here, and the default there
 	})
 }
 
-// leaving makes each answer of a draining server the last one of its connection,
-// so that clients and proxies open the next to another process.
+// leaving makes each answer of a draining server the last one on its connection, so that clients and proxies open the
+// next one to another process.
 func (s *server) leaving(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.draining.Load() {
@@ -281,8 +280,8 @@ func (s *server) leaving(next http.Handler) http.Handler {
 	})
 }
 
-// listen opens the address. Beyond loopback it refuses until a key exists: who
-// can reach the server could read everything.
+// listen opens the address. Beyond loopback it refuses until a key exists: anybody who reaches the server could read
+// everything.
 func (s *server) listen(ctx context.Context) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(s.settings.Addr)
 	if err != nil {
@@ -295,7 +294,7 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 	}
 	ip := net.ParseIP(host)
 	s.loopback = host == "localhost" || (ip != nil && ip.IsLoopback())
-	if !s.loopback && s.settings.Role != roleWorker { // which has nothing to read
+	if !s.loopback && s.settings.Role != roleWorker { // a worker has nothing to read
 		keys, err := s.store.HasKeys(ctx)
 		if err != nil {
 			return nil, err
@@ -321,8 +320,7 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// ready reports whether the server takes turns: the database answers, and it
-// does not stop.
+// ready returns nil if the server takes turns: the database answers, and the server is not stopping.
 func (s *server) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return parley.Errorf(parley.CodeUnavailable, "this server is stopping")
@@ -340,7 +338,7 @@ func (s *server) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		s.log.Info(
-			"draining: turns may finish",
+			"draining: running turns may finish",
 			"within",
 			time.Duration(s.settings.Drain),
 			"connections_for",
@@ -353,10 +351,9 @@ func (s *server) wait(ctx context.Context) error {
 	}
 }
 
-// close drains and closes whatever was opened. From its beginning the process is
-// not ready and claims nothing. While its turns finish, and while proxies notice,
-// requests are answered and watchers see the turns end; then come the streams,
-// which clients resume elsewhere, then the connections, then the store.
+// close drains and closes whatever was opened. From the first moment the process is not ready and claims nothing. While
+// its turns finish and proxies notice, it still answers requests, and watchers see the turns end. Then it closes the
+// streams, which clients resume elsewhere, the connections, and the store.
 func (s *server) close() error {
 	s.draining.Store(true)
 	var errs []error
@@ -378,7 +375,7 @@ func (s *server) close() error {
 		if err := <-s.failed; err != nil && !errors.Is(err, http.ErrServerClosed) {
 			errs = append(errs, err)
 		}
-		_ = os.Remove(filepath.Join(s.settings.DataDir, urlFile)) // a stale one costs a failed connection
+		_ = os.Remove(filepath.Join(s.settings.DataDir, urlFile)) // a stale file only costs a failed connection
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
 	}
@@ -391,7 +388,7 @@ func (s *server) close() error {
 	if s.audit != nil {
 		s.audit.Close()
 	}
-	errs = append(errs, s.closeTelemetry()) // which tells of the drain to its end
+	errs = append(errs, s.closeTelemetry()) // last, so that metrics cover the drain
 	if s.offDuty != nil {
 		close(s.offDuty)
 		s.patrols.Wait()

@@ -23,34 +23,11 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	command.AddCommand(contextCommand(shared, term), previewCommand(shared, term), compactCommand(shared, term))
 
-	show := &cobra.Command{
-		Use:   "show SESSION",
-		Short: "Show a session's conversation",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			export, err := exportSession(ctx, server, args[0])
-			if err != nil {
-				return err
-			}
-			if shared.json {
-				return term.printJSON(struct {
-					Session  parley.Session   `json:"session"`
-					Messages []parley.Message `json:"messages"`
-				}{export.Session, export.Messages})
-			}
-			fmt.Fprintf(term.out, "%s  %s  %s\n", export.Session.ID, export.Session.Status, export.Session.Title)
-			for _, m := range export.Messages {
-				fmt.Fprintf(term.out, "\n%s\n%s\n", headline(m), body(m))
-			}
-			return nil
-		}),
-	}
-
 	var output string
 	var markdown bool
 	export := &cobra.Command{
 		Use:   "export SESSION",
-		Short: "Write a session as one file: with its messages, turns and calls as JSON, or to be read as Markdown",
+		Short: "Write a session as one file: as JSON with its messages, turns and calls, or as Markdown for people",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			format := "json"
@@ -65,12 +42,12 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 			return writeExport(term, file, output)
 		}),
 	}
-	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output when not given")
-	export.Flags().BoolVar(&markdown, "markdown", false, "the conversation to be read, instead of JSON")
+	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output by default")
+	export.Flags().BoolVar(&markdown, "markdown", false, "the conversation for people, instead of JSON")
 
 	forget := &cobra.Command{
 		Use:   "clear SESSION",
-		Short: "Clear what the model sees of a session: it begins with the next message",
+		Short: "Clear a session's context: the model sees only messages from the next one on",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			session, err := server.ClearContext(ctx, id)
@@ -87,7 +64,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		sessionsArchiveCommand(shared, term),
 		sessionsReopenCommand(shared, term),
 		sessionsDeleteCommand(shared),
-		show,
+		sessionsShowCommand(shared, term),
 		treeCommand(shared, term),
 		forkCommand(shared, term),
 		export,
@@ -98,7 +75,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// writeExport writes what the server sends. A file that broke off is taken away.
+// writeExport writes what the server sends. It removes a file that broke off.
 func writeExport(term terminal, from io.Reader, output string) error {
 	if output == "" || output == "-" {
 		_, err := io.Copy(term.out, from)
@@ -115,37 +92,24 @@ func writeExport(term terminal, from io.Reader, output string) error {
 	return nil
 }
 
-// sessionExport is a whole session.
-type sessionExport struct {
-	Session  parley.Session   `json:"session"`
-	Agent    parley.Agent     `json:"agent"`
+// conversation is a session with its messages.
+type conversation struct {
+	Session  *parley.Session  `json:"session"`
 	Messages []parley.Message `json:"messages"`
-	Turns    []parley.Turn    `json:"turns"`
-	Calls    []parley.Call    `json:"calls"`
 }
 
-func exportSession(ctx context.Context, server *client.Client, idText string) (sessionExport, error) {
-	var export sessionExport
-	id, err := parley.ParseID(idText)
-	if err != nil {
-		return export, err
+// conversationOf reads the messages of a session.
+func conversationOf(ctx context.Context, server *client.Client, session *parley.Session) (conversation, error) {
+	messages, err := everyRow(server.AllMessages(ctx, session.ID, client.MessagesQuery{Limit: parley.MaxPage}))
+	return conversation{session, messages}, err
+}
+
+func printConversation(t terminal, c *conversation) error {
+	fmt.Fprintf(t.out, "%s  %s  %s\n", c.Session.ID, c.Session.Status, c.Session.Title)
+	for _, m := range c.Messages {
+		fmt.Fprintf(t.out, "\n%s\n%s\n", headline(m), body(m))
 	}
-	if export.Session, err = server.Session(ctx, id); err != nil {
-		return export, err
-	}
-	if export.Agent, err = server.Agent(ctx, export.Session.AgentID.String()); err != nil {
-		return export, err
-	}
-	export.Messages, err = everyRow(server.AllMessages(ctx, id, client.MessagesQuery{Limit: parley.MaxPage}))
-	if err != nil {
-		return export, err
-	}
-	export.Turns, err = everyRow(server.AllTurns(ctx, id, client.TurnsQuery{Limit: parley.MaxPage, Order: "asc"}))
-	if err != nil {
-		return export, err
-	}
-	export.Calls, err = everyRow(server.AllCalls(ctx, id, client.CallsQuery{Limit: parley.MaxPage, Order: "asc"}))
-	return export, err
+	return nil
 }
 
 func headline(m parley.Message) string {
@@ -166,7 +130,7 @@ func headline(m parley.Message) string {
 	return strings.Join(parts, "  ")
 }
 
-// modelLabel says of the simulator that it is one.
+// modelLabel is a model's name, marked if it is the simulator.
 func modelLabel(id parley.ModelID) string {
 	if id.Provider() == "sim" {
 		return string(id) + " (simulator)"

@@ -12,8 +12,7 @@ import (
 	"example.org/parley/setting"
 )
 
-// settingFlags are the flags of a command that set what agents, sessions or forks set,
-// one for each setting.
+// settingFlags are a command's flags for the settings of agents, sessions or forks, one for each setting.
 type settingFlags struct {
 	command *cobra.Command
 	scope   setting.Scope
@@ -22,7 +21,7 @@ type settingFlags struct {
 	unset   []string
 }
 
-// addSettings gives a command the flags for the settings of a scope.
+// addSettings adds to a command the flags for the settings of a scope.
 func addSettings(command *cobra.Command, scope setting.Scope) *settingFlags {
 	f := &settingFlags{command: command, scope: scope, values: map[string]*string{}}
 	for _, one := range setting.All(scope) {
@@ -36,17 +35,17 @@ func addSettings(command *cobra.Command, scope setting.Scope) *settingFlags {
 	return f
 }
 
-// addSettingsPatch is addSettings for a command that changes something that is there.
+// addSettingsPatch is addSettings for a command that changes something.
 func addSettingsPatch(command *cobra.Command, scope setting.Scope) *settingFlags {
 	f := addSettings(command, scope)
 	command.Flags().StringSliceVar(&f.unset, "unset", nil,
-		"settings that are to be set here no longer, by name (repeatable)")
+		"name of a setting to remove here (repeatable)")
 	return f
 }
 
 func flagOf(name string) string { return strings.ReplaceAll(name, "_", "-") }
 
-// helpOf is a setting's documentation as the help shows it.
+// helpOf is a setting's documentation in the help.
 func helpOf(d *setting.Description) string {
 	usage := strings.TrimSuffix(d.Doc, ".")
 	usage = strings.ToLower(usage[:1]) + usage[1:]
@@ -77,7 +76,7 @@ func (f *settingFlags) patch() (p parley.SettingsPatch, err error) {
 	return p, json.Unmarshal(given, &p)
 }
 
-// given is a JSON object of the settings that were given a flag.
+// given is a JSON object of the settings whose flags were given.
 func (f *settingFlags) given() ([]byte, error) {
 	given := map[string]json.RawMessage{}
 	for _, one := range setting.All(f.scope) {
@@ -123,7 +122,7 @@ func (f *settingFlags) names() (names []string) {
 // maxSettingShown bounds a setting's value in a table, in bytes.
 const maxSettingShown = 200
 
-// settingRows are the settings that are set, as rows of a table.
+// settingRows returns the settings that have values, as rows of a table.
 func settingRows(scope setting.Scope, s *parley.Settings) (rows [][]string) {
 	for _, one := range setting.All(scope) {
 		if !one.IsSet(s) {
@@ -146,9 +145,9 @@ func settingRows(scope setting.Scope, s *parley.Settings) (rows [][]string) {
 	return rows
 }
 
-// toolRefs reads what --tool was given.
+// toolRefs reads the values of --tool.
 func toolRefs(given []string) (refs []parley.ToolRef, err error) {
-	refs = []parley.ToolRef{} // --tool "" names none
+	refs = []parley.ToolRef{} // --tool "" means no tools
 	for _, text := range given {
 		switch text = strings.TrimSpace(text); {
 		case text == "":

@@ -18,7 +18,7 @@ import (
 	"example.org/parley/worker"
 )
 
-// The defaults of settings that nobody gave.
+// The defaults of settings.
 const (
 	defaultAddr         = "127.0.0.1:7878"
 	defaultFlushLive    = 120 * time.Millisecond
@@ -26,7 +26,7 @@ const (
 	defaultLease        = 10 * time.Second
 	defaultWorkers      = 1024
 	defaultDrain        = 20 * time.Second
-	defaultDrainWait    = 2 * time.Second // with PostgreSQL: then others take the requests
+	defaultDrainWait    = 2 * time.Second // with PostgreSQL, where other processes take over
 	defaultDatabaseWait = time.Minute
 	defaultLogLevel     = "info"
 
@@ -45,10 +45,10 @@ const (
 	shortestLease = time.Second
 )
 
-// role is what a process does of what there is to do.
+// role is the part of the work that a process does.
 type role string
 
-// The roles. With SQLite, which one process owns, there is only roleAll.
+// The roles. SQLite, which one process owns, allows only roleAll.
 const (
 	roleAll    role = "all"
 	roleAPI    role = "api"    // answers requests and streams; turns run elsewhere
@@ -61,18 +61,17 @@ const (
 	logJSON = "json"
 )
 
-// byDatabase is a drain wait that nobody set.
+// byDatabase means that the drain wait depends on the database.
 const byDatabase = duration(-1)
 
-// flags are what every command may be told.
+// flags are the flags of every command.
 type flags struct {
 	data, url, key, workspace string
 	databaseURL, listenURL    string
 	json                      bool
 }
 
-// settings are what the server runs by: flag, else environment, else
-// parley.yaml in the data directory.
+// settings are the server's settings: from flags, else the environment, else parley.yaml in the data directory.
 type settings struct {
 	DataDir      string           `yaml:"-"`
 	DatabaseURL  string           `yaml:"database_url"` // postgres://…, a secret; "": SQLite in the data directory
@@ -92,7 +91,7 @@ type settings struct {
 	LogLevel     string           `yaml:"log_level"`
 	LogFormat    string           `yaml:"log_format"`
 	AllowedHosts []string         `yaml:"allowed_hosts"`
-	// TrustedProxies are networks (CIDR) whose word on where a request comes from counts.
+	// TrustedProxies are networks (CIDR) whose X-Forwarded-For is trusted.
 	TrustedProxies []string `yaml:"trusted_proxies"`
 	// InsecureLocal lets every user of this machine in while no key exists.
 	InsecureLocal bool `yaml:"insecure_local"`
@@ -102,7 +101,7 @@ type settings struct {
 	ProjectRoots []string `yaml:"project_roots"`
 	MaxSessions  int64    `yaml:"max_sessions"` // of each workspace; 0: not limited
 	MaxStorage   size     `yaml:"max_storage"`  // bytes of each workspace's files; 0: not limited
-	// patterns of what file tools are refused, over the standard ones
+	// patterns of files that file tools must not touch, in addition to the standard ones
 	SecretFiles []string               `yaml:"secret_files"`
 	Providers   []providerSetting      `yaml:"providers"`
 	Models      []modelSetting         `yaml:"models"`
@@ -110,18 +109,18 @@ type settings struct {
 	Runtimes    []runtimeSetting       `yaml:"runtimes"`
 	HTTPTools   []httpToolSetting      `yaml:"http_tools"`
 	Redact      []parley.RedactPattern `yaml:"redact"` // hidden from every provider
-	// directory that exchanges with providers are written to; "": none
+	// directory to write exchanges with providers to; "": none
 	Record string `yaml:"record"`
-	// directory that answers come from instead of providers; "": none
+	// directory to read answers from instead of asking providers; "": none
 	Replay string `yaml:"replay"`
 }
 
-// retentionSetting is how long is kept what is not the record itself.
+// retentionSetting says how long to keep data that is not the record itself.
 type retentionSetting struct {
 	Versions duration `yaml:"versions"` // of messages; 0: for ever
 }
 
-// keep is the setting as the worker takes it.
+// keep is the setting for the worker.
 func (r retentionSetting) keep() time.Duration {
 	if r.Versions == 0 {
 		return -1
@@ -129,8 +128,7 @@ func (r retentionSetting) keep() time.Duration {
 	return time.Duration(r.Versions)
 }
 
-// modelSetting tells what the registry shall know of a model, in the place of its
-// own data: what is left out is unknown.
+// modelSetting describes a model to the registry, in place of its own data: what is left out is unknown.
 type modelSetting struct {
 	ID            parley.ModelID `yaml:"id"`
 	ContextLength int            `yaml:"context_length"`
@@ -174,7 +172,7 @@ func (d *duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// dataDir finds the data directory without making it.
+// dataDir finds the data directory without creating it.
 func (f *flags) dataDir(env func(string) string) (string, error) {
 	if f.data != "" {
 		return filepath.Abs(f.data)
@@ -187,14 +185,13 @@ func (f *flags) dataDir(env func(string) string) (string, error) {
 		return "", parley.WrapError(
 			parley.CodeInvalid,
 			err,
-			"there is no home directory to keep data in; give --data or PARLEY_DATA",
+			"this user has no home directory to keep data in; set --data or PARLEY_DATA",
 		)
 	}
 	return filepath.Join(home, ".local", "share", "parley"), nil
 }
 
-// loadSettings reads file and environment and lays the flags of every command
-// over them; the serve command adds its own.
+// loadSettings reads the file and the environment, then the flags of every command; the serve command adds its own.
 func loadSettings(f *flags, env func(string) string) (settings, error) {
 	s := settings{
 		Addr:         defaultAddr,
@@ -308,12 +305,12 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	return nil
 }
 
-// check reports the first setting that cannot work. It repeats no address of a
-// database: a password may stand anywhere in a mistaken one.
+// check reports the first setting that cannot work. Its errors never contain a database's address: a mistaken one may
+// have its password anywhere.
 func (s *settings) check() error {
 	switch {
 	case s.Record != "" && s.Replay != "":
-		return parley.InvalidField("replay", "does not go with record: what is played was recorded before")
+		return parley.InvalidField("replay", "cannot be used together with record")
 	case s.Workers < 1 || s.Workers > mostWorkers:
 		return parley.InvalidField("workers", "must lie between 1 and %d", mostWorkers)
 	case time.Duration(s.Lease) < shortestLease || time.Duration(s.Lease) > longestLease:
@@ -329,7 +326,7 @@ func (s *settings) check() error {
 	case time.Duration(s.DatabaseWait) > longestWait:
 		return parley.InvalidField("database_wait", "must be at most 1h")
 	case s.Retention.Versions != 0 && time.Duration(s.Retention.Versions) < shortestKeep:
-		return parley.InvalidField("retention", "versions must be at least 1m, or 0 to keep them for ever")
+		return parley.InvalidField("retention", "versions must be at least 1m, or 0 to keep them forever")
 	case s.MaxConns < 0 || s.MaxConns > mostConns:
 		return parley.InvalidField("max_conns", "must lie between 0 (the default) and %d", mostConns)
 	case s.MaxSessions < 0 || s.MaxSessions > parley.MaxQuota:
@@ -379,12 +376,12 @@ func (s *settings) checkDatabase() error {
 			s.Role,
 		)
 	case s.DatabaseURL == "" && s.ListenURL != "":
-		return parley.InvalidField("listen_url", "is of use only beside a database_url")
+		return parley.InvalidField("listen_url", "is only useful together with database_url")
 	}
 	return nil
 }
 
-// proxies are the networks of trusted proxies; a single address is a network of one.
+// proxies returns the networks of trusted proxies; a single address is a network of one.
 func (s *settings) proxies() ([]netip.Prefix, error) {
 	networks := make([]netip.Prefix, 0, len(s.TrustedProxies))
 	for _, text := range s.TrustedProxies {
@@ -406,13 +403,13 @@ func (s *settings) proxies() ([]netip.Prefix, error) {
 	return networks, nil
 }
 
-// drainWait is how long connections are taken while the server drains.
+// drainWait is how long the server accepts connections while it drains.
 func (s *settings) drainWait() time.Duration {
 	switch {
 	case s.DrainWait != byDatabase:
 		return time.Duration(s.DrainWait)
 	case s.DatabaseURL == "":
-		return 0 // there is nobody else to take them
+		return 0 // no other process could take them
 	}
 	return defaultDrainWait
 }

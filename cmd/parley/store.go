@@ -18,7 +18,7 @@ func openStore(ctx context.Context, s settings, log *slog.Logger) (store.Store, 
 			postgres.Options{Log: log, MaxConns: s.MaxConns, ListenURL: s.ListenURL},
 		)
 		if err != nil {
-			return nil, err // and no store: a nil *Store would be one
+			return nil, err // not a nil *Store, which would be a non-nil store
 		}
 		return store, nil
 	}

@@ -14,11 +14,10 @@ import (
 	"example.org/parley/client"
 )
 
-// frames are those of one turn.
+// frames are the frames of one turn.
 type frames = iter.Seq2[client.Frame, error]
 
-// turn prints a turn as it streams, and behind it those that began because of
-// what the person typed meanwhile.
+// turn prints a turn as it streams, and then the turns of what the person typed meanwhile.
 func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) error {
 	err := c.showTurn(ctx, begin, math.MaxInt64)
 	for c.spoke && (err == nil || errors.Is(err, errQuiet)) {
@@ -27,12 +26,12 @@ func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) err
 		switch {
 		case asked != nil:
 			return asked
-		case session.Status == parley.SessionWaiting && err != nil: // it was left so
+		case session.Status == parley.SessionWaiting && err != nil: // it still waits
 			return err
 		case session.TurnID.IsZero() && session.LastEvent <= c.seen:
 			c.spoke = false
 			return err
-		case session.TurnID.IsZero(): // it is over already
+		case session.TurnID.IsZero(): // it has ended
 			until = session.LastEvent
 		}
 		err = c.showTurn(
@@ -46,8 +45,8 @@ func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) err
 	return err
 }
 
-// showTurn prints a stream until a turn ends, or the event until was shown. Ctrl-C
-// cancels the turn and goes on reading until its end.
+// showTurn prints a stream until a turn ends or it has printed the event until. Ctrl-C cancels the turn, and reading
+// continues until its end.
 func (c *chat) showTurn(ctx context.Context, begin func(context.Context) frames, until int64) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -74,8 +73,8 @@ func (c *chat) showTurn(ctx context.Context, begin func(context.Context) frames,
 	return c.read(ctx, view, begin(ctx), until)
 }
 
-// read shows the frames of a stream, and posts the lines that are typed meanwhile. It
-// ends when the turn does, or with what broke the stream.
+// read shows the frames of a stream, and posts lines that are typed meanwhile. It ends with the turn, or with the error
+// that broke the stream.
 func (c *chat) read(ctx context.Context, view *turnView, stream frames, until int64) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -83,7 +82,7 @@ func (c *chat) read(ctx context.Context, view *turnView, stream frames, until in
 	for {
 		select {
 		case next, ok := <-incoming:
-			if ctx.Err() != nil { // told to end: the turn goes on by itself
+			if ctx.Err() != nil { // told to end; the turn continues by itself
 				return errQuiet
 			}
 			if !ok || next.err != nil {
@@ -106,14 +105,13 @@ func (c *chat) read(ctx context.Context, view *turnView, stream frames, until in
 	}
 }
 
-// received is a frame of a stream, or how it broke.
+// received is a frame of a stream, or its error.
 type received struct {
 	frame client.Frame
 	err   error
 }
 
-// pump reads a stream in a goroutine of its own, which ends with the stream or
-// with ctx.
+// pump reads a stream in its own goroutine, which ends with the stream or with ctx.
 func pump(ctx context.Context, stream frames) <-chan received {
 	out := make(chan received)
 	go func() {
@@ -129,8 +127,7 @@ func pump(ctx context.Context, stream frames) <-chan received {
 	return out
 }
 
-// spoken is what a line says, and how it is to come into a running turn; "" when
-// it does not say how.
+// spoken splits a line into its text and the way it should enter a running turn; "" if it does not say.
 func spoken(line string) (during parley.During, text string) {
 	word, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
 	if ok {
@@ -143,8 +140,8 @@ func spoken(line string) (during parley.During, text string) {
 	return "", line
 }
 
-// interject posts what was typed while a turn runs: a steer, unless the line or
-// --during says otherwise. A refusal is told; the turn goes on.
+// interject posts a line typed while a turn runs, to steer it unless the line or --during says otherwise. It prints a
+// refusal; the turn continues.
 func (c *chat) interject(ctx context.Context, view *turnView, line string) {
 	if _, ok := resumes()[strings.TrimSpace(line)]; ok {
 		view.tell("! a turn is still running; Ctrl-C stops it")
@@ -167,12 +164,12 @@ func (c *chat) interject(ctx context.Context, view *turnView, line string) {
 	c.spoke = true
 	view.tell(map[parley.During]string{
 		parley.DuringSteer:     "(the agent is told at its next step)",
-		parley.DuringQueue:     "(queued: it is next)",
+		parley.DuringQueue:     "(queued: next)",
 		parley.DuringInterrupt: "(instead of what runs)",
 	}[during])
 }
 
-// tell prints a remark on a line of its own.
+// tell prints a remark on its own line.
 func (v *turnView) tell(remark string) {
 	if v.chat.json {
 		return

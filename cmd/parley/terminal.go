@@ -22,7 +22,7 @@ func (t terminal) interactive() bool {
 	return ok && isTerminal(file)
 }
 
-// watched reports whether a person reads what is written to a stream.
+// watched reports whether a person reads this output.
 func watched(w io.Writer) bool {
 	_, ok := w.(screen)
 	return ok
@@ -41,8 +41,8 @@ func (t terminal) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
-// printTable prints rows under a header, aligned. Cells are other people's text: each stays on one line, in its column,
-// and nothing in it steers the terminal.
+// printTable prints rows under a header, aligned. Cells are foreign text: each stays on one line, in its column,
+// without characters that control the terminal.
 func (t terminal) printTable(header []string, rows [][]string) error {
 	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.Join(header, "\t"))

@@ -14,7 +14,7 @@ import (
 func treeCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tree SESSION",
-		Short: "Show the tool sessions below a session, with what each has used and the sum",
+		Short: "Show the tool sessions below a session, with the usage of each and the sum",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			tree, err := server.SessionTree(ctx, id)
@@ -42,7 +42,7 @@ func treeCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			said := ""
 			if tree.Truncated {
-				said = "of these; there are more sessions"
+				said = "of these; the tree has more sessions"
 			}
 			rows = append(
 				rows,
@@ -53,7 +53,7 @@ func treeCommand(shared *flags, term terminal) *cobra.Command {
 	}
 }
 
-// usageRow is a row of the tree's table. A cost that is known in part says so.
+// usageRow is a row of the tree's table. It marks a cost that is only partly known.
 func usageRow(
 	agent, id, status string,
 	tokens parley.Tokens,

@@ -12,7 +12,7 @@ import (
 	"example.org/parley/client"
 )
 
-// usageDays is the time that is looked at when nothing is said.
+// usageDays is how many days usage covers by default.
 const usageDays = 30
 
 func usageCommand(shared *flags, term terminal) *cobra.Command {
@@ -20,7 +20,7 @@ func usageCommand(shared *flags, term terminal) *cobra.Command {
 	var days, limit int
 	command := &cobra.Command{
 		Use:   "usage",
-		Short: "Show what calls to models took, cost, and what caches saved",
+		Short: "Show the tokens and cost of model calls, and what caches saved",
 		Args:  cobra.NoArgs,
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 			query := client.UsageQuery{
@@ -54,7 +54,7 @@ func usageCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// nameOf is what a row is of.
+// nameOf names what a row sums up.
 func nameOf(u *parley.UsageSum) string {
 	switch {
 	case u.Day != 0:

@@ -14,33 +14,33 @@ import (
 	"example.org/parley/client"
 )
 
-// This file is what the generated verbs stand on: values of flags, pages of lists, tables.
+// This file holds what the generated verbs use: values of flags, pages of lists, tables.
 
-// table is how rows of a list are printed.
+// table says how to print rows of a list.
 type table[T any] struct {
 	titles []string
 	row    func(*T) []string
 }
 
-// paging is which part of a list is printed.
+// paging says which part of a list to print.
 type paging struct {
 	limit  int // rows; 0: all
 	cursor string
 }
 
-// addPaging gives a command that lists something the flags for parts of the list.
+// addPaging adds to a command the flags that choose a part of its list.
 func addPaging(command *cobra.Command, most int) *paging {
 	p := &paging{}
-	usage := "how many; all when not given"
+	usage := "number of rows; all by default"
 	if most > 0 {
-		usage = "how many; 0: all"
+		usage = "number of rows; 0: all"
 	}
 	command.Flags().IntVar(&p.limit, "limit", most, usage)
-	command.Flags().StringVar(&p.cursor, "cursor", "", "go on where an earlier list ended, which named it")
+	command.Flags().StringVar(&p.cursor, "cursor", "", "continue where an earlier list ended; it printed the cursor")
 	return p
 }
 
-// pageOf reads as many rows of a list as are wanted, however many the server puts on a page.
+// pageOf reads as many rows of a list as p asks for, however many the server puts on a page.
 func pageOf[T any](p *paging, ask func(limit int, cursor string) (client.Page[T], error)) (client.Page[T], error) {
 	out := client.Page[T]{Data: []T{}, Next: p.cursor}
 	for {
@@ -59,7 +59,16 @@ func pageOf[T any](p *paging, ask func(limit int, cursor string) (client.Page[T]
 	}
 }
 
-// printPage prints rows as a table, or as JSON, and where to go on.
+// pageWith is the page in an answer that says more than a page does.
+func pageWith[T any](rows []T, next *string) client.Page[T] {
+	page := client.Page[T]{Data: rows}
+	if next != nil {
+		page.Next = *next
+	}
+	return page
+}
+
+// printPage prints rows as a table or as JSON, and the cursor of the next page.
 func printPage[T any](t terminal, shared *flags, page *client.Page[T], shown table[T]) error {
 	var err error
 	if shared.json {
@@ -75,6 +84,21 @@ func printPage[T any](t terminal, shared *flags, page *client.Page[T], shown tab
 		_, err = fmt.Fprintln(t.err, "There is more: --cursor", page.Next)
 	}
 	return err
+}
+
+// printOne prints one thing as JSON, or for people by show.
+func printOne[T any](t terminal, shared *flags, thing *T, show func(terminal, *T) error) error {
+	if shared.json {
+		return t.printJSON(thing)
+	}
+	return show(t, thing)
+}
+
+// asRow prints one thing as a table with a single row.
+func asRow[T any](shown table[T]) func(terminal, *T) error {
+	return func(t terminal, thing *T) error {
+		return t.printTable(shown.titles, [][]string{shown.row(thing)})
+	}
 }
 
 // printFields prints one thing: a row for each field that has a value.
@@ -104,9 +128,9 @@ func yesOrNo(b bool) string {
 	return "no"
 }
 
-// parsed is the value of a flag that is read by a function.
+// parsed is a flag's value that a function reads.
 type parsed struct {
-	kind string // as the help shows it
+	kind string // shown in the help
 	read func(text string) error
 	text string
 }
@@ -124,7 +148,7 @@ func (p *parsed) Set(text string) error {
 	return err
 }
 
-// into is a flag whose text is read into a field.
+// into is a flag that read stores in a field.
 func into[T any](to *T, kind string, read func(string) (T, error)) *parsed {
 	return &parsed{kind: kind, read: func(text string) (err error) {
 		*to, err = read(text)
@@ -152,7 +176,9 @@ func numberFlag[T ~int | ~int64](to *T) *parsed {
 	})
 }
 
-// countFlag is a number that says something when it is 0.
+func sizeFlag(to *int64) *size { return (*size)(to) }
+
+// countFlag is a number whose 0 differs from not being given.
 func countFlag(to **int) *parsed {
 	return into(to, "number", func(text string) (*int, error) {
 		n, err := strconv.Atoi(text)
@@ -163,7 +189,7 @@ func countFlag(to **int) *parsed {
 	})
 }
 
-// addChoice gives a command a flag that says yes or no where neither is the default.
+// addChoice adds a flag to a command that is true or false, with neither as the default.
 func addChoice(command *cobra.Command, to **bool, name, usage string) {
 	command.Flags().Var(into(to, "bool", func(text string) (*bool, error) {
 		b, err := readBool(text)
@@ -172,7 +198,7 @@ func addChoice(command *cobra.Command, to **bool, name, usage string) {
 	command.Flags().Lookup(name).NoOptDefVal = "true"
 }
 
-// wordsFlag is repeatable; commas part words too.
+// wordsFlag is repeatable; commas also separate words.
 func wordsFlag[T ~string](to *[]T) *parsed {
 	return &parsed{kind: "strings", read: func(text string) error {
 		for word := range strings.SplitSeq(text, ",") {
@@ -182,7 +208,7 @@ func wordsFlag[T ~string](to *[]T) *parsed {
 	}}
 }
 
-// addChange gives a command a flag that changes one field of a patch.
+// addChange adds a flag to a command that changes one field of a patch.
 func addChange[T any](
 	command *cobra.Command,
 	to *parley.Change[T],
@@ -201,7 +227,7 @@ func changeTo[T any](value T) parley.Change[T] { return parley.Change[T]{Set: tr
 
 func readWord[T ~string](text string) (T, error) { return T(text), nil }
 
-// readID reads an id; "" names nothing.
+// readID reads an id; "" is the zero id.
 func readID(text string) (parley.ID, error) { return idIfGiven(text) }
 
 func readBool(text string) (bool, error) {
@@ -212,7 +238,7 @@ func readBool(text string) (bool, error) {
 	return b, nil
 }
 
-// readWords reads words with commas between; "" is none.
+// readWords reads words separated by commas; "" is no word.
 func readWords(text string) ([]string, error) {
 	if text == "" {
 		return []string{}, nil

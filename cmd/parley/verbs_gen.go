@@ -11,6 +11,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/model"
 	"example.org/parley/setting"
 )
 
@@ -21,7 +22,7 @@ func agentsListCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	command.Flags().Var(wordFlag(&query.Status), "status", "active, the default, hides archived agents; any shows all: active, archived, any")
 	command.Flags().Var(wordFlag(&query.Tag), "tag", "only agents with this tag")
-	command.Flags().Var(wordFlag(&query.OwnerID), "owner", "only agents of this principal; me for one's own")
+	command.Flags().Var(wordFlag(&query.OwnerID), "owner", "only agents of this principal; me for your own")
 	paging := addPaging(command, 0)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Agent], error) {
@@ -136,7 +137,7 @@ func sessionsListCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&query.Mode), "mode", "only sessions of this mode: foreground, background")
 	command.Flags().Var(wordFlag(&query.Status), "status", "only sessions of this status: pending, running, waiting, completed, failed, cancelled")
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived sessions; any shows all: false, true, any")
-	addChoice(command, &query.Pinned, "pinned", "only pinned sessions, or only others")
+	addChoice(command, &query.Pinned, "pinned", "true lists only pinned sessions, false only others")
 	command.Flags().Var(wordFlag(&query.Tag), "tag", "only sessions with this tag")
 	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only sessions created at this time or later")
 	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only sessions created before this time")
@@ -150,6 +151,42 @@ func sessionsListCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return printPage(term, shared, &page, sessionsTable())
+	})
+	return command
+}
+
+// sessionsShowCommand makes parley sessions show: GET /v1/sessions/{session}.
+func sessionsShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show SESSION", Short: "Show a session's conversation", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Session(ctx, id)
+		if err != nil {
+			return err
+		}
+		whole, err := conversationOf(ctx, server, &got)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &whole, printConversation)
+	})
+	return command
+}
+
+// sessionsSharesCommand makes parley sessions shares: GET /v1/sessions/{session}/shares.
+func sessionsSharesCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "shares SESSION", Short: "List the sessions that may read SESSION", Args: cobra.ExactArgs(1)}
+	var query client.SharesQuery
+	command.Flags().Var(wordFlag(&query.Direction), "direction", "out, the default, lists who reads this session; in lists what this session reads: out, in")
+	paging := addPaging(command, 0)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Share], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Shares(ctx, id, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, sessionsSharesTable())
 	})
 	return command
 }
@@ -321,12 +358,12 @@ func messagesListCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role. Repeatable: user, assistant, tool_call, tool_result, summary, system")
 	command.Flags().Var(wordFlag(&query.Status), "status", "only messages of this status: queued, streaming, completed, failed, cancelled")
-	addChoice(command, &query.Internal, "internal", "only internal messages, or only others")
+	addChoice(command, &query.Internal, "internal", "true lists only internal messages, false only others")
 	command.Flags().Var(idFlag(&query.TurnID), "turn", "only messages of this turn")
 	command.Flags().Var(countFlag(&query.Iteration), "iteration", "only messages of this iteration")
 	command.Flags().Var(wordFlag(&query.ToolName), "tool", "only calls and results of this tool")
 	command.Flags().Var(wordFlag(&query.AgentType), "agent-type", "only messages of this agent type")
-	command.Flags().Var(numberFlag(&query.FromSequence), "from", "the first page begins with this message of the record, in either order; the pages after it go by their cursor")
+	command.Flags().Var(numberFlag(&query.FromSequence), "from", "the first page begins with this message of the record, in either order; later pages follow their cursors")
 	paging := addPaging(command, 0)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Message], error) {
@@ -350,6 +387,82 @@ func messagesShowCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return printMessage(term, shared, &got)
+	})
+	return command
+}
+
+// messagesBranchesCommand makes parley messages branches: GET /v1/messages/{message}/branches.
+func messagesBranchesCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "branches MESSAGE", Short: "List the sessions that were forked at a message or ask it again", Args: cobra.ExactArgs(1)}
+	var query client.BranchesQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	paging := addPaging(command, 0)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Session], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Branches(ctx, id, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, messagesBranchesTable())
+	})
+	return command
+}
+
+// messagesVersionsCommand makes parley messages versions: GET /v1/messages/{message}/versions.
+func messagesVersionsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "versions MESSAGE", Short: "List the pieces in which a message was streamed", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		page, err := server.Versions(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, messagesVersionsTable())
+	})
+	return command
+}
+
+// searchMessagesCommand makes parley search: GET /v1/search.
+func searchMessagesCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "search WORDS…", Short: "Find messages and titles, best match first", Args: cobra.MinimumNArgs(1)}
+	var query client.SearchQuery
+	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role, and no titles. Repeatable: user, assistant, tool_call, tool_result, summary, system")
+	command.Flags().Var(wordFlag(&query.ToolName), "tool", "only calls and results of this tool")
+	command.Flags().Var(wordFlag(&query.AgentID), "agent", "only sessions of this agent: its id or slug")
+	command.Flags().Var(idFlag(&query.ProjectID), "project", "only sessions of this project")
+	command.Flags().Var(idFlag(&query.SessionID), "session", "only messages of this session, those that it shares as a fork included")
+	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only messages created at this time or later, and titles of sessions created then")
+	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only messages created before this time")
+	command.Flags().Var(wordFlag(&query.Archived), "archived", "any, the default, searches all sessions, false leaves out archived ones, true searches only those: any, false, true")
+	command.Flags().Var(numberFlag(&query.Limit), "limit", "hits per page; 20 by default")
+	command.Flags().Var(wordFlag(&query.Cursor), "cursor", "the next of the previous page")
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, words []string) error {
+		query.Q = strings.Join(words, " ")
+		got, err := server.Search(ctx, query)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printHits)
+	})
+	return command
+}
+
+// queueListCommand makes parley queue list: GET /v1/sessions/{session}/messages.
+func queueListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list SESSION", Short: "List a session's queued messages in their order", Args: cobra.ExactArgs(1)}
+	var query client.MessagesQuery
+	command.Flags().Var(wordFlag(&query.Status), "status", "only messages of this status: queued, streaming, completed, failed, cancelled")
+	paging := addPaging(command, 0)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Message], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Messages(ctx, id, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, queueTable())
 	})
 	return command
 }
@@ -430,6 +543,19 @@ func approvalsListCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// approvalsShowCommand makes parley approvals show: GET /v1/approvals/{approval}.
+func approvalsShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show APPROVAL", Short: "Show an approval with the exact arguments of its call", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Approval(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printApproval)
+	})
+	return command
+}
+
 // filesListCommand makes parley files list: GET /v1/files.
 func filesListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List files, newest first", Args: cobra.NoArgs}
@@ -490,6 +616,40 @@ func loopsListCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// loopsShowCommand makes parley loops show: GET /v1/loops/{loop}.
+func loopsShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show LOOP", Short: "Show a loop", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Loop(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, asRow(loopsTable()))
+	})
+	return command
+}
+
+// keysCreateCommand makes parley keys create: POST /v1/keys.
+func keysCreateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "create --name NAME [--workspace W]", Short: "Make an API key and print it, this once", Args: cobra.NoArgs}
+	var input client.KeyInput
+	command.Flags().Var(wordFlag(&input.Name), "name", "what the key is for")
+	command.Flags().Var(wordFlag(&input.Role), "role", "admin by default: admin, member, reader")
+	command.Flags().Var(numberFlag(&input.RequestsPerMinute), "requests-per-minute", "requests of all kinds; further ones are answered 429. Unlimited by default")
+	command.Flags().Var(numberFlag(&input.MaxSessions), "max-sessions", "sessions that its principal may own; further ones are answered 409. Unlimited by default")
+	command.Flags().Var(sizeFlag(&input.MaxStorage), "max-storage", "bytes of files that its principal may upload; further ones are answered 409. Unlimited by default")
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		var err error
+		made, err := createKey(ctx, server, shared, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, printSecret)
+	})
+	_ = command.MarkFlagRequired("name") // it is one of the flags above
+	return command
+}
+
 // keysListCommand makes parley keys list: GET /v1/keys.
 func keysListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List the keys of a workspace", Args: cobra.NoArgs}
@@ -521,6 +681,79 @@ func signInsListCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return printPage(term, shared, &page, signInsTable())
+	})
+	return command
+}
+
+// auditListCommand makes parley audit: GET /v1/audit.
+func auditListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "audit", Short: "List who did what, newest first", Args: cobra.NoArgs}
+	var query client.AuditQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(idFlag(&query.SessionID), "session", "only entries about this session, even when it is deleted")
+	command.Flags().Var(idFlag(&query.PrincipalID), "principal", "only entries of this principal")
+	addChoice(command, &query.Changes, "changes", "true leaves out requests that only read, watch, or report which session a window has open")
+	paging := addPaging(command, 50)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.AuditEntry], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Audit(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, auditTable())
+	})
+	return command
+}
+
+// modelsListCommand makes parley models: GET /v1/models.
+func modelsListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "models", Short: "List the models that the server knows, with their prices", Args: cobra.NoArgs}
+	var query client.ModelsQuery
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[model.Info], error) {
+			query.Limit, query.Cursor = limit, cursor
+			got, err := server.Models(ctx, query)
+			return pageWith(got.Data, got.Next), err
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, modelsTable())
+	})
+	return command
+}
+
+// providersListCommand makes parley providers: GET /v1/providers.
+func providersListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "providers", Short: "List the providers of models, and how to configure those that are missing", Args: cobra.NoArgs}
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		got, err := server.Providers(ctx)
+		page := pageWith(got.Data, got.Next)
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, providersTable())
+	})
+	return command
+}
+
+// toolsListCommand makes parley tools: GET /v1/tools.
+func toolsListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "tools", Short: "List the tools that agents may use", Args: cobra.NoArgs}
+	var query client.ToolsQuery
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[client.ToolInfo], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Tools(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, toolsTable())
 	})
 	return command
 }
@@ -583,6 +816,21 @@ func sessionsTable() table[parley.Session] {
 				strconv.FormatInt(row.Statistics.Messages, 10),
 				row.UpdatedAt.String(),
 				row.Title,
+			}
+		},
+	}
+}
+
+// sessionsSharesTable is the table of shares.
+func sessionsSharesTable() table[parley.Share] {
+	return table[parley.Share]{
+		titles: []string{"SESSION", "READ BY", "SHARED BY", "SINCE"},
+		row: func(row *parley.Share) []string {
+			return []string{
+				orDash(row.SessionID),
+				orDash(row.ReaderID),
+				row.SharedBy.Name,
+				row.CreatedAt.String(),
 			}
 		},
 	}
@@ -703,6 +951,53 @@ func printMessage(term terminal, shared *flags, got *parley.Message) error {
 		{"created at", got.CreatedAt.String()},
 		{"updated at", got.UpdatedAt.String()},
 	})
+}
+
+// messagesBranchesTable is the table of branches.
+func messagesBranchesTable() table[parley.Session] {
+	return table[parley.Session]{
+		titles: []string{"SESSION", "FORKED FROM", "SHARES", "STATUS", "TITLE"},
+		row: func(row *parley.Session) []string {
+			return []string{
+				orDash(row.ID),
+				orDash(row.ParentSessionID),
+				forkedThrough(row),
+				string(row.Status),
+				row.Title,
+			}
+		},
+	}
+}
+
+// messagesVersionsTable is the table of versions.
+func messagesVersionsTable() table[parley.Version] {
+	return table[parley.Version]{
+		titles: []string{"N", "KIND", "BYTES", "CHUNKS", "AT", "TEXT"},
+		row: func(row *parley.Version) []string {
+			return []string{
+				strconv.Itoa(row.N),
+				string(row.Kind),
+				versionSpan(row),
+				strconv.Itoa(row.Chunks),
+				row.CreatedAt.String(),
+				versionText(row),
+			}
+		},
+	}
+}
+
+// queueTable is the table of queue.
+func queueTable() table[parley.Message] {
+	return table[parley.Message]{
+		titles: []string{"MESSAGE", "WAY", "TEXT"},
+		row: func(row *parley.Message) []string {
+			return []string{
+				orDash(row.ID),
+				messageWay(row),
+				messageText(row),
+			}
+		},
+	}
 }
 
 // turnsTable is the table of turns.
@@ -862,6 +1157,67 @@ func signInsTable() table[parley.SignIn] {
 				row.CreatedAt.String(),
 				row.LastUsedAt.String(),
 				row.ExpiresAt.String(),
+			}
+		},
+	}
+}
+
+// auditTable is the table of audit.
+func auditTable() table[parley.AuditEntry] {
+	return table[parley.AuditEntry]{
+		titles: []string{"AT", "WHO", "ACTION", "SESSION", "TARGET"},
+		row: func(row *parley.AuditEntry) []string {
+			return []string{
+				row.At.String(),
+				row.PrincipalName,
+				row.Action,
+				orDash(row.SessionID),
+				orDash(row.TargetID),
+			}
+		},
+	}
+}
+
+// modelsTable is the table of models.
+func modelsTable() table[model.Info] {
+	return table[model.Info]{
+		titles: []string{"MODEL", "CONTEXT", "ANSWER", "$ PER MILLION TOKENS IN / OUT"},
+		row: func(row *model.Info) []string {
+			return []string{
+				string(row.ID),
+				modelContext(row),
+				modelAnswer(row),
+				modelPrice(row),
+			}
+		},
+	}
+}
+
+// providersTable is the table of providers.
+func providersTable() table[model.ProviderInfo] {
+	return table[model.ProviderInfo]{
+		titles: []string{"PROVIDER", "STATE", "DEFAULT MODEL", "KNOWN MODELS"},
+		row: func(row *model.ProviderInfo) []string {
+			return []string{
+				row.Name,
+				providerState(row),
+				string(row.DefaultModel),
+				strconv.Itoa(row.Models),
+			}
+		},
+	}
+}
+
+// toolsTable is the table of tools.
+func toolsTable() table[client.ToolInfo] {
+	return table[client.ToolInfo]{
+		titles: []string{"TOOL", "FROM", "EFFECT", "DESCRIPTION"},
+		row: func(row *client.ToolInfo) []string {
+			return []string{
+				row.Name,
+				row.Source,
+				toolEffect(row),
+				toolSummary(row),
 			}
 		},
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // Whatever a cell says, it stays on its line and in its column, and nothing in it steers the terminal.
@@ -137,5 +139,84 @@ func TestPlainVerbs(t *testing.T) {
 		if _, complained, code := call(wrong...); code == 0 || complained == "" {
 			t.Errorf("parley %s is accepted", strings.Join(wrong, " "))
 		}
+	}
+}
+
+// Every list prints the same rows in pages, whatever their size, and names the cursor of the next page.
+func TestListsContinueAtTheirCursors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	srv, c := opened(t, dir, nil, &lockedLog{})
+	defer func() {
+		c.Close()
+		if err := srv.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	rows := func(args ...string) (listed []json.RawMessage, cursor string) {
+		t.Helper()
+		var printed, told bytes.Buffer
+		args = append([]string{"--data", dir, "--json"}, args...)
+		if code := run(t.Context(), args, terminal{out: &printed, err: &told}); code != 0 {
+			t.Fatalf("parley %s: %s", strings.Join(args, " "), told.String())
+		}
+		if err := json.Unmarshal(printed.Bytes(), &listed); err != nil {
+			t.Fatalf("parley %s: %v in %s", strings.Join(args, " "), err, printed.String())
+		}
+		_, cursor, _ = strings.Cut(strings.TrimSpace(told.String()), "--cursor ")
+		return listed, cursor
+	}
+	ctx := t.Context()
+	session, err := c.CreateSession(ctx, client.SessionInput{Settings: parley.Settings{Model: "sim/echo"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		for _, err := range c.PostMessageStream(ctx, session.ID, client.UserMessage("hello")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	messages, err := c.Messages(ctx, session.ID, client.MessagesQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := messages.Data[len(messages.Data)-1].ID
+	for range 3 {
+		branch, err := c.ForkSession(ctx, session.ID, client.ForkInput{At: last})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ShareSession(ctx, session.ID, branch.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, list := range [][]string{
+		{"tools"}, {"models"}, {"agents", "list"}, {"sessions", "list"}, {"sessions", "shares", session.ID.String()},
+		{"messages", "list", session.ID.String()}, {"messages", "branches", last.String()},
+		{"turns", "list", session.ID.String()}, {"calls", "list", session.ID.String()},
+	} {
+		whole, cursor := rows(append(list, "--limit", "0")...)
+		if len(whole) == 0 || cursor != "" {
+			t.Fatalf("parley %s prints %d rows and the cursor %q", strings.Join(list, " "), len(whole), cursor)
+		}
+		var read []json.RawMessage
+		for len(read) <= len(whole) {
+			part, next := rows(append(list, "--limit", "2", "--cursor", cursor)...)
+			if len(part) > 2 {
+				t.Errorf("parley %s prints %d rows of 2", strings.Join(list, " "), len(part))
+			}
+			if read, cursor = append(read, part...), next; cursor == "" {
+				break
+			}
+		}
+		if fmt.Sprintf("%s", read) != fmt.Sprintf("%s", whole) {
+			t.Errorf("parley %s in pages:\n%s\nwhole:\n%s", strings.Join(list, " "), read, whole)
+		}
+	}
+	shown, _ := rows("audit", "--limit", "1", "--changes")
+	if len(shown) > 1 {
+		t.Errorf("audit prints %d rows of 1", len(shown))
 	}
 }

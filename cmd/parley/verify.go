@@ -21,22 +21,22 @@ import (
 	"example.org/parley/store"
 )
 
-// How fast a verification goes, and where it remembers how far it is.
+// The pace of a verification, and where it stores its progress.
 const (
 	verifyFile = "verify.json" // in the data directory
-	// it rests so many times as long as a step took: it takes half of one CPU at most
+	// it rests this many times as long as a step took, so that it uses half of one CPU at most
 	verifyRest     = 1
-	verifyLongest  = 2 * time.Second    // that it rests between two steps
-	maxVerifyFound = 1000               // findings that are listed; beyond, they are counted
-	verifyStale    = 7 * 24 * time.Hour // after which an interrupted verification begins anew
+	verifyLongest  = 2 * time.Second    // between two steps
+	maxVerifyFound = 1000               // findings in the list; more are only counted
+	verifyStale    = 7 * 24 * time.Hour // an interrupted verification older than this begins anew
 )
 
-// verified is what a verification has found so far, as it is kept and printed.
+// verified is the state of a verification, as it is stored and printed.
 type verified struct {
 	Place    parley.VerifyPlace           `json:"place"`
 	Checked  map[parley.VerifyStage]int64 `json:"checked"`
 	Findings []parley.Finding             `json:"findings"`
-	More     int                          `json:"more_findings"` // beyond those listed
+	More     int                          `json:"more_findings"` // in addition to the list
 	Anchor   parley.Anchor                `json:"anchor"`
 	Against  *parley.Anchor               `json:"against"`
 	Store    string                       `json:"store"`
@@ -48,7 +48,7 @@ func verifyCommand(shared *flags, term terminal) *cobra.Command {
 	var anew, unpaced bool
 	command := &cobra.Command{
 		Use:   "verify",
-		Short: "Check pages, records, files and the audit for damage and for changes behind Parley's back",
+		Short: "Check pages, records, files and the audit for damage and for changes made outside Parley",
 		Long: `Check the whole store, also while the server runs: the database's pages, every message
 against the hash chain of its session, the bytes of every file, and the audit with its
 chain. A running server does it step by step when asked; without one the store is opened.
@@ -84,7 +84,7 @@ The exit code is 0 when nothing is wrong.`,
 		},
 	}
 	command.Flags().
-		StringVar(&against, "anchor", "", "NUMBER:HASH of an earlier run, to hold the audit's chain against")
+		StringVar(&against, "anchor", "", "NUMBER:HASH of an earlier run, to check the audit's chain against")
 	command.Flags().BoolVar(&anew, "anew", false, "start from the beginning, even after an interrupted run")
 	command.Flags().BoolVar(&unpaced, "fast", false, "do not rest between steps")
 	return command
@@ -104,10 +104,10 @@ func parseAnchor(text string) (*parley.Anchor, error) {
 	return &anchor, nil
 }
 
-// stepOf makes a step of a verification.
+// stepOf takes a step of a verification.
 type stepOf func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error)
 
-// verifier asks the running server, or opens the store when none runs.
+// verifier asks the running server, or opens the store if none runs.
 func verifier(ctx context.Context, shared *flags, s settings) (step stepOf, end func() error, err error) {
 	server, err := shared.connect(getenv)
 	if err != nil {
@@ -131,17 +131,16 @@ func verifier(ctx context.Context, shared *flags, s settings) (step stepOf, end 
 	return step, func() error { left(); return store.Close() }, nil
 }
 
-// verifierOf verifies an open store in the name of the machine's own user, as a server
-// does. A store so damaged that it does not tell who that is is verified all the same,
-// and has no entry of it.
+// verifierOf verifies an open store on behalf of the machine's own user, as a server does. If the store is too damaged
+// to say who that is, the verification runs without an audit entry.
 func verifierOf(ctx context.Context, store store.Store, workspace string) (step stepOf, end func(), err error) {
 	log := slog.New(slog.DiscardHandler)
 	owner, err := engine.New(engine.Options{Store: store, Log: log}).LocalOwner(ctx, workspace)
 	switch {
-	case parley.ErrorCode(err) == parley.CodeInvalid: // no name of a workspace
+	case parley.ErrorCode(err) == parley.CodeInvalid: // not a valid name of a workspace
 		return nil, nil, err
 	case err != nil:
-		//nolint:nilerr // a damaged store is what is to be verified
+		//nolint:nilerr // verification is for damaged stores
 		return func(ctx context.Context, place parley.VerifyPlace, anchor *parley.Anchor) (parley.VerifyStep, error) {
 			return engine.Verify(ctx, store, place, anchor)
 		}, func() {}, nil
@@ -153,7 +152,7 @@ func verifierOf(ctx context.Context, store store.Store, workspace string) (step 
 	}, audit.Close, nil
 }
 
-// resumed is what an interrupted run left, or a new beginning.
+// resumed is the state of an interrupted run, or a new one.
 func resumed(s settings, anew bool, anchor *parley.Anchor) *verified {
 	fresh := &verified{
 		Checked:  map[parley.VerifyStage]int64{},
@@ -182,7 +181,7 @@ func storeName(s settings) string {
 	return "SQLite"
 }
 
-// verify makes all steps, and keeps how far it is behind each.
+// verify takes all steps, and stores its progress after each.
 func verify(ctx context.Context, s settings, state *verified, step stepOf, unpaced bool, term terminal) error {
 	for state.Place.Stage != parley.VerifyDone {
 		begun := time.Now()
@@ -227,7 +226,11 @@ func keepVerified(dir string, state *verified) error {
 	}
 	path := filepath.Join(dir, verifyFile)
 	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
-		return parley.WrapError(parley.CodeUnavailable, err, "how far the verification is cannot be kept in "+dir)
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			err,
+			"the progress of the verification cannot be stored in "+dir,
+		)
 	}
 	return os.Rename(path+".new", path)
 }

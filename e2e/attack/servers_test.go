@@ -139,7 +139,7 @@ const toldOften = 2000
 func hostileServers() map[string]*hostileServer {
 	failing, going := &hostileServer{}, &hostileServer{}
 	failing.call = func(w http.ResponseWriter, _ *http.Request, _ any) {
-		failing.flood(w, http.StatusInternalServerError, "")
+		failing.flood(w, http.StatusBadRequest, "")
 	}
 	going.call = func(w http.ResponseWriter, _ *http.Request, id any) {
 		going.flood(w, http.StatusOK, fmt.Sprintf(

@@ -100,7 +100,8 @@ func (c conversation) after(in action, out shown) []conversation {
 		return c.afterRead(out)
 	case out.unknown:
 		return c.afterUnknownCancel(in.queued)
-	case out.post == 0 && in.queued: // the turn was over before it could be stopped; its queue may still have been removed
+	// the turn was over before it could be stopped; its queue may still have been removed
+	case out.post == 0 && in.queued:
 		return append(c.afterCut(), c)
 	case out.post == 0: // nothing ran, or it was over before it could be stopped
 		return []conversation{c}

@@ -1,9 +1,11 @@
-// Package confine runs programs of others so that they do not reach some directories,
-// whatever their own rights are. It is for programs that run as the server's user: the
-// kernel's Landlock closes the directories to a process and to all that it starts, and from
-// Linux 6.12 on they cannot signal other processes either. It does not hold root, who reads
-// the disk below the files, nor a program that has another of the same user's work for it
-// (a service manager that it asks by its socket, a start-up file that it writes).
+// Package confine runs programs of others so that they do not reach some directories, and
+// do not take all of the machine. A program of the server's user is closed out of the
+// directories by the kernel's Landlock, whatever its rights are, with all that it starts,
+// and from Linux 6.12 on they cannot signal other processes either. That does not hold
+// root, who reads the disk below the files: root gives it another user. Nor does it hold a
+// program that has another of the same user's work for it (a service manager that it asks
+// by its socket, a start-up file that it writes). The kernel bounds the tasks and files of
+// each.
 //
 // A confined program is started by this program itself: it is executed again with
 // Argument first, confines itself, and becomes the other one. Its main function calls
@@ -16,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -25,13 +28,41 @@ const Argument = "run-confined"
 // end stands before the program and its arguments.
 const end = "--"
 
+// The bounds of a confined program, and of all that it starts. A lower one of this
+// process stays.
+const (
+	// MaxTasks is how many processes and threads its user may have when it starts another
+	// one: RLIMIT_NPROC. It is at most half of what this process may have, which may run as
+	// the same user and must go on.
+	MaxTasks = 2048
+	// MaxOpenFiles is how many files each of its processes may have open: RLIMIT_NOFILE.
+	MaxOpenFiles = 65_536
+	// MaxFileBytes is how long a file may become that it writes: RLIMIT_FSIZE.
+	MaxFileBytes = 16 << 30
+)
+
 // ErrUnsupported means that this system cannot confine anything.
 var ErrUnsupported = errors.New("confine: this system has no Landlock")
 
-// Command is how a program is started without access to what lies in directories, nor
-// to the directories above them as lists: self with arguments.
-func Command(self string, closed []string, program string, args []string) (path string, arguments []string) {
-	arguments = append([]string{Argument}, closed...)
+// Cage is what a program is kept in. The zero Cage bounds what it takes, and no more.
+type Cage struct {
+	// User is who it runs as; only root may say so. Nil: this process's user.
+	User *User
+	// Closed are directories that it does not reach, nor the directories above them as
+	// lists, by Landlock.
+	Closed []string
+}
+
+// User is a user of the system without further groups.
+type User struct{ UID, GID uint32 }
+
+// Command is how a program is started in a cage: self with arguments.
+func Command(self string, cage Cage, program string, args []string) (path string, arguments []string) {
+	user := ""
+	if cage.User != nil {
+		user = fmt.Sprintf("%d:%d", cage.User.UID, cage.User.GID)
+	}
+	arguments = append([]string{Argument, user}, cage.Closed...)
 	arguments = append(arguments, end, program)
 	return self, append(arguments, args...)
 }
@@ -48,11 +79,31 @@ func Main(args []string) {
 
 // become does not return when it succeeds.
 func become(args []string) error {
-	at := slices.Index(args, end)
-	if at < 0 || at+1 >= len(args) {
-		return errors.New("no program is named")
+	cage, command, err := split(args)
+	if err != nil {
+		return err
 	}
-	return enter(args[:at], args[at+1:])
+	return enter(cage, command)
+}
+
+// split reads what Command has written behind Argument.
+func split(args []string) (cage Cage, command []string, err error) {
+	at := slices.Index(args, end)
+	if at < 1 || at+1 >= len(args) {
+		return cage, nil, errors.New("no program is named")
+	}
+	cage.Closed = args[1:at]
+	if args[0] == "" {
+		return cage, args[at+1:], nil
+	}
+	uid, gid, found := strings.Cut(args[0], ":")
+	of, err := strconv.ParseUint(uid, 10, 32)
+	group, failed := strconv.ParseUint(gid, 10, 32)
+	if err != nil || failed != nil || !found {
+		return cage, nil, errors.New("no user is named")
+	}
+	cage.User = &User{UID: uint32(of), GID: uint32(group)}
+	return cage, args[at+1:], nil
 }
 
 // open lists what stays open when directories are closed: of each directory above a

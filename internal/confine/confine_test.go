@@ -1,10 +1,15 @@
 package confine_test
 
 import (
+	"bytes"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"example.org/parley/internal/confine"
@@ -61,7 +66,7 @@ func TestClosedDirectoriesAreClosed(t *testing.T) {
 		scripts["cat /proc/$PPID/environ"] = false
 	}
 	for script, allowed := range scripts {
-		path, args := confine.Command(self, []string{closed}, "sh", []string{"-c", script})
+		path, args := confine.Command(self, confine.Cage{Closed: []string{closed}}, "sh", []string{"-c", script})
 		command := exec.Command(path, args...)
 		command.Dir = root
 		out, err := command.CombinedOutput()
@@ -85,10 +90,104 @@ func TestWhatCannotBeClosedRunsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, closed := range []string{"/", filepath.Join(t.TempDir(), "missing")} {
-		path, args := confine.Command(self, []string{closed}, "echo", []string{"ran"})
+		path, args := confine.Command(self, confine.Cage{Closed: []string{closed}}, "echo", []string{"ran"})
 		out, err := exec.Command(path, args...).CombinedOutput()
 		if err == nil || strings.Contains(string(out), "ran\n") {
 			t.Errorf("with %s closed it said %s", closed, out)
 		}
+	}
+}
+
+// A program in any cage has bounds from the kernel, and so has what it starts; as another
+// user it has none of root's rights.
+func TestACageHasBounds(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("cages are Linux's")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cages := map[string]confine.Cage{"bounded": {}}
+	if confine.Supported() {
+		cages["closed"] = confine.Cage{Closed: []string{t.TempDir()}}
+	}
+	if os.Getuid() == 0 {
+		cages["another user"] = confine.Cage{User: &confine.User{UID: 65534, GID: 65534}}
+	}
+	for name, cage := range cages {
+		path, args := confine.Command(self, cage, "sh", []string{"-c", "sh -c 'id -u; id -G; cat /proc/self/limits'"})
+		command := exec.Command(path, args...)
+		command.Dir = "/"
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v, %s", name, err, out)
+		}
+		if own := strings.HasPrefix(string(out), "65534\n65534\n"); own != (cage.User != nil) {
+			t.Errorf("%s: it is %s", name, out)
+		}
+		for limit, most := range map[string]uint64{
+			"Max processes": confine.MaxTasks, "Max open files": confine.MaxOpenFiles,
+			"Max file size": confine.MaxFileBytes, "Max core file size": 0,
+		} {
+			for i, got := range limitsOf(t, string(out), limit) {
+				if got > most {
+					t.Errorf("%s: %s is %d (%d), want at most %d", name, limit, got, i, most)
+				}
+			}
+		}
+	}
+}
+
+// limitsOf reads the soft and the hard limit of a name.
+func limitsOf(t *testing.T, told, name string) (limits []uint64) {
+	t.Helper()
+	for line := range strings.Lines(told) {
+		if rest, found := strings.CutPrefix(line, name); found {
+			for _, value := range strings.Fields(rest)[:2] {
+				limit := uint64(math.MaxUint64)
+				if value != "unlimited" {
+					var err error
+					if limit, err = strconv.ParseUint(value, 10, 64); err != nil {
+						t.Fatal(err)
+					}
+				}
+				limits = append(limits, limit)
+			}
+		}
+	}
+	if len(limits) != 2 {
+		t.Fatalf("no limit %q in %q", name, told)
+	}
+	return limits
+}
+
+// A bomb of forks comes to the bound, and its user's other programs go on.
+func TestABombOfForks(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		t.Skip("only root may start a process of another user; CI runs this")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const user = 64_123 // nobody else's
+	script := "i=0; while [ $i -lt 5000 ]; do sleep 60 >/dev/null & i=$((i+1)); done 2>/dev/null; echo unbounded"
+	path, args := confine.Command(
+		self, confine.Cage{User: &confine.User{UID: user, GID: user}}, "sh", []string{"-c", script},
+	)
+	command := exec.Command(path, args...)
+	command.Dir, command.SysProcAttr = "/", &syscall.SysProcAttr{Setpgid: true}
+	var said bytes.Buffer
+	command.Stdout = &said
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	failed := command.Wait()
+	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // what it has started
+	if failed == nil || strings.Contains(said.String(), "unbounded") {
+		t.Errorf("it said %q and ended with %v", said.String(), failed)
 	}
 }

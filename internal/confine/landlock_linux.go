@@ -52,9 +52,9 @@ func Supported() bool { return version() >= leastVersion }
 // started.
 func SignalsSupported() bool { return version() >= scopeVersion }
 
-// enter closes directories to this process, and becomes the program.
-func enter(closed, command []string) error {
-	if !Supported() {
+// enter puts this process into a cage, and becomes the program.
+func enter(cage Cage, command []string) error {
+	if len(cage.Closed) > 0 && !Supported() {
 		return ErrUnsupported
 	}
 	path, err := exec.LookPath(command[0])
@@ -62,10 +62,60 @@ func enter(closed, command []string) error {
 		return err
 	}
 	runtime.LockOSThread() // the thread that is confined is the one that becomes the program
-	if err := restrict(closed); err != nil {
-		return err
+	if err := bound(); err != nil {
+		return fmt.Errorf("not bounded: %w", err)
+	}
+	if cage.User != nil {
+		if err := change(cage.User); err != nil {
+			return fmt.Errorf("not another user: %w", err)
+		}
+	}
+	if len(cage.Closed) > 0 {
+		if err := restrict(cage.Closed); err != nil {
+			return err
+		}
 	}
 	return syscall.Exec(path, command, os.Environ()) //nolint:gosec // an admin's own command
+}
+
+// bound lowers the bounds of this process, which what it becomes and starts inherits.
+func bound() error {
+	for resource, most := range map[int]uint64{
+		unix.RLIMIT_NPROC: MaxTasks, unix.RLIMIT_NOFILE: MaxOpenFiles, unix.RLIMIT_FSIZE: MaxFileBytes,
+		unix.RLIMIT_CORE: 0,
+	} {
+		var limit syscall.Rlimit
+		if err := syscall.Getrlimit(resource, &limit); err != nil {
+			return err
+		}
+		if resource == unix.RLIMIT_NPROC {
+			most = min(most, limit.Cur/2)
+		}
+		limit.Cur, limit.Max = min(limit.Cur, most), min(limit.Max, most)
+		if err := syscall.Setrlimit(resource, &limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change makes this process another user's, for good. It stays in its directory only
+// where that user may enter it.
+func change(user *User) error {
+	directory, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return err
+	}
+	if err := syscall.Setgid(int(user.GID)); err != nil {
+		return err
+	}
+	if err := syscall.Setuid(int(user.UID)); err != nil {
+		return err
+	}
+	return os.Chdir(directory)
 }
 
 func restrict(closed []string) error {

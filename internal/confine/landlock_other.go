@@ -9,4 +9,4 @@ func Supported() bool { return false }
 // started.
 func SignalsSupported() bool { return false }
 
-func enter([]string, []string) error { return ErrUnsupported }
+func enter(Cage, []string) error { return ErrUnsupported }

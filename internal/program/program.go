@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -24,8 +25,9 @@ const (
 	// leaveTime is what a process gets to end after its input was closed, and
 	// once more after SIGTERM.
 	leaveTime = 2 * time.Second
-	// writeTime bounds one write to a process that does not read.
-	writeTime = 5 * time.Second
+	// writeTime bounds the write of a piece to a process that does not read.
+	writeTime  = 5 * time.Second
+	writePiece = 1 << 20
 	// The lines of a process's stderr that are logged: so long, so many a second.
 	maxLogLine   = 2 << 10
 	logLineRate  = 20
@@ -38,8 +40,6 @@ type Command struct {
 	Args        []string // without the program's name
 	Environment []string // all that it gets
 	Directory   string   // "": this process's
-	// Credential is the user that it runs as; nil: this process's.
-	Credential *syscall.Credential
 	// Redact hides secrets in what it says on standard error; nil: nothing is hidden.
 	Redact func(line string) string
 	Log    *slog.Logger
@@ -53,7 +53,6 @@ type Process struct {
 	Output *os.File // what it writes
 
 	command Command
-	said    *os.File
 	exited  chan struct{}
 	heard   chan struct{}
 	pid     int
@@ -82,14 +81,14 @@ func Start(command Command) (*Process, error) {
 	run := exec.Command(command.Path, command.Args...) //nolint:gosec,noctx // an admin's own command; ended by Close
 	run.Env, run.Dir = command.Environment, command.Directory
 	run.Stdin, run.Stdout, run.Stderr = input, output, says
-	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: command.Credential}
+	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = run.Start()
 	_ = closeAll(input, output, says) // the child's ends
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot be started: %w", err), closeAll(write, read, said))
 	}
 	p := &Process{
-		Input: write, Output: read, command: command, said: said,
+		Input: write, Output: read, command: command,
 		exited: make(chan struct{}), heard: make(chan struct{}), pid: run.Process.Pid,
 	}
 	go func() { // ends with the process, which Close sees to
@@ -101,7 +100,7 @@ func Start(command Command) (*Process, error) {
 	}()
 	go func() { // ends when Close closes said
 		defer close(p.heard)
-		p.listen()
+		p.listen(said)
 	}()
 	p.stop = sync.OnceValue(func() error {
 		p.end()
@@ -117,11 +116,16 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 
 // Write writes to the program's input. A program that does not read it costs its own
 // connection, not the goroutine that writes.
-func (p *Process) Write(b []byte) (int, error) {
-	if err := p.Input.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
-		return 0, err
+func (p *Process) Write(b []byte) (written int, err error) {
+	for len(b) > 0 && err == nil {
+		if err := p.Input.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+			return written, err
+		}
+		var n int
+		n, err = p.Input.Write(b[:min(len(b), writePiece)])
+		written, b = written+n, b[n:]
 	}
-	return p.Input.Write(b)
+	return written, err
 }
 
 // Close ends the program and its group, and returns when they are gone. It may be
@@ -149,8 +153,8 @@ func (p *Process) end() {
 }
 
 // listen logs what the process says on stderr, within bounds.
-func (p *Process) listen() {
-	reader := bufio.NewReaderSize(p.said, maxLogLine)
+func (p *Process) listen(said io.Reader) {
+	reader := bufio.NewReaderSize(said, maxLogLine)
 	may := rate.NewLimiter(logLineRate, logLineBurst)
 	for {
 		line, more, err := reader.ReadLine()

@@ -258,7 +258,7 @@ func (t *Tx) touch(h *Head) {
 
 // NotFound is the same error for what does not exist and for what may not be seen.
 func NotFound(what string) error {
-	return parley.Errorf(parley.CodeNotFound, "there is no such %s", what)
+	return parley.Errorf(parley.CodeNotFound, "the %s does not exist", what)
 }
 
 // SignedOut is the error for a browser's secret that is unknown or no longer counts.

@@ -33,8 +33,8 @@ func (s *session) tells(update string) {
 func TestWhatCallsHoldIsBounded(t *testing.T) {
 	t.Parallel()
 	s := atPrompt()
-	text := strings.Repeat("x", 3*maxResult)
-	for i := range 200 {
+	text := strings.Repeat("x", 2*maxResult)
+	for i := range 40 {
 		s.tells(fmt.Sprintf(
 			`{"sessionUpdate":"tool_call","toolCallId":"c%d","status":"completed","rawInput":%q,"rawOutput":%q,`+
 				`"locations":[%q],"content":[{"type":"content","content":{"type":"text","text":%q}}]}`,
@@ -57,7 +57,7 @@ func TestWhatCallsHoldIsBounded(t *testing.T) {
 	if s.held != 0 {
 		t.Errorf("%d bytes are still held", s.held)
 	}
-	many := "[" + strings.Repeat("{},", 1<<20) + "{}]"
+	many := "[" + strings.Repeat("{},", 1<<14) + "{}]"
 	if got := listed[callContent](json.RawMessage(many), maxContents); len(got) != maxContents {
 		t.Errorf("of a long list %d are read", len(got))
 	}

@@ -39,11 +39,18 @@ type initialize struct {
 type initialized struct {
 	Version      int `json:"protocolVersion"`
 	Capabilities struct {
-		Load    bool `json:"loadSession"`
+		Load    bool               `json:"loadSession"`
+		Prompt  promptCapabilities `json:"promptCapabilities"`
 		Session struct {
 			Resume *struct{} `json:"resume"`
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
+}
+
+// promptCapabilities say what a prompt may hold beside texts and links.
+type promptCapabilities struct {
+	Images   bool `json:"image"`
+	Embedded bool `json:"embeddedContext"`
 }
 
 // sessionRequest opens a session, or an earlier one.
@@ -55,16 +62,20 @@ type sessionRequest struct {
 
 // block is a piece of content.
 type block struct {
-	Type     string `json:"type"`
-	Text     string `json:"text,omitempty"`
-	Data     string `json:"data,omitempty"` // base64
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	Data     string    `json:"data,omitempty"` // base64
+	MIMEType string    `json:"mimeType,omitempty"`
+	URI      string    `json:"uri,omitempty"`
+	Name     string    `json:"name,omitempty"`
+	Resource *resource `json:"resource,omitempty"`
+}
+
+// resource is the content of a file.
+type resource struct {
 	MIMEType string `json:"mimeType,omitempty"`
-	URI      string `json:"uri,omitempty"`
-	Name     string `json:"name,omitempty"`
-	Resource *struct {
-		Text string `json:"text"`
-		URI  string `json:"uri"`
-	} `json:"resource,omitempty"`
+	Text     string `json:"text"`
+	URI      string `json:"uri"`
 }
 
 // promptRequest tells what was said.
@@ -95,6 +106,7 @@ const (
 	updateCall      = "tool_call"
 	updateCallAgain = "tool_call_update"
 	updatePlan      = "plan"
+	updateUsage     = "usage_update"
 )
 
 // update is one of them.
@@ -102,6 +114,8 @@ type update struct {
 	Kind    string          `json:"sessionUpdate"`
 	Content json.RawMessage `json:"content"` // a block, or a call's list
 	Entries json.RawMessage `json:"entries"` // of a plan
+	Used    json.RawMessage `json:"used"`    // tokens of the program's context
+	Cost    json.RawMessage `json:"cost"`    // of the program's session so far
 	callUpdate
 }
 

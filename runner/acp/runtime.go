@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"example.org/parley"
@@ -16,6 +15,7 @@ import (
 	"example.org/parley/internal/program"
 	"example.org/parley/internal/projectdir"
 	"example.org/parley/runner"
+	"example.org/parley/store"
 )
 
 const (
@@ -39,13 +39,9 @@ type Command struct {
 	Args        []string
 	Environment []string // all that it gets, NAME=value
 	Secrets     []string // texts of the environment that no log shows
-	// Credential is the user that it runs as; nil: this process's.
-	Credential *syscall.Credential
-	// Closed are directories that it does not reach, by Landlock; none: it is not
-	// confined.
-	Closed    []string
-	Idle      time.Duration // 0: DefaultIdle
-	Processes int           // 0: DefaultProcesses
+	Cage        confine.Cage
+	Idle        time.Duration // 0: DefaultIdle
+	Processes   int           // 0: DefaultProcesses
 }
 
 // Check reports what is wrong with a command. CodeInvalid.
@@ -109,10 +105,27 @@ func (r *Runtime) Cancel(turnID parley.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.sessions {
-		if s.of(turnID) {
+		if s.abandon(turnID) {
 			r.ending.Go(func() { s.cancel(turnID) })
 		}
 	}
+}
+
+// Waiting implements runner.Runtime.
+func (r *Runtime) Waiting() (waiting []runner.Waiting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.sessions {
+		s.mu.Lock()
+		if s.waits && !s.turnID.IsZero() {
+			waiting = append(
+				waiting,
+				runner.Waiting{WorkspaceID: s.workspaceID, SessionID: s.id, TurnID: s.turnID},
+			)
+		}
+		s.mu.Unlock()
+	}
+	return waiting
 }
 
 // Close implements runner.Runtime.
@@ -161,8 +174,9 @@ var errFull = errors.New("as many agents of this kind run as may: try again when
 // an earlier one where it can. Fresh reports that it knows nothing of the conversation.
 func (r *Runtime) open(
 	ctx context.Context,
-	sessionID parley.ID,
-	project, earlier string,
+	of store.Fence,
+	project string,
+	earlier kept,
 ) (s *session, fresh bool, err error) {
 	r.mu.Lock()
 	switch {
@@ -182,7 +196,7 @@ func (r *Runtime) open(
 		r.opening--
 		r.mu.Unlock()
 	}()
-	if s, err = r.start(sessionID, project); err != nil {
+	if s, err = r.start(of, project); err != nil {
 		return nil, false, err
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, openTime, errors.New("the agent did not open a session in time"))
@@ -195,22 +209,25 @@ func (r *Runtime) open(
 }
 
 // start starts the program.
-func (r *Runtime) start(sessionID parley.ID, project string) (*session, error) {
-	path, args := r.command.Path, r.command.Args
-	if len(r.command.Closed) > 0 {
-		path, args = confine.Command(r.options.Self, r.command.Closed, path, args)
-	}
-	log := r.options.Log.With("runtime", r.Name(), "session_id", sessionID)
+func (r *Runtime) start(of store.Fence, project string) (*session, error) {
+	path, args := confine.Command(r.options.Self, r.command.Cage, r.command.Path, r.command.Args)
+	log := r.options.Log.With("runtime", r.Name(), "session_id", of.SessionID)
 	process, err := program.Start(program.Command{
 		Path: path, Args: args, Environment: r.command.Environment, Directory: project,
-		Credential: r.command.Credential, Redact: r.redact, Log: log, Says: "an agent's process says",
+		Redact: r.redact, Log: log, Says: "an agent's process says",
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := &session{
-		runtime: r, id: sessionID, process: process, files: files{policy: r.options.Projects, project: project},
-		ended: make(chan struct{}), calls: map[string]*call{}, wake: make(chan struct{}, 1),
+		runtime:     r,
+		workspaceID: of.WorkspaceID,
+		id:          of.SessionID,
+		process:     process,
+		files:       files{policy: r.options.Projects, project: project},
+		ended:       make(chan struct{}),
+		calls:       map[string]*call{},
+		wake:        make(chan struct{}, 1),
 	}
 	s.conn = newConn(func(line []byte) error {
 		_, err := process.Write(line)
@@ -218,7 +235,7 @@ func (r *Runtime) start(sessionID parley.ID, project string) (*session, error) {
 	})
 	s.conn.told, s.conn.asked, s.conn.redact, s.conn.large = s.told, s.asked, r.redact, &r.large
 	r.mu.Lock()
-	r.sessions[sessionID] = s
+	r.sessions[of.SessionID] = s
 	r.mu.Unlock()
 	r.ending.Go(func() { // ends with the process
 		s.listen()
@@ -247,7 +264,7 @@ func (r *Runtime) redact(line string) string {
 }
 
 // introduce opens the program's session. Fresh reports a new one.
-func (s *session) introduce(ctx context.Context, version, earlier string) (fresh bool, err error) {
+func (s *session) introduce(ctx context.Context, version string, earlier kept) (fresh bool, err error) {
 	hello := initialize{Version: protocolVersion}
 	hello.Capabilities.Files.Read, hello.Capabilities.Files.Write = s.files.project != "", s.files.project != ""
 	hello.Client.Name, hello.Client.Version = "parley", version
@@ -258,12 +275,13 @@ func (s *session) introduce(ctx context.Context, version, earlier string) (fresh
 	if its.Version != protocolVersion {
 		return false, errors.New("the agent speaks another version of the protocol than 1")
 	}
+	s.takes = its.Capabilities.Prompt
 	request := sessionRequest{Directory: s.files.project, Servers: []struct{}{}}
 	if request.Directory == "" {
 		request.Directory = "/"
 	}
-	if method := its.takesUp(); method != "" && earlier != "" {
-		request.ID = earlier
+	if method := its.takesUp(); method != "" && earlier.Session != "" {
+		request.ID = earlier.Session
 		s.mu.Lock()
 		s.replays = true
 		s.mu.Unlock()
@@ -290,17 +308,17 @@ func (s *session) introduce(ctx context.Context, version, earlier string) (fresh
 	if made.ID == "" || len(made.ID) > maxOwnID {
 		return false, errors.New("the agent gave its session no usable name")
 	}
-	s.named(made.ID)
+	s.named(kept{Session: made.ID})
 	return true, nil
 }
 
 // maxOwnID bounds the program's own name of a session, in bytes.
 const maxOwnID = 1024
 
-func (s *session) named(id string) {
+func (s *session) named(own kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.own = id
+	s.own, s.spends.charged = own.Session, own.Cost
 }
 
 // takesUp is the method that opens an earlier session; "" when the program has none.

@@ -32,18 +32,23 @@ const (
 
 // session is a program that runs for a session of this server.
 type session struct {
-	runtime *Runtime
-	id      parley.ID // of this server's session
-	files   files
-	process *program.Process
-	conn    *conn
-	own     string        // the program's own name of its session
-	ended   chan struct{} // closed when the process and all of its goroutines are gone
-	closing sync.Once
+	runtime     *Runtime
+	workspaceID parley.ID
+	id          parley.ID // of this server's session
+	files       files
+	process     *program.Process
+	conn        *conn
+	takes       promptCapabilities // set before the session is named
+	own         string             // the program's own name of its session
+	ended       chan struct{}      // closed when the process and all of its goroutines are gone
+	closing     sync.Once
 
 	mu      sync.Mutex // guards what follows
 	turnID  parley.ID  // whose prompt is under way; zero: none is
-	prompt  []byte     // of that turn
+	waits   bool       // that turn waits
+	leaves  bool       // that turn goes on without the program, or has ended
+	stopped bool       // the program was told to end the prompt
+	spends  spending
 	denies  func(name string, arguments json.RawMessage) bool
 	replays bool // it tells of an earlier session, which the record has
 	queue   []piece
@@ -115,10 +120,17 @@ func (s *session) told(method string, params json.RawMessage) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.replays || s.own == "" || told.ID != s.own || s.turnID.IsZero() {
-		return // what the record has already, or what belongs to no turn
+	if s.replays || s.own == "" || told.ID != s.own {
+		return // the record has it already
+	}
+	if told.Update.Kind == updateUsage {
+		s.spends.update(&told.Update) // also after a turn: the next one is charged with it
+		return
 	}
 	u := &told.Update
+	if s.turnID.IsZero() || s.leaves {
+		return // it belongs to no turn
+	}
 	switch u.Kind {
 	case updateText, updateThought:
 		var said block
@@ -437,18 +449,18 @@ func (s *session) titleOf(c *call) string {
 
 // begin sends a prompt of a turn.
 func (s *session) begin(turnID parley.ID, prompt []block) ([]byte, error) {
-	request := promptRequest{ID: s.own, Prompt: prompt}
-	body, err := json.Marshal(request)
+	body, err := json.Marshal(promptRequest{ID: s.own, Prompt: prompt})
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	finished := make(chan struct{})
-	s.turnID, s.prompt, s.over, s.finished = turnID, body, nil, finished
+	s.turnID, s.waits, s.leaves, s.stopped = turnID, false, false, false
+	s.over, s.finished = nil, finished
 	s.queue, s.queued, s.plans, s.held = nil, 0, 0, 0
 	s.calls, s.stands = map[string]*call{}, map[string]*call{}
 	s.mu.Unlock()
-	answer, err := s.conn.begin(methodPrompt, request)
+	answer, err := s.conn.begin(methodPrompt, json.RawMessage(body))
 	if err != nil {
 		s.free(turnID)
 		s.close()
@@ -534,12 +546,27 @@ func (s *session) nextIsCall() bool {
 	return len(s.queue) > 0 && s.queue[0].call != nil
 }
 
+// abandon has a turn go on without the program, whose prompt cancel ends. False when the
+// prompt is another turn's, or was abandoned before.
+func (s *session) abandon(turnID parley.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turnID != turnID || turnID.IsZero() || s.leaves {
+		return false
+	}
+	s.leaves = true
+	return true
+}
+
 // cancel ends the prompt of a turn, as the protocol wants it: the program is told, and
-// ended when it does not end the prompt in time.
+// ended when it does not end the prompt in time. Who comes later waits for that.
 func (s *session) cancel(turnID parley.ID) {
 	s.mu.Lock()
 	under := s.turnID == turnID && !turnID.IsZero()
-	over, finished := s.over != nil, s.finished
+	over, finished, first := s.over != nil, s.finished, !s.stopped
+	if under {
+		s.leaves, s.stopped = true, true
+	}
 	s.mu.Unlock()
 	if !under {
 		return
@@ -548,13 +575,15 @@ func (s *session) cancel(turnID parley.ID) {
 	if over {
 		return
 	}
-	if err := s.conn.notify(methodCancel, struct {
-		ID string `json:"sessionId"`
-	}{s.own}); err != nil {
-		s.close()
-		return
+	if first {
+		if err := s.conn.notify(methodCancel, struct {
+			ID string `json:"sessionId"`
+		}{s.own}); err != nil {
+			s.close()
+			return
+		}
+		s.refuse(true)
 	}
-	s.refuse(true)
 	timer := time.NewTimer(cancelTime)
 	defer timer.Stop()
 	select {
@@ -569,7 +598,7 @@ func (s *session) free(turnID parley.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.turnID == turnID {
-		s.turnID, s.denies = parley.ID{}, nil
+		s.turnID, s.denies, s.waits, s.leaves, s.stopped = parley.ID{}, nil, false, false, false
 		s.queue, s.queued = nil, 0
 	}
 }

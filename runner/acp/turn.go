@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 const (
 	// The bounds of what is looked through, and passed on, of the record.
-	recordLooked     = 50
+	recordLooked     = 50 // of calls and their results
 	recordPassed     = 100
 	recordPassedSize = 64 << 10 // bytes
 )
@@ -28,8 +29,9 @@ const (
 		"allows %q. If somebody else changed the agent, open a new session to accept the change."
 	interrupted = "The agent's process ended in the middle of its turn. What it did until then may have taken " +
 		"effect. Retry to go on."
-	unasked = "The agent did something that a rule or a limit of this session does not allow, without asking. It was " +
-		"stopped."
+	forgotten = "The agent's process was gone when its turn could go on, and the agent cannot take up its session. " +
+		"What it asked for was not run. Send a message to go on."
+	unasked = "The agent did something that a rule of this session does not allow, without asking. It was stopped."
 )
 
 // voice is a turn and the program that runs it: the speaker of its handle.
@@ -37,7 +39,8 @@ type voice struct {
 	runtime *Runtime
 	turn    runner.Turn
 	session *session // nil until one is needed
-	spoke   bool     // a prompt of the turn was begun in this process
+	spoke   bool     // a prompt of the turn was begun by this process, or goes on in it
+	cost    *parley.Money
 }
 
 var _ runner.Speaker = (*voice)(nil)
@@ -90,7 +93,7 @@ func (v *voice) settle() {
 func (v *voice) ask(claim *store.Claim) (runner.Next, error) {
 	s := v.session
 	if s == nil || !s.of(claim.Fence.TurnID) {
-		if claim.Turn.Attempt > 1 && claim.Turn.Step > 0 && !v.spoke {
+		if v.again() && v.turn.Unsure() {
 			return v.turn.Finish(&parley.Failure{Class: parley.ClassInterrupted, Sentence: interrupted})
 		}
 		granted, err := v.turn.Permits(v.runtime.Name())
@@ -101,14 +104,30 @@ func (v *voice) ask(claim *store.Claim) (runner.Next, error) {
 			sentence := strings.Replace(notGranted, "%q", `"`+v.runtime.Name()+`"`, 1)
 			return v.turn.Finish(&parley.Failure{Class: parley.ClassAuth, Sentence: sentence})
 		}
-		return v.turn.Ask()
+		if v.again() && v.turn.Context().Err() == nil {
+			if failure, err := v.takeUp(); err != nil {
+				return runner.Over, err
+			} else if failure != nil && v.turn.Context().Err() == nil {
+				return v.turn.Finish(failure)
+			}
+		}
+		return v.turn.Ask() // an interruption is settled there too
 	}
 	s.refuse(false)
 	if s.escaped() {
-		return v.turn.Finish(&parley.Failure{Class: parley.ClassLimit, Sentence: unasked})
+		failure := v.turn.Limited()
+		if failure == nil {
+			failure = &parley.Failure{Class: parley.ClassLimit, Sentence: unasked}
+		}
+		return v.turn.Finish(failure)
+	}
+	if affords, err := v.turn.Affords(); err != nil {
+		return runner.Over, err
+	} else if !affords { // the program is not waited for
+		return v.turn.Ask()
 	}
 	ended, err := s.left(v.turn.Context())
-	if err != nil || ended == nil { // an interruption is settled there too
+	if err != nil || ended == nil { // as above
 		return v.turn.Ask()
 	}
 	s.free(claim.Fence.TurnID)
@@ -119,6 +138,50 @@ func (v *voice) ask(claim *store.Claim) (runner.Next, error) {
 	return v.turn.Finish(failureOf(failed))
 }
 
+// again reports that the turn goes on after a wait, and its program knows nothing of
+// that: it is told to go on.
+func (v *voice) again() bool {
+	turn := &v.turn.Claim().Turn
+	return turn.Attempt > 1 && turn.Step > 0 && !v.spoke
+}
+
+// takeUp has a program run that knows what the turn was about. A failure ends the turn.
+func (v *voice) takeUp() (*parley.Failure, error) {
+	v.drop()
+	if v.session != nil {
+		return nil, nil
+	}
+	state, err := v.state()
+	if err != nil {
+		return nil, err
+	}
+	forgot := &parley.Failure{Class: parley.ClassInterrupted, Sentence: forgotten}
+	if state.Session == "" {
+		return forgot, nil
+	}
+	s, fresh, err := v.runtime.open(v.turn.Context(), v.turn.Claim().Fence, v.turn.Project(), state)
+	if err != nil {
+		return failureOf(notStarted(err)), nil
+	}
+	if fresh {
+		s.close()
+		return forgot, nil
+	}
+	v.session = s
+	return nil, nil
+}
+
+// drop lets go of a program that has ended, or whose session has another project now.
+func (v *voice) drop() {
+	s := v.session
+	if s != nil && s.files.project != v.turn.Project() {
+		s.close()
+	}
+	if s != nil && s.gone() {
+		v.session = nil
+	}
+}
+
 // leave lets go of the program: it is kept for a turn that waits, told of one that was
 // interrupted, and ended when it has been idle for a while.
 func (v *voice) leave(waits bool) {
@@ -127,11 +190,11 @@ func (v *voice) leave(waits bool) {
 		return
 	}
 	if waits && v.turn.Context().Err() == nil {
-		s.rest(longestWait)
+		s.await(v.turn.Claim().Fence.TurnID)
 		return
 	}
 	s.rest(v.runtime.command.Idle)
-	if turnID := v.turn.Claim().Fence.TurnID; s.of(turnID) {
+	if turnID := v.turn.Claim().Fence.TurnID; s.abandon(turnID) {
 		v.runtime.ending.Go(func() { s.cancel(turnID) })
 	}
 }
@@ -152,68 +215,74 @@ func (v *voice) Tool(_ string, arguments json.RawMessage) (tool.Tool, bool) {
 }
 
 // Speak implements runner.Speaker.
-func (v *voice) Speak(said []parley.Message) runner.Speech {
-	first := v.Listens()
-	if first {
-		if err := v.begin(said); err != nil {
-			return broken(err)
+func (v *voice) Speak(said []parley.Message) (runner.Speech, error) {
+	speech := runner.Speech{Chunks: v.chunks, Cost: func() *parley.Money { return v.cost }}
+	if !v.Listens() {
+		return speech, nil
+	}
+	if v.again() { // what began the turn was told to its earlier process
+		said = slices.DeleteFunc(said, func(m parley.Message) bool { return m.ID == v.turn.Claim().Trigger.ID })
+	}
+	shown, err := v.turn.Shown(said)
+	if err != nil {
+		return runner.Speech{}, err
+	}
+	var blocks []block
+	if v.again() {
+		if blocks, err = v.decided(); err != nil {
+			return runner.Speech{}, err
 		}
 	}
-	return runner.Speech{Request: v.session.prompted(), Chunks: v.chunks}
-}
-
-// begin begins a prompt with what was said.
-func (v *voice) begin(said []parley.Message) error {
-	v.spoke = true
-	prompt := blocksOf(said)
-	if s := v.session; s != nil && s.files.project != v.turn.Project() { // it was moved meanwhile
-		s.close()
-		v.session = nil
-	}
-	if v.session == nil || v.session.gone() {
-		claim := v.turn.Claim()
-		earlier, err := v.earlier()
+	v.drop()
+	if v.session == nil {
+		state, err := v.state()
 		if err != nil {
-			return err
+			return runner.Speech{}, err
 		}
-		s, fresh, err := v.runtime.open(v.turn.Context(), claim.Fence.SessionID, v.turn.Project(), earlier)
+		s, fresh, err := v.runtime.open(v.turn.Context(), v.turn.Claim().Fence, v.turn.Project(), state)
 		if err != nil {
-			return err
+			return broken(notStarted(err)), nil
+		}
+		if fresh && v.again() { // it ended since
+			s.close()
+			return broken(model.NewError(parley.ClassInterrupted, false, forgotten, nil)), nil
 		}
 		v.session = s
 		if fresh {
-			before, err := v.before()
-			if err != nil {
-				return err
+			if blocks, err = v.before(); err != nil {
+				return runner.Speech{}, err
 			}
-			prompt = append(before, prompt...)
 		}
 	}
+	more, ok := v.session.takes.blocksOf(shown)
+	if !ok {
+		return broken(model.NewError(parley.ClassModel, false, noImages, nil)), nil
+	}
+	if blocks = append(blocks, more...); len(blocks) == 0 {
+		blocks = append(blocks, block{Type: "text", Text: goOn})
+	}
+	v.spoke = true
 	v.session.busy()
 	v.session.obey(v.turn.Denies)
-	_, err := v.session.begin(v.turn.Claim().Fence.TurnID, prompt)
-	return err
+	if speech.Request, err = v.session.begin(v.turn.Claim().Fence.TurnID, blocks); err != nil {
+		return broken(notStarted(err)), nil
+	}
+	return speech, nil
 }
 
 // kept is what a message's provider data tells of the program's session.
 type kept struct {
-	Runtime string `json:"runtime"`
-	Session string `json:"session"`
+	Session string       `json:"session"`
+	Cost    parley.Money `json:"cost,omitempty"` // that was charged so far
 }
 
-// earlier is the program's session that this session had last.
-func (v *voice) earlier() (string, error) {
-	rows, err := v.turn.Record(store.MessageQuery{
-		Roles: []parley.Role{parley.RoleAssistant}, RecordOnly: true, Descending: true, Limit: recordLooked,
-	})
-	for i := range rows {
-		var was kept
-		if rows[i].SessionID == v.turn.Claim().Fence.SessionID && len(rows[i].ProviderData) > 0 &&
-			json.Unmarshal(rows[i].ProviderData, &was) == nil && was.Runtime == v.runtime.Name() {
-			return was.Session, nil
-		}
+// state is what was kept of the program's session that this session had last.
+func (v *voice) state() (state kept, err error) {
+	raw, err := v.turn.State()
+	if err == nil && len(raw) > 0 {
+		_ = json.Unmarshal(raw, &state) // what cannot be read says nothing
 	}
-	return "", err
+	return state, err
 }
 
 // before is what a program is told first that knows nothing of the conversation: the
@@ -256,25 +325,49 @@ func textOf(m *parley.Message) string {
 	return content.Text
 }
 
-// blocksOf is what was said, as the protocol has it. Files stay here; they are named.
-func blocksOf(said []parley.Message) (blocks []block) {
-	for i := range said {
-		var content parley.UserContent
-		_ = json.Unmarshal(said[i].Content, &content) // other content says nothing
-		if content.Text != "" {
-			blocks = append(blocks, block{Type: "text", Text: content.Text})
+// goOn is what a program is told that nobody has told anything.
+const goOn = "Go on."
+
+// decided is what a program is told whose process ended while its turn waited: what
+// became of what it had asked for.
+func (v *voice) decided() (blocks []block, err error) {
+	claim := v.turn.Claim()
+	rows, err := v.turn.Record(store.MessageQuery{
+		TurnID: claim.Fence.TurnID, Roles: []parley.Role{parley.RoleToolCall, parley.RoleToolResult},
+		RecordOnly: true, Descending: true, Limit: recordLooked,
+	})
+	if err != nil {
+		return nil, err
+	}
+	results := map[string]string{}
+	var text strings.Builder
+	for i := range rows { // results come before their calls
+		m := &rows[i]
+		if m.Step != claim.Turn.Step {
+			continue
 		}
-		for _, link := range content.Links {
-			blocks = append(blocks, block{Type: "resource_link", URI: link, Name: link})
+		if m.Role == parley.RoleToolResult {
+			var result parley.ToolResultContent
+			if json.Unmarshal(m.Content, &result) == nil && result.Error != nil {
+				results[m.ToolCallID] = parley.Clip(*result.Error, maxTitle)
+			}
+			continue
 		}
-		if len(content.Files) > 0 {
-			blocks = append(blocks, block{Type: "text", Text: "[Files were attached, which you are not given.]"})
+		var made parley.ToolCallContent
+		var arguments callArguments
+		if why, found := results[m.ToolCallID]; found && json.Unmarshal(m.Content, &made) == nil &&
+			json.Unmarshal(made.Arguments, &arguments) == nil {
+			text.WriteString("\n- " + parley.Clip(m.ToolName, maxTitle) + ", " + arguments.Title + ": " + why)
 		}
 	}
-	if len(blocks) == 0 {
-		blocks = append(blocks, block{Type: "text", Text: "Go on."})
+	if text.Len() > 0 {
+		blocks = append(
+			blocks,
+			block{Type: "text", Text: "Your process ended while its turn waited. What it had asked " +
+				"for:" + text.String() + "\n" + goOn},
+		)
 	}
-	return blocks
+	return blocks, nil
 }
 
 // said is the text of a block.
@@ -295,8 +388,7 @@ func (b *block) said() string {
 func (v *voice) chunks(ctx context.Context) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		s := v.session
-		data, err := parley.EncodeJSON(kept{Runtime: v.runtime.Name(), Session: s.own})
-		if err != nil || !yield(model.Chunk{Kind: model.ChunkProviderData, Data: data}, nil) {
+		if !v.yieldState(yield) {
 			return
 		}
 		block, thinks := 0, true // the program's own data stand with its thoughts
@@ -309,6 +401,9 @@ func (v *voice) chunks(ctx context.Context) iter.Seq2[model.Chunk, error] {
 			case ended != nil:
 				s.free(v.turn.Claim().Fence.TurnID)
 				finish, failed := ended.outcome()
+				if !v.yieldSpent(yield) {
+					return
+				}
 				if failed != nil {
 					yield(model.Chunk{}, failed)
 					return
@@ -321,6 +416,9 @@ func (v *voice) chunks(ctx context.Context) iter.Seq2[model.Chunk, error] {
 					return
 				}
 				if !s.nextIsCall() {
+					if !v.yieldSpent(yield) {
+						return
+					}
 					yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishToolCalls}, nil)
 					return
 				}
@@ -338,6 +436,32 @@ func (v *voice) chunks(ctx context.Context) iter.Seq2[model.Chunk, error] {
 			}
 		}
 	}
+}
+
+// yieldState yields what is kept for the program's next process.
+func (v *voice) yieldState(yield func(model.Chunk, error) bool) bool {
+	s := v.session
+	s.mu.Lock()
+	state := kept{Session: s.own, Cost: s.spends.charged}
+	s.mu.Unlock()
+	data, err := parley.EncodeJSON(state)
+	if err != nil {
+		yield(model.Chunk{}, model.NewError(parley.ClassInternal, false, "", err))
+		return false
+	}
+	return yield(model.Chunk{Kind: model.ChunkProviderData, Data: data}, nil)
+}
+
+// yieldSpent yields what the program has told of what the answer takes.
+func (v *voice) yieldSpent(yield func(model.Chunk, error) bool) bool {
+	s := v.session
+	s.mu.Lock()
+	usage, cost := s.spends.charge()
+	s.mu.Unlock()
+	if v.cost = cost; usage.IsZero() {
+		return true
+	}
+	return yield(model.Chunk{Kind: model.ChunkUsage, Usage: usage}, nil) && v.yieldState(yield)
 }
 
 // yieldCall yields a call with its arguments.
@@ -386,12 +510,16 @@ func failureOf(failed *model.Error) *parley.Failure {
 	return failure
 }
 
-// broken is the speech of a program that could not be told anything.
-func broken(err error) runner.Speech {
-	failed := model.NewError(parley.ClassModel, false, "the agent could not be started: "+err.Error(), nil)
+// notStarted is the failure of a turn whose program could not be told anything.
+func notStarted(err error) *model.Error {
 	if errors.Is(err, errFull) {
-		failed = model.NewError(parley.ClassLimit, false, err.Error(), nil)
+		return model.NewError(parley.ClassLimit, false, err.Error(), nil)
 	}
+	return model.NewError(parley.ClassModel, false, "the agent could not be started: "+err.Error(), nil)
+}
+
+// broken is a speech that fails.
+func broken(failed *model.Error) runner.Speech {
 	return runner.Speech{Chunks: func(context.Context) iter.Seq2[model.Chunk, error] {
 		return func(yield func(model.Chunk, error) bool) { yield(model.Chunk{}, failed) }
 	}}
@@ -401,18 +529,11 @@ func broken(err error) runner.Speech {
 func (s *session) of(turnID parley.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.turnID == turnID && !turnID.IsZero()
+	return s.turnID == turnID && !turnID.IsZero() && !s.leaves
 }
 
 // gone reports that the process has ended.
 func (s *session) gone() bool { return s.conn.why() != nil }
-
-// prompted is what the program was sent.
-func (s *session) prompted() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.prompt
-}
 
 // obey has the program's file methods follow the rules of a turn.
 func (s *session) obey(denies func(string, json.RawMessage) bool) {
@@ -436,10 +557,19 @@ func (s *session) tool(callID string) (tool.Tool, bool) {
 func (s *session) busy() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.waits = false
 	if s.idle != nil {
 		s.idle.Stop()
 		s.idle = nil
 	}
+}
+
+// await keeps the process for a turn that waits for a person.
+func (s *session) await(turnID parley.ID) {
+	s.mu.Lock()
+	s.waits = s.turnID == turnID
+	s.mu.Unlock()
+	s.rest(longestWait)
 }
 
 // rest ends the process unless it is busy again within a time.

@@ -38,3 +38,6 @@ func (Runtime) Cancel(parley.ID) {}
 
 // Close does nothing: the runtime keeps nothing for a session.
 func (Runtime) Close(parley.ID) {}
+
+// Waiting is nothing: what a turn waits for is in the store.
+func (Runtime) Waiting() []runner.Waiting { return nil }

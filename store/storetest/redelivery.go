@@ -14,6 +14,8 @@ type OutboxRows struct {
 	Keep   func() // remembers the rows
 	Repeat func() // inserts the remembered rows again, due now
 	Age    func() // turns them into rows of a program without payloads
+	Spoil  func() // makes their payloads unreadable
+	Mend   func() // gives the spoiled ones the payloads that were remembered, due now
 }
 
 // Redelivery repeats finished errands to other sessions, as after a crash between the work and the deletion of the
@@ -29,6 +31,42 @@ func Redelivery(t *testing.T, db store.Store, outbox OutboxRows) {
 			w.approvalAgain(t, left, outbox)
 		})
 	}
+	t.Run("UnreadableErrands", func(t *testing.T) {
+		w := &world{ctx: t.Context(), store: db}
+		w.enter(t, "UnreadableErrands")
+		w.process = w.register(t)
+		w.unreadableErrand(t, outbox)
+	})
+}
+
+// unreadableErrand spoils the errand that brings a result home: others go on, it stays,
+// and it is done once it can be read again.
+func (w *world) unreadableErrand(t *testing.T, outbox OutboxRows) {
+	t.Helper()
+	spoiled, _ := w.asking(t, 1)
+	w.answer(t, w.claim(t), "All quiet.")
+	outbox.Keep()
+	outbox.Spoil()
+	other, _ := w.asking(t, 1)
+	w.answer(t, w.claim(t), "All quiet.")
+	came := func(claim store.Claim, want int) {
+		t.Helper()
+		w.errands(t)
+		if results, _ := w.results(t, claim.Fence.SessionID); len(results) != want {
+			t.Fatalf("%d results came home, want %d: %+v", len(results), want, results)
+		}
+		w.check(t, claim.Fence.SessionID)
+	}
+	came(other, 1)
+	came(spoiled, 0)
+	if turn := w.turn(t, spoiled.Turn.ID); turn.Status != parley.TurnWaiting {
+		t.Errorf("the turn without its result is %s", turn.Status)
+	}
+	w.answer(t, w.claim(t), "done")
+	outbox.Mend()
+	came(spoiled, 1)
+	w.answer(t, w.claim(t), "done")
+	w.claimsNothing(t)
 }
 
 // resultAgain brings a call's result home twice, and once more after its turn.

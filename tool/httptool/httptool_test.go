@@ -178,19 +178,23 @@ func TestPrivateNetworksAreRefused(t *testing.T) {
 func TestConfigurationsThatCannotWork(t *testing.T) {
 	fine := httptool.Config{Name: "ask", Description: "Asks.", URL: "https://example.com/{id}"}
 	for says, breaks := range map[string]func(*httptool.Config){
-		"name: use":                    func(c *httptool.Config) { c.Name = "a b" },
-		"description: is":              func(c *httptool.Config) { c.Description = " " },
-		"method: ":                     func(c *httptool.Config) { c.Method = "CONNECT" },
-		"not a server's address":       func(c *httptool.Config) { c.URL = "http://:80/" },
-		"is not a URL":                 func(c *httptool.Config) { c.URL = "example.com" },
-		"write http://":                func(c *httptool.Config) { c.URL = "ftp://example.com/" },
-		"without arguments":            func(c *httptool.Config) { c.URL = "https://{id}.example.com/" },
-		"secret_headers":               func(c *httptool.Config) { c.URL = "https://me:pw@example.com/" },
-		"fragment":                     func(c *httptool.Config) { c.URL = "https://example.com/#x" },
-		"written as {name}":            func(c *httptool.Config) { c.URL = "https://example.com/{id" },
-		"a } is missing":               func(c *httptool.Config) { c.URL = "https://example.com/id}" },
-		"type object":                  func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"string"}`) },
-		"not a property of the schema": func(c *httptool.Config) { c.Parameters = json.RawMessage(`{"type":"object"}`) },
+		"name: use":              func(c *httptool.Config) { c.Name = "a b" },
+		"description: is":        func(c *httptool.Config) { c.Description = " " },
+		"method: ":               func(c *httptool.Config) { c.Method = "CONNECT" },
+		"not a server's address": func(c *httptool.Config) { c.URL = "http://:80/" },
+		"is not a URL":           func(c *httptool.Config) { c.URL = "example.com" },
+		"write http://":          func(c *httptool.Config) { c.URL = "ftp://example.com/" },
+		"without arguments":      func(c *httptool.Config) { c.URL = "https://{id}.example.com/" },
+		"secret_headers":         func(c *httptool.Config) { c.URL = "https://me:pw@example.com/" },
+		"fragment":               func(c *httptool.Config) { c.URL = "https://example.com/#x" },
+		"written as {name}":      func(c *httptool.Config) { c.URL = "https://example.com/{id" },
+		"a } is missing":         func(c *httptool.Config) { c.URL = "https://example.com/id}" },
+		"type object": func(c *httptool.Config) {
+			c.Parameters = json.RawMessage(`{"type":"string"}`)
+		},
+		"not a property of the schema": func(c *httptool.Config) {
+			c.Parameters = json.RawMessage(`{"type":"object"}`)
+		},
 		"cannot be used": func(c *httptool.Config) {
 			c.Parameters = json.RawMessage(`{"type":"object",` +
 				`"properties":{"id":{"$ref":"https://example.com/schema"}}}`)

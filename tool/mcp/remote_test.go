@@ -131,6 +131,45 @@ func TestVersionsOfTheProtocol(t *testing.T) {
 	}
 }
 
+// TestErrorsAreBounded: an error that says it is a stream of events is read no further than any other answer.
+func TestErrorsAreBounded(t *testing.T) {
+	t.Parallel()
+	const whole = 4 * mcp.MaxMessageBytes
+	var sent atomic.Int64
+	url := serve(t, newServer(), nil, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body) // a request of ours
+			if !strings.Contains(string(body), `"tools/call"`) {
+				r.Body = io.NopCloser(strings.NewReader(string(body)))
+				next.ServeHTTP(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusBadRequest)
+			for piece := make([]byte, 1<<20); sent.Load() < whole; {
+				n, err := w.Write(piece)
+				if sent.Add(int64(n)); err != nil {
+					return
+				}
+			}
+		})
+	})
+	source, err := mcp.Open([]mcp.Server{{Name: "web", URL: url, AllowPrivate: true}}, mcp.Options{
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	source.Await(t.Context())
+	if got, err := call(t.Context(), t, source, "web__echo", `{"text":"hello"}`); err == nil {
+		t.Errorf("the call answers %s", got)
+	}
+	if n := sent.Load(); n == 0 || n >= whole {
+		t.Errorf("%d bytes of %d were taken", n, whole)
+	}
+}
+
 // TestPrivateAddressesNeedLeave is failure 56: a URL that leads into private networks is not connected to, and its
 // server is never contacted.
 func TestPrivateAddressesNeedLeave(t *testing.T) {

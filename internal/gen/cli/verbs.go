@@ -4,28 +4,40 @@ package cli
 type kind int
 
 const (
-	list   kind = iota // rows of a list, a page or all of it
-	show               // the fields of one thing
-	create             // a new thing from an input
-	update             // a patch from flags
-	change             // a patch that is always the same
-	remove             // an operation without an answer
+	list   kind = iota // prints rows of a list, a page or all of it
+	show               // prints one thing
+	ask                // prints the answer to a query
+	create             // makes a thing from an input
+	update             // sends a patch from flags
+	change             // sends a patch that is always the same
+	remove             // sends a request without an answer
 )
 
-// verb is a command for one operation.
+// verb is the command for one operation.
 type verb struct {
 	noun, name string // parley NOUN NAME
+	bare       bool   // parley NOUN, without the name
 	kind       kind
 	operation  string
 	says       string // line of the help; if empty, the operation's summary
 
-	place      string            // name of the argument that identifies the thing: AGENT
-	positional string            // member of the input that is an argument
-	flags      map[string]string // flag names by member or parameter; "-" omits one
+	place      string            // the argument that names the thing, as AGENT
+	positional string            // the member of an input that is an argument
+	flags      map[string]string // flags by the names of members and parameters; "-" leaves one out
 	columns    []column          // of a list
 	settings   string            // scope whose settings become flags and rows: Agent, Session
 	most       int               // rows of a list without --limit; 0: all
-	always     string            // of change: the patch, in Go
+	always     string            // of change: the patch, as Go
+
+	words    string            // the parameter that is all arguments, joined by spaces
+	shows    string            // ends the line of the help: flags that are worth naming there
+	required []string          // flags that must be given
+	kinds    map[string]string // of create: functions of cmd/parley that make the values of flags, by their names
+
+	// The rest are functions of cmd/parley that do by hand what the verb adds to its operation.
+	reads  string // of show: reads more beside the thing, func(ctx, server, *thing) (whole, error)
+	sends  string // of create: sends the input, func(ctx, server, shared, input) (answer, error)
+	prints string // prints for people, func(terminal, *thing) error; JSON is printed without it
 }
 
 // column is a column of a table: a member of the row by its path in JSON, or a function of cmd/parley that formats a
@@ -88,11 +100,23 @@ func verbs() []verb {
 			},
 		},
 		{
+			noun: "sessions", name: "show", kind: show, operation: "getSession", place: "SESSION",
+			says: "Show a session's conversation", reads: "conversationOf", prints: "printConversation",
+		},
+		{
+			noun: "sessions", name: "shares", kind: list, operation: "listShares", place: "SESSION",
+			says: "List the sessions that may read SESSION",
+			columns: []column{
+				{"SESSION", "session_id", ""}, {"READ BY", "reader_id", ""}, {"SHARED BY", "shared_by.name", ""},
+				{"SINCE", "created_at", ""},
+			},
+		},
+		{
 			noun: "sessions", name: "create", kind: create, operation: "createSession",
 			says: "Make a session, or find the one with a key", settings: "Session",
 			flags: map[string]string{
 				"agent_id": "agent", "tags": "tag", "project_id": "project", "parent_session_id": "parent",
-				"parent_message_id": "parent-message", "client_id": "client",
+				"parent_message_id": "parent-message", "client_id": "client", "dry_run": "-", // its answer is another
 			},
 		},
 		{
@@ -164,6 +188,40 @@ func verbs() []verb {
 			place:     "MESSAGE",
 		},
 		{
+			noun: "messages", name: "branches", kind: list, operation: "listBranches", place: "MESSAGE",
+			says: "List the sessions that were forked at a message or ask it again",
+			columns: []column{
+				{"SESSION", "id", ""}, {"FORKED FROM", "parent_session_id", ""}, {"SHARES", "", "forkedThrough"},
+				{"STATUS", "status", ""}, {"TITLE", "title", ""},
+			},
+		},
+		{
+			noun: "messages", name: "versions", kind: list, operation: "listVersions", place: "MESSAGE",
+			says: "List the pieces in which a message was streamed",
+			columns: []column{
+				{"N", "n", ""}, {"KIND", "kind", ""}, {"BYTES", "", "versionSpan"}, {"CHUNKS", "chunks", ""},
+				{"AT", "created_at", ""}, {"TEXT", "", "versionText"},
+			},
+		},
+		{
+			noun: "search", name: "messages", bare: true, kind: ask, operation: "search", words: "q",
+			says: "Find messages and titles, best match first",
+			flags: map[string]string{
+				"agent_id": "agent", "project_id": "project", "session_id": "session", "tool_name": "tool",
+				"created_from": "since", "created_to": "until",
+			},
+			prints: "printHits",
+		},
+		{
+			noun: "queue", name: "list", kind: list, operation: "listMessages", place: "SESSION",
+			says: "List a session's queued messages in their order",
+			flags: map[string]string{ // but for status, which the command sets
+				"order": "-", "view": "-", "role": "-", "internal": "-", "turn_id": "-", "iteration": "-",
+				"tool_name": "-", "agent_type": "-", "from_sequence": "-",
+			},
+			columns: []column{{"MESSAGE", "id", ""}, {"WAY", "", "messageWay"}, {"TEXT", "", "messageText"}},
+		},
+		{
 			noun: "turns", name: "list", kind: list, operation: "listTurns", place: "SESSION", most: 20,
 			says: "List a session's turns, newest first",
 			columns: []column{
@@ -192,6 +250,10 @@ func verbs() []verb {
 			},
 		},
 		{
+			noun: "approvals", name: "show", kind: show, operation: "getApproval", place: "APPROVAL",
+			says: "Show an approval with the exact arguments of its call", prints: "printApproval",
+		},
+		{
 			noun: "files", name: "list", kind: list, operation: "listFiles", says: "List files, newest first",
 			columns: fileColumns(),
 		},
@@ -212,6 +274,17 @@ func verbs() []verb {
 			says: "List a session's loops, newest first", columns: loopColumns(),
 		},
 		{
+			noun: "loops", name: "show", kind: show, operation: "getLoop", place: "LOOP", says: "Show a loop",
+			prints: "asRow(loopsTable())",
+		},
+		{
+			noun: "keys", name: "create", kind: create, operation: "createKey",
+			says: "Make an API key and print it, this once", shows: "--name NAME [--workspace W]",
+			flags:    map[string]string{"workspace": "-"}, // a flag of all commands
+			required: []string{"name"}, kinds: map[string]string{"max-storage": "sizeFlag"},
+			sends: "createKey", prints: "printSecret",
+		},
+		{
 			noun: "keys", name: "list", kind: list, operation: "listKeys", says: "List the keys of a workspace",
 			columns: []column{
 				{"ID", "id", ""}, {"NAME", "name", ""}, {"ROLE", "role", ""}, {"KEY", "", "keyPrefix"},
@@ -225,6 +298,39 @@ func verbs() []verb {
 			columns: []column{
 				{"ID", "id", ""}, {"WHO", "principal_name", ""}, {"SINCE", "created_at", ""},
 				{"LAST USED", "last_used_at", ""}, {"UNTIL", "expires_at", ""},
+			},
+		},
+		{
+			noun: "audit", name: "list", bare: true, kind: list, operation: "listAudit", most: 50,
+			says:  "List who did what, newest first",
+			flags: map[string]string{"session_id": "session", "principal_id": "principal"},
+			columns: []column{
+				{"AT", "at", ""}, {"WHO", "principal_name", ""}, {"ACTION", "action", ""},
+				{"SESSION", "session_id", ""}, {"TARGET", "target_id", ""},
+			},
+		},
+		{
+			noun: "models", name: "list", bare: true, kind: list, operation: "listModels",
+			says: "List the models that the server knows, with their prices",
+			columns: []column{
+				{"MODEL", "id", ""}, {"CONTEXT", "", "modelContext"}, {"ANSWER", "", "modelAnswer"},
+				{"$ PER MILLION TOKENS IN / OUT", "", "modelPrice"},
+			},
+		},
+		{
+			noun: "providers", name: "list", bare: true, kind: list, operation: "listProviders",
+			says: "List the providers of models, and how to configure those that are missing",
+			columns: []column{
+				{"PROVIDER", "name", ""}, {"STATE", "", "providerState"}, {"DEFAULT MODEL", "default_model", ""},
+				{"KNOWN MODELS", "models", ""},
+			},
+		},
+		{
+			noun: "tools", name: "list", bare: true, kind: list, operation: "listTools",
+			says: "List the tools that agents may use",
+			columns: []column{
+				{"TOOL", "name", ""}, {"FROM", "source", ""}, {"EFFECT", "", "toolEffect"},
+				{"DESCRIPTION", "", "toolSummary"},
 			},
 		},
 		{

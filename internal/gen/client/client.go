@@ -168,7 +168,7 @@ func (w *writer) says(o *operations.Operation, body string) error {
 	if !o.Paged() {
 		return nil
 	}
-	rows, _ := o.Rows()
+	rows, _ := o.Listed()
 	row, err := w.types.expression(rows)
 	if err != nil {
 		return err
@@ -177,8 +177,12 @@ func (w *writer) says(o *operations.Operation, body string) error {
 	for _, place := range o.Places {
 		arguments += operations.Variable(place.Name) + ", "
 	}
+	ask := "return c." + m.name + "(" + arguments + "query, options...)"
+	if _, plain := o.Rows(); !plain {
+		ask = "got, err := c." + m.name + "(" + arguments + "query, options...)\nreturn pageOf(got.Data, got.Next), err"
+	}
 	all := m
-	all.name = "All" + m.name
+	all.name = o.Iterator()
 	writeComment(
 		w.out,
 		"",
@@ -189,7 +193,7 @@ func (w *writer) says(o *operations.Operation, body string) error {
 		w.out,
 		"iter.Seq2["+row+", error]",
 		"return pages(query.Cursor, func(cursor string) (Page["+row+"], error) {\n"+
-			"query.Cursor = cursor\nreturn c."+m.name+"("+arguments+"query, options...)\n})",
+			"query.Cursor = cursor\n"+ask+"\n})",
 	)
 	return nil
 }

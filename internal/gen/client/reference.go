@@ -33,7 +33,7 @@ one that ranges over all pages; a stream is a range of frames. Each takes a cont
 		}
 		names := "`" + o.GoName() + "`"
 		if o.Paged() {
-			names += ", `All" + o.GoName() + "`"
+			names += ", `" + o.Iterator() + "`"
 		}
 		fmt.Fprintf(&out, "| %s | %s | `%s %s` |\n", names, strings.TrimSuffix(sentence(o), "."), o.Method, o.Path)
 	}

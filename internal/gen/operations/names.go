@@ -38,6 +38,14 @@ func Variable(name string) string {
 // GoName returns the client's method for an operation: methods that read or list something are named after it.
 func (o *Operation) GoName() string { return methodOf(o.ID) }
 
+// Iterator is the client's method that ranges over all pages of a list.
+func (o *Operation) Iterator() string {
+	if o.ID == "search" {
+		return "AllHits"
+	}
+	return "All" + o.GoName()
+}
+
 func methodOf(id string) string {
 	for _, verb := range []string{"get", "list"} {
 		if rest, ok := strings.CutPrefix(id, verb); ok && unicode.IsUpper(rune(rest[0])) {

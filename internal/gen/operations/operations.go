@@ -210,9 +210,22 @@ func RowsOf(t reflect.Type) (reflect.Type, bool) {
 	return data.Type.Elem(), true
 }
 
-// Paged reports whether a list has cursors.
+// Listed is the type of the rows of an answer that has data and next, whatever else it says.
+func (o *Operation) Listed() (reflect.Type, bool) {
+	if len(o.Answers) == 0 || o.Answers[0].Kind() != reflect.Struct {
+		return nil, false
+	}
+	data, hasData := o.Answers[0].FieldByName("Data")
+	next, hasNext := o.Answers[0].FieldByName("Next")
+	if !hasData || !hasNext || data.Type.Kind() != reflect.Slice || next.Type != reflect.TypeFor[*string]() {
+		return nil, false
+	}
+	return data.Type.Elem(), true
+}
+
+// Paged reports a list that has cursors.
 func (o *Operation) Paged() bool {
-	_, isList := o.Rows()
+	_, isList := o.Listed()
 	return isList && slices.ContainsFunc(o.Query, func(p Parameter) bool { return p.Name == "cursor" })
 }
 

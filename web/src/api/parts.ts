@@ -3,7 +3,7 @@ import type { ID, Message, ContentPart } from './types';
 type Content = Message['content'];
 
 // worded is a content with another text, which stands where the first one stood: who edits a text sees all of them as one.
-export function worded({ parts, search, think }: Content, text: string): object {
+export function worded({ parts = [], search, think }: Content, text: string): object {
   const at = parts.findIndex((part) => part.type === 'text');
   const said: ContentPart = { type: 'text', text };
   const others = parts.flatMap((part, i): ContentPart[] => (i === at ? [said] : part.type === 'text' ? [] : [part]));

@@ -298,7 +298,7 @@ export interface components {
             approved_by: components["schemas"]["Approver"][];
             /** Format: int64 */
             approvers: number;
-            /** @description Exactly those that the tool would get. */
+            /** @description The exact arguments that the tool would get. */
             arguments: {
                 [key: string]: unknown;
             };
@@ -632,26 +632,26 @@ export interface components {
             kind: "person" | "service" | "agent";
             name: string;
         };
-        /** @description What an agent says, in parts; text, reasoning and refusal are the same in short. */
+        /** @description An agent's message in parts; text, reasoning and refusal are its short form. */
         AssistantContent: {
             /** @description The content in parts, in their order. */
             parts: components["schemas"]["ContentPart"][];
-            /** @description The text of the part of type reasoning; left out when there is none. */
+            /** @description The text of the part of type reasoning; left out if there is none. */
             reasoning?: string;
-            /** @description The text of the part of type refusal; left out when there is none. */
+            /** @description The text of the part of type refusal; left out if there is none. */
             refusal?: string;
-            /** @description The text of the part of type text; empty when there is none. */
+            /** @description The text of the part of type text; empty if there is none. */
             text: string;
         };
-        /** @description What an agent outside says: in parts, or as text, reasoning and refusal. Parts and the short form beside them say the same. */
+        /** @description A message of an agent outside, as parts or as text, reasoning and refusal. If both are given, they must agree. */
         AssistantInput: {
             /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
-            /** @description The text of the part of type reasoning; left out when there is none. */
+            /** @description The text of the part of type reasoning; left out if there is none. */
             reasoning?: string;
-            /** @description The text of the part of type refusal; left out when there is none. */
+            /** @description The text of the part of type refusal; left out if there is none. */
             refusal?: string;
-            /** @description The text of the part of type text; empty when there is none. */
+            /** @description The text of the part of type text; empty if there is none. */
             text?: string;
         };
         Attempt: {
@@ -677,11 +677,11 @@ export interface components {
              * @description The file's id.
              */
             file_id: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             media_type?: string;
-            /** @description The file's; filled in by the server where it is left out. */
+            /** @description The file's; the server fills it in if it is left out. */
             name?: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             sha256?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -715,7 +715,7 @@ export interface components {
             name: string;
         };
         Block: {
-            /** @description Of reasoning_content and content a text, of tool_call the call with its result, of error the failure. */
+            /** @description A text for reasoning_content and content, the call with its result for tool_call, the failure for error. */
             content: string | components["schemas"]["BlockCall"] | components["schemas"]["Failure"];
             /** Format: uuid */
             message_id: string;
@@ -1315,7 +1315,7 @@ export interface components {
              */
             type: "compaction.started";
         };
-        /** @description A piece of a content, told apart by type. The bytes of a file are not in it. */
+        /** @description A part of a content; type says which. It never holds the bytes of a file. */
         ContentPart: components["schemas"]["TextPart"] | components["schemas"]["ImagePart"] | components["schemas"]["FilePart"] | components["schemas"]["AudioPart"] | components["schemas"]["LinkPart"] | components["schemas"]["ReasoningPart"] | components["schemas"]["RefusalPart"] | components["schemas"]["ObjectPart"];
         Context: {
             /** Format: date-time */
@@ -1534,7 +1534,7 @@ export interface components {
             /** Format: uuid */
             turn_id: string | null;
         };
-        /** @description A frame of a stream: what happened, told apart by type. Skip types that you do not know: new ones may come. */
+        /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
         Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"];
         Failure: {
             /** Format: int64 */
@@ -1605,11 +1605,11 @@ export interface components {
              * @description The file's id.
              */
             file_id: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             media_type?: string;
-            /** @description The file's; filled in by the server where it is left out. */
+            /** @description The file's; the server fills it in if it is left out. */
             name?: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             sha256?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1791,11 +1791,11 @@ export interface components {
              * @description The file's id.
              */
             file_id: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             media_type?: string;
-            /** @description The file's; filled in by the server where it is left out. */
+            /** @description The file's; the server fills it in if it is left out. */
             name?: string;
-            /** @description Of the file; filled in by the server. */
+            /** @description The file's; the server fills it in. */
             sha256?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1843,6 +1843,7 @@ export interface components {
              * @description Bytes of files that its principal may upload; further ones are answered 409. Unlimited by default.
              */
             max_storage?: number;
+            /** @description What the key is for. */
             name?: string | null;
             /**
              * Format: int64
@@ -1854,7 +1855,7 @@ export interface components {
              * @enum {string}
              */
             role?: "admin" | "member" | "reader";
-            /** @description The caller's own by default; made if it is new. */
+            /** @description The caller's own by default. A new one is created. */
             workspace?: string;
         };
         LeftOut: {
@@ -1998,7 +1999,7 @@ export interface components {
             text: string;
         };
         LinkPart: {
-            /** @description What the link is called. */
+            /** @description The link's title. */
             title?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -2011,7 +2012,7 @@ export interface components {
         Loop: {
             archive_when_done: boolean;
             author: components["schemas"]["Author"];
-            /** @description fresh: the iteration alone; {recent: n}: the n iterations before it too, with what was said between. */
+            /** @description fresh: the iteration alone; {recent: n}: also the n iterations before it, with the messages between them. */
             context: "fresh" | {
                 recent: number;
             };
@@ -2161,8 +2162,8 @@ export interface components {
             author: components["schemas"]["Author"];
             /** Format: int64 */
             chain_version: number | null;
-            /** @description By role: user UserContent, assistant AssistantContent, tool_call ToolCallContent, tool_result ToolResultContent, summary and system TextContent. Users, assistants and tools' results always have parts. */
-            content: components["schemas"]["UserContent"] | components["schemas"]["AssistantContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultContent"] | components["schemas"]["TextContent"];
+            /** @description The role says which: UserContent, AssistantContent, ToolCallContent, ToolResultContent; TextContent for summary and system. Those of users, assistants and tool results always have parts. */
+            content: components["schemas"]["MessageContent"];
             /** @description SHA-256. */
             content_hash: string | null;
             context_note: string | null;
@@ -2179,7 +2180,7 @@ export interface components {
             /** Format: uuid */
             log_id: string | null;
             marks: components["schemas"]["Marks"];
-            /** @description Whatever the client keeps with the message. */
+            /** @description The client's own data about the message. */
             metadata: {
                 [key: string]: unknown;
             };
@@ -2214,6 +2215,70 @@ export interface components {
             usage: components["schemas"]["Usage"] | null;
             /** Format: uuid */
             workspace_id: string;
+        } & ({
+            content: components["schemas"]["UserContent"];
+            /** @enum {string} */
+            role: "user";
+        } | {
+            content: components["schemas"]["AssistantContent"];
+            /** @enum {string} */
+            role: "assistant";
+        } | {
+            content: components["schemas"]["ToolCallContent"];
+            /** @enum {string} */
+            role: "tool_call";
+        } | {
+            content: components["schemas"]["ToolResultContent"];
+            /** @enum {string} */
+            role: "tool_result";
+        } | {
+            content: components["schemas"]["TextContent"];
+            /** @enum {string} */
+            role: "summary";
+        } | {
+            content: components["schemas"]["TextContent"];
+            /** @enum {string} */
+            role: "system";
+        });
+        /** @description The content of a message: which members it has depends on the message's role. */
+        MessageContent: {
+            /** @description Null beside arguments_text. */
+            arguments?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What the model wrote, if it is not a JSON object. */
+            arguments_text?: string;
+            /** @description Why the tool failed; null when it did not. */
+            error?: string | null;
+            /**
+             * Format: int64
+             * @description How long it took; null if unknown.
+             */
+            execution_time_ms?: number | null;
+            /** @description The ids of the parts that are images, files or audio; left out if there is none. */
+            files?: string[];
+            /** @description Parley's id for the call. */
+            id?: string;
+            /** @description The addresses of the parts that are links; left out if there is none. */
+            links?: string[];
+            /** @description The tool. */
+            name?: string;
+            /** @description The content in parts, in their order. */
+            parts?: components["schemas"]["ContentPart"][];
+            /** @description The text of the part of type reasoning; left out if there is none. */
+            reasoning?: string;
+            /** @description The text of the part of type refusal; left out if there is none. */
+            refusal?: string;
+            /** @description The result as any JSON; left out if the parts are more than one value. */
+            result?: unknown;
+            /** @description The model may search the web for this turn. */
+            search?: boolean;
+            /** @description Whether the tool succeeded. */
+            success?: boolean;
+            /** @description The texts of the parts, separated by empty lines; empty if there is none. */
+            text?: string;
+            /** @description Asks the model to reason if it can. */
+            think?: boolean;
         };
         /** @description Reports that a message entered the conversation. Read the message for its content, or wait for the step that settles it. */
         MessageCreated: {
@@ -2506,7 +2571,7 @@ export interface components {
             data: components["schemas"]["ModelInfo"][];
             /** @description Used when neither message, session nor agent name one. */
             default: string;
-            /** @description Always null: the list is whole. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         MoveInput: {
@@ -2599,97 +2664,97 @@ export interface components {
         };
         PageAgent: {
             data: components["schemas"]["Agent"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageApproval: {
             data: components["schemas"]["Approval"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageAuditEntry: {
             data: components["schemas"]["AuditEntry"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageCall: {
             data: components["schemas"]["Call"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageChatMessage: {
             data: components["schemas"]["ChatMessage"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageEntry: {
             data: components["schemas"]["Entry"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageFile: {
             data: components["schemas"]["File"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageKey: {
             data: components["schemas"]["Key"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageLoop: {
             data: components["schemas"]["Loop"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageMessage: {
             data: components["schemas"]["Message"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageMessageID: {
             data: components["schemas"]["MessageID"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageProject: {
             data: components["schemas"]["Project"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageSession: {
             data: components["schemas"]["Session"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageSessionClient: {
             data: components["schemas"]["SessionClient"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageShare: {
             data: components["schemas"]["Share"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageSignIn: {
             data: components["schemas"]["SignIn"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageToolInfo: {
             data: components["schemas"]["ToolInfo"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageTurn: {
             data: components["schemas"]["Turn"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         PageVersion: {
             data: components["schemas"]["Version"][];
-            /** @description The cursor of the page behind; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
         Part: {
@@ -2852,17 +2917,17 @@ export interface components {
             detail: string;
             /**
              * Format: int64
-             * @description Of an append in the wrong place: where the text ends, in UTF-8 bytes; null when it is about none.
+             * @description Where the text ends, in UTF-8 bytes, if an append began elsewhere; else null.
              */
             end: number | null;
-            /** @description The fields and parameters that break a rule; null when it is about none. */
+            /** @description The fields and parameters that break a rule; null if there are none. */
             errors: components["schemas"]["FieldProblem"][] | null;
             /**
              * Format: uuid
-             * @description Also in the header Parley-Request-Id; the server's log knows it.
+             * @description Also in the header Parley-Request-Id and in the server's log.
              */
             request_id: string;
-            /** @description Of a conflict: the state that does not allow the request, for a program; null when it is about none. */
+            /** @description The state that does not allow the request, for a program; null unless a conflict is about one. */
             state: string | null;
             /**
              * Format: int64
@@ -3039,7 +3104,7 @@ export interface components {
             text: string;
             tool_calls: components["schemas"]["ToolCallContent"][];
         };
-        /** @description The data of a frame of a replay: of replay.delta a piece, of replay.completed, which is the last, the replay beside the original. */
+        /** @description The data of a replay's frame: a piece for replay.delta; for replay.completed, the last frame, the replay beside the original. */
         ReplayFrame: components["schemas"]["ReplayPiece"] | components["schemas"]["ReplayResult"];
         ReplayInput: {
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
@@ -3156,7 +3221,7 @@ export interface components {
             data: components["schemas"]["Resync"];
             /**
              * Format: uuid
-             * @description The session; null when the lists are to be read again.
+             * @description The session; null if the lists must be read again.
              */
             session_id: string | null;
             /**
@@ -3271,7 +3336,7 @@ export interface components {
              * @description Most tokens of one answer. Replaces the agent's.
              */
             max_tokens: number | null;
-            /** @description Whatever the client keeps with the session. */
+            /** @description The client's own data about the session. */
             metadata: {
                 [key: string]: unknown;
             };
@@ -3903,7 +3968,7 @@ export interface components {
         /** @description SettledMessage is a message in its final form, which replaces what streamed. */
         SettledMessage: {
             /** @description The whole content, by role as in a message; null when the message is gone. */
-            content: components["schemas"]["UserContent"] | components["schemas"]["AssistantContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultContent"] | components["schemas"]["TextContent"] | null;
+            content: components["schemas"]["MessageContent"] | null;
             /**
              * Format: int64
              * @description Bytes of what streamed: of the text, or of a call's arguments.
@@ -3924,7 +3989,31 @@ export interface components {
              * @enum {string}
              */
             status: "queued" | "streaming" | "completed" | "failed" | "cancelled";
-        };
+        } & ({
+            content: components["schemas"]["UserContent"] | null;
+            /** @enum {string} */
+            role: "user";
+        } | {
+            content: components["schemas"]["AssistantContent"] | null;
+            /** @enum {string} */
+            role: "assistant";
+        } | {
+            content: components["schemas"]["ToolCallContent"] | null;
+            /** @enum {string} */
+            role: "tool_call";
+        } | {
+            content: components["schemas"]["ToolResultContent"] | null;
+            /** @enum {string} */
+            role: "tool_result";
+        } | {
+            content: components["schemas"]["TextContent"] | null;
+            /** @enum {string} */
+            role: "summary";
+        } | {
+            content: components["schemas"]["TextContent"] | null;
+            /** @enum {string} */
+            role: "system";
+        });
         Share: {
             /** Format: date-time */
             created_at: string;
@@ -4272,7 +4361,7 @@ export interface components {
             text: string;
         };
         TextPart: {
-            /** @description Where pieces of the text are from. */
+            /** @description The sources of pieces of the text. */
             citations?: components["schemas"]["Citation"][];
             /** @description The text. */
             text: string;
@@ -4298,15 +4387,15 @@ export interface components {
             open_world: boolean;
             read_only: boolean;
         };
-        /** @description A model's wish to use a tool. */
+        /** @description A model's call of a tool. */
         ToolCallContent: {
             /** @description Null beside arguments_text. */
             arguments: {
                 [key: string]: unknown;
             } | null;
-            /** @description The model's words where they are no JSON object. */
+            /** @description What the model wrote, if it is not a JSON object. */
             arguments_text?: string;
-            /** @description Parley's own id of the call. */
+            /** @description Parley's id for the call. */
             id: string;
             /** @description The tool. */
             name: string;
@@ -4428,36 +4517,36 @@ export interface components {
              */
             type: "tool.progress";
         };
-        /** @description What a tool answered, in parts; result is the same in short. */
+        /** @description A tool's result in parts; result is its short form. */
         ToolResultContent: {
             /** @description Why the tool failed; null when it did not. */
             error: string | null;
             /**
              * Format: int64
-             * @description How long it took; null when nobody knows.
+             * @description How long it took; null if unknown.
              */
             execution_time_ms: number | null;
             /** @description The content in parts, in their order. */
             parts: components["schemas"]["ContentPart"][];
-            /** @description The answer as any JSON; left out where the parts are more than one value. */
+            /** @description The result as any JSON; left out if the parts are more than one value. */
             result?: unknown;
-            /** @description Whether it did what was asked. */
+            /** @description Whether the tool succeeded. */
             success: boolean;
         };
-        /** @description What a tool answered, as a client writes it: in parts, or any JSON as result. success is, by default, that there is no error. Parts and the short form beside them say the same. */
+        /** @description A tool's result from a client, as parts or as result, any JSON. By default success is true if there is no error. If both are given, they must agree. */
         ToolResultInput: {
             /** @description Why the tool failed; null when it did not. */
             error?: string | null;
             /**
              * Format: int64
-             * @description How long it took; null when nobody knows.
+             * @description How long it took; null if unknown.
              */
             execution_time_ms?: number | null;
             /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
-            /** @description The answer as any JSON; left out where the parts are more than one value. */
+            /** @description The result as any JSON; left out if the parts are more than one value. */
             result?: unknown;
-            /** @description Whether it did what was asked. */
+            /** @description Whether the tool succeeded. */
             success?: boolean;
         };
         /** @description Reports that a tool begins to run. Its call is already stored. */
@@ -4670,40 +4759,40 @@ export interface components {
             /** Format: int64 */
             unpriced_calls: number;
         };
-        /** @description What a user says, in parts; text, files and links are the same in short. */
+        /** @description A user's message in parts; text, files and links are its short form. */
         UserContent: {
-            /** @description The ids of the parts that are images, files or audio; left out when there is none. */
+            /** @description The ids of the parts that are images, files or audio; left out if there is none. */
             files?: string[];
-            /** @description The addresses of the parts that are links; left out when there is none. */
+            /** @description The addresses of the parts that are links; left out if there is none. */
             links?: string[];
             /** @description The content in parts, in their order. */
             parts: components["schemas"]["ContentPart"][];
             /** @description The model may search the web for this turn. */
             search?: boolean;
-            /** @description The texts of the parts, an empty line between two; empty when there is none. */
+            /** @description The texts of the parts, separated by empty lines; empty if there is none. */
             text: string;
-            /** @description Reasoning is asked for where the model can. */
+            /** @description Asks the model to reason if it can. */
             think?: boolean;
         };
-        /** @description What a user says, as a client writes it: in parts, or as text, files and links. Parts and the short form beside them say the same. */
+        /** @description A user's message from a client, as parts or as text, files and links. If both are given, they must agree. */
         UserInput: {
-            /** @description The ids of the parts that are images, files or audio; left out when there is none. */
+            /** @description The ids of the parts that are images, files or audio; left out if there is none. */
             files?: string[];
-            /** @description The addresses of the parts that are links; left out when there is none. */
+            /** @description The addresses of the parts that are links; left out if there is none. */
             links?: string[];
             /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
             /** @description The model may search the web for this turn. */
             search?: boolean;
-            /** @description The texts of the parts, an empty line between two; empty when there is none. */
+            /** @description The texts of the parts, separated by empty lines; empty if there is none. */
             text?: string;
-            /** @description Reasoning is asked for where the model can. */
+            /** @description Asks the model to reason if it can. */
             think?: boolean;
         };
         VerifyInput: {
-            /** @description An end that the audit's chain had once, to hold the chain against. */
+            /** @description An earlier end of the audit's chain, to check the chain against. */
             anchor?: components["schemas"]["Anchor"] | null;
-            /** @description What next of the step before says; nothing begins a verification. */
+            /** @description The next of the previous step; empty to begin a verification. */
             place?: components["schemas"]["VerifyPlace"] | null;
         };
         VerifyPlace: string;
@@ -4758,14 +4847,14 @@ export interface components {
             id: string;
             /** @enum {string} */
             kind: "person" | "service" | "agent";
-            /** @description Whether it may list directories and make projects of them. */
+            /** @description Whether it may list directories and choose them as projects. */
             may_choose_directories: boolean;
             name: string;
             /** @enum {string} */
             role: "admin" | "member" | "reader";
             /**
              * Format: uuid
-             * @description The sign-in of the browser that asks; null when something else let it in.
+             * @description The browser's sign-in; null if something else let the request in.
              */
             sign_in_id: string | null;
             workspace: string;
@@ -4894,6 +4983,7 @@ export type ManifestRange = components['schemas']['ManifestRange'];
 export type Marks = components['schemas']['Marks'];
 export type MarksPatch = components['schemas']['MarksPatch'];
 export type Message = components['schemas']['Message'];
+export type MessageContent = components['schemas']['MessageContent'];
 export type MessageCreated = components['schemas']['MessageCreated'];
 export type MessageCreatedEvent = components['schemas']['MessageCreatedEvent'];
 export type MessageId = components['schemas']['MessageID'];

@@ -28,10 +28,8 @@ export interface Page<T> {
   next: string | null;
 }
 
-// Message has the members of all roles' content; its role says which of them exist.
-export type Message = Omit<api.Message, 'content'> & {
-  content: api.UserContent & api.AssistantContent & api.ToolCallContent & api.ToolResultContent;
-};
+// Message leaves the content's members open: api.Message tells them apart by role, which the page seldom needs.
+export type Message = Omit<api.Message, 'content'> & { content: api.MessageContent };
 
 // Exact is a response whose request is kept as text, byte by byte.
 type Exact<T> = Omit<T, 'request'> & { request: string };

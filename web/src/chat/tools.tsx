@@ -80,7 +80,7 @@ function OneCall({ one: { call, result }, alone, transcript, sought }: { one: Ca
     <div className="space-y-2">
       <div className={cx('flex items-center gap-2', alone && message.status !== 'cancelled' && typeof child !== 'string' && 'hidden')}>
         <span className="font-mono text-[13px] font-medium">{message.tool_name ?? '…'}</span>
-        {said && <span className="text-xs text-faint">{duration(said.execution_time_ms)}</span>}
+        {said && <span className="text-xs text-faint">{duration(said.execution_time_ms ?? null)}</span>}
         {message.status === 'cancelled' && <CircleSlash size={13} className="text-faint" aria-label="cancelled" />}
         {typeof child === 'string' && (
           <Link to="/c/$id" params={{ id: child }} className="ml-auto text-xs text-accent underline underline-offset-2">

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -29,12 +30,19 @@ func main() {
 		log.Fatal(err)
 	}
 	streamed, err := client.PostMessageStreamWithResponse(ctx, session.Id, nil, MessageInput{Content: &content})
-	if err != nil || !strings.Contains(string(streamed.Body), "event: session.completed") {
+	if err != nil || !completed(streamed.Body) {
 		log.Fatal(err, string(streamed.Body))
 	}
 	posted, err := client.PostMessageWithResponse(ctx, session.Id, nil, MessageInput{Content: &content})
 	if err != nil || posted.JSON201 == nil || posted.JSON201.Role != "user" {
 		log.Fatal(err, string(posted.Body))
+	}
+	listed, err := client.ListMessagesWithResponse(ctx, session.Id, nil)
+	if err != nil || listed.JSON200 == nil || len(listed.JSON200.Data) == 0 {
+		log.Fatal(err, string(listed.Body))
+	}
+	if first := listed.JSON200.Data[0]; first.Role != "user" || *first.Content.Text != text {
+		log.Fatal("the first message is ", first.Role, first.Content)
 	}
 	watched, err := client.WatchSession(ctx, session.Id, nil)
 	if err != nil {
@@ -60,4 +68,26 @@ func main() {
 		log.Fatal(err, string(missing.Body))
 	}
 	fmt.Println(session.Status, len(turns.JSON200.Data), missing.ApplicationproblemJSON404.Code)
+}
+
+// completed reports whether the frames of a stream say that the turn has completed.
+func completed(stream []byte) bool {
+	for line := range strings.Lines(string(stream)) {
+		data, isData := strings.CutPrefix(line, "data: ")
+		if !isData {
+			continue
+		}
+		var frame Event
+		if err := json.Unmarshal([]byte(data), &frame); err != nil {
+			log.Fatal(err, line)
+		}
+		event, err := frame.ValueByDiscriminator()
+		if err != nil {
+			log.Fatal(err, line)
+		}
+		if end, ok := event.(SessionCompletedEvent); ok {
+			return end.SessionId != [16]byte{}
+		}
+	}
+	return false
 }

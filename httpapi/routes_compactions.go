@@ -1,0 +1,66 @@
+package httpapi
+
+import (
+	"net/http"
+	"reflect"
+
+	"example.org/parley"
+	"example.org/parley/engine"
+)
+
+// compactionRoutes returns the routes that have summaries written, and show what they cover.
+func compactionRoutes() []route {
+	return []route{
+		{
+			method: http.MethodPost,
+			paths:  bothPaths("/compact"),
+			name:   "compactSession",
+			tag:    "compactions",
+			verb:   engine.PostMessages,
+			says:   "Summarise a session",
+			about: "Summarises all but the newest turn, beside the conversation: the answer does not wait for it. " +
+				"The summary enters the record as a message of role summary, at once or when the running turn " +
+				"ends, and replaces what it covers in later contexts; nothing is deleted. 409 with the reason if " +
+				"there is nothing to summarise, a compaction is pending or running, its summary is queued, or the " +
+				"context policy is not summary. To undo it, set the summary's mark set_aside.",
+			input: inputOf[engine.CompactInput](`{}`),
+			serve: serveCompact,
+			answers: []answer{
+				{
+					status:  http.StatusAccepted,
+					about:   "The compaction, pending.",
+					goType:  reflect.TypeFor[parley.Compaction](),
+					example: compactionExample,
+				},
+			},
+			fails: conflicting(),
+		},
+		{
+			method: http.MethodGet,
+			paths:  bothPaths("/compaction"),
+			name:   "getCompaction",
+			tag:    "compactions",
+			verb:   engine.ReadSessions,
+			says:   "Read a session's compaction",
+			about: "The running compaction, or else the last one; its state is none if the session never had one. " +
+				"The events compaction.started, compaction.completed and compaction.failed report it too. Its " +
+				"calls are among the session's, with the purpose compaction.",
+			serve:   serveCompaction,
+			answers: found[parley.Compaction]("The compaction.", compactionExample),
+		},
+		{
+			method: http.MethodGet,
+			paths:  []string{"/v1/messages/{message}/covered"},
+			name:   "listCovered",
+			tag:    "compactions",
+			verb:   engine.ReadSessions,
+			says:   "List what a summary covers",
+			about: "The messages that it stands for, oldest first, as they are in the record. 409 if the message " +
+				"is not a summary.",
+			query:   paging(),
+			serve:   serveCovered,
+			answers: listed[parley.Message](messageExample),
+			fails:   conflicting(),
+		},
+	}
+}

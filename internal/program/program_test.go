@@ -1,0 +1,74 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lines keeps what is logged.
+type lines struct {
+	mu   sync.Mutex // guards said
+	said []string
+}
+
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+func (l *lines) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *lines) WithGroup(string) slog.Handler            { return l }
+func (l *lines) Handle(_ context.Context, record slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	record.Attrs(func(a slog.Attr) bool {
+		l.said = append(l.said, a.Value.String())
+		return true
+	})
+	return nil
+}
+
+// FuzzStderr: whatever a program says on standard error, so much of it is logged at most,
+// line by line, and no secret.
+func FuzzStderr(f *testing.F) {
+	f.Add([]byte("hello\nthe key is hush-hush\n"))
+	f.Add(bytes.Repeat([]byte("x"), 2*maxLogLine))
+	f.Add(bytes.Repeat([]byte("x\n"), 2*logLineBurst))
+	f.Add([]byte("\x00\xff\r\n\n \n\x1b[2J"))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		kept := &lines{}
+		p := &Process{command: Command{
+			Log: slog.New(kept), Says: "it says",
+			Redact: func(line string) string { return strings.ReplaceAll(line, "hush-hush", "[secret]") },
+		}}
+		p.listen(bytes.NewReader(said))
+		// While this runs some more may be allowed: there are fewer lines than that.
+		if most := logLineBurst + len(said)/2 + 1; len(kept.said) > most {
+			t.Errorf("%d lines were logged", len(kept.said))
+		}
+		for _, line := range append(kept.said, p.Why(io.EOF).Error()) {
+			if len(line) > maxLogLine+256 || strings.Contains(line, "hush-hush") {
+				t.Errorf("logged: %q", line)
+			}
+		}
+	})
+}
+
+// TestAFloodOnStderr is logged for its first lines alone.
+func TestAFloodOnStderr(t *testing.T) {
+	t.Parallel()
+	kept := &lines{}
+	p := &Process{command: Command{Log: slog.New(kept), Says: "it says"}}
+	flood := bytes.Repeat([]byte("more\n"), 1_000_000)
+	began := time.Now()
+	p.listen(bytes.NewReader(flood))
+	if most := logLineBurst + int(time.Since(began).Seconds()+1)*logLineRate; len(kept.said) > most {
+		t.Errorf("%d lines were logged, at most %d may be", len(kept.said), most)
+	}
+}
