@@ -14,6 +14,7 @@ import (
 	"example.org/parley/model"
 	"example.org/parley/runner"
 	"example.org/parley/runner/standard"
+	"example.org/parley/store"
 	"example.org/parley/tool"
 )
 
@@ -148,7 +149,14 @@ func TestASpeakersState(t *testing.T) {
 		}
 	}
 	r.ended(r.post(r.session(parley.Settings{}, nil), "Go", "").Turn.ID)
-	if want := []string{"", `{"answers":1}`, `{"answers":2}`, ""}; !slices.Equal(runtime.states, want) {
+	fork, err := r.store.Fork(t.Context(), r.scope, store.NewFork{Session: parley.Session{
+		ID: parley.NewID(), WorkspaceID: r.scope.WorkspaceID, AgentID: r.agent.ID, OwnerID: r.owner.ID,
+		Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground,
+		ParentSessionID: sessionID,
+	}}, parley.ID{})
+	r.must(err)
+	r.ended(r.post(fork.Session.ID, "Go", "").Turn.ID)
+	if want := []string{"", `{"answers":1}`, `{"answers":2}`, "", ""}; !slices.Equal(runtime.states, want) {
 		t.Errorf("the states are %q, want %q", runtime.states, want)
 	}
 }

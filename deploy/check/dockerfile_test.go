@@ -70,8 +70,8 @@ var (
 	nonRoot = regexp.MustCompile(`^[1-9][0-9]*:[1-9][0-9]*$`)
 )
 
-// TestDockerfileBuildsAsDocumented: pinned bases, a static binary, a user other than root, and a start and a health check
-// that the binary knows.
+// TestDockerfileBuildsAsDocumented: pinned bases, a static binary, a user other than root, and a start and a health
+// check that the binary knows.
 func TestDockerfileBuildsAsDocumented(t *testing.T) {
 	t.Parallel()
 	text := read(t, "Dockerfile")
@@ -118,8 +118,8 @@ func TestDockerfileBuildsAsDocumented(t *testing.T) {
 	checkCommand(t, "HEALTHCHECK", health[2:])
 }
 
-// TestBuildContextIsComplete: the ignore file excludes nothing that the build needs, and excludes files that would change
-// layers needlessly.
+// TestBuildContextIsComplete: the ignore file excludes nothing that the build needs, and excludes files that would
+// change layers needlessly.
 func TestBuildContextIsComplete(t *testing.T) {
 	t.Parallel()
 	patterns, err := ignorefile.ReadAll(strings.NewReader(read(t, "Dockerfile.dockerignore")))

@@ -104,15 +104,15 @@ once('agents show their owners, and others may look at them', async () => {
     await page.getByRole('link', { name: /Adas/ }).getByText('of ada').waitFor();
     await accessible(page, 'agents of several people');
     await page.getByRole('link', { name: /Adas/ }).click();
-    await page.getByText('Of ada, version 1').waitFor();
-    await page.getByText('Its owner and admins change this agent.').waitFor();
+    await page.getByText('Owned by ada, version 1').waitFor();
+    await page.getByText('Only its owner and admins can change this agent.').waitFor();
     await page.getByRole('link', { name: 'Talk to it' }).waitFor();
     assert.equal(await page.getByRole('button', { name: 'Archive' }).count(), 0);
     await accessible(page, 'an agent of somebody else');
     const own = await as(ada, `/agents/${agent.id}`);
     await own.getByLabel('Description').fill('Of mine.');
     await own.getByRole('button', { name: 'Save as version 2' }).click();
-    await own.getByText('Of ada, version 2').waitFor();
+    await own.getByText('Owned by ada, version 2').waitFor();
     for (const one of [page, own]) right(one);
     assert.deepEqual([...page.refused, ...own.refused], []);
   });

@@ -194,7 +194,7 @@ once('results stay, dimmed, until the next response; problems are shown', async 
   // An index that is still being built, a failure, and no server at all.
   await page.route('**/v1/search?*', (route) => route.fulfill({ json: { data: [], next: null, complete: false } }));
   await page.fill(field, 'early');
-  await page.getByText('still being read into the index').waitFor();
+  await page.getByText('still being indexed').waitFor();
   await page.getByText('Nothing was found.').waitFor();
   await page.unroute('**/v1/search?*');
   await page.route('**/v1/search?*', (route) => route.fulfill({ status: 422, contentType: 'application/problem+json', json: { code: 'invalid', detail: 'Write a word to look for.' } }));
