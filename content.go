@@ -30,7 +30,7 @@ type UserContent struct {
 // plainUser is UserContent without its methods.
 type plainUser UserContent
 
-// MarshalJSON writes the parts. Files in the short form stay in it: FillParts, which knows the files, makes their parts.
+// MarshalJSON writes the parts. Files in the short form stay in it: FillParts knows the files and makes their parts.
 func (c UserContent) MarshalJSON() ([]byte, error) {
 	if len(c.Parts) == 0 {
 		if len(c.Files) > 0 {

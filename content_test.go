@@ -18,7 +18,8 @@ func TestValidateContentGivesCanonicalJSON(t *testing.T) {
 		role     parley.Role
 		in, want string
 	}{
-		"user": {parley.RoleUser, `{ "think":true, "text":"hi" }`, `{"parts":[{"text":"hi","type":"text"}],"think":true}`},
+		"user": {parley.RoleUser, `{ "think":true, "text":"hi" }`,
+			`{"parts":[{"text":"hi","type":"text"}],"think":true}`},
 		"user with links": {parley.RoleUser, `{"links":["https://a.example"],"text":""}`,
 			`{"parts":[{"type":"link","url":"https://a.example"}]}`},
 		"user with files": {parley.RoleUser, // which parts they are depends on the files
@@ -33,7 +34,8 @@ func TestValidateContentGivesCanonicalJSON(t *testing.T) {
 		"tool call": {parley.RoleToolCall, `{"name":"n","id":"1","arguments":{"b":1.0,"a":[]}}`,
 			`{"arguments":{"a":[],"b":1},"id":"1","name":"n"}`},
 		"result": {parley.RoleToolResult, `{"result":{"z":1,"a":2}}`,
-			`{"error":null,"execution_time_ms":null,"parts":[{"object":{"a":2,"z":1},"type":"object"}],"success":true}`},
+			`{"error":null,"execution_time_ms":null,"parts":[{"object":{"a":2,"z":1},"type":"object"}],` +
+				`"success":true}`},
 		"result of a text": {parley.RoleToolResult, `{"result":"a"}`,
 			`{"error":null,"execution_time_ms":null,"parts":[{"text":"a","type":"text"}],"success":true}`},
 		"result with error": {parley.RoleToolResult, `{"error":"no"}`,
@@ -41,7 +43,8 @@ func TestValidateContentGivesCanonicalJSON(t *testing.T) {
 		"result, said failed": {parley.RoleToolResult, `{"result":1,"success":false}`,
 			`{"error":null,"execution_time_ms":null,"parts":[{"object":1,"type":"object"}],"success":false}`},
 		"both forms of a user": {parley.RoleUser, `{"links":["x:y"],"parts":[{"type":"text","text":"a"},` +
-			`{"type":"link","url":"x:y"}],"text":"a"}`, `{"parts":[{"text":"a","type":"text"},{"type":"link","url":"x:y"}]}`},
+			`{"type":"link","url":"x:y"}],"text":"a"}`,
+			`{"parts":[{"text":"a","type":"text"},{"type":"link","url":"x:y"}]}`},
 		"both forms of a result": {parley.RoleToolResult,
 			`{"result":{"b":1.0},"parts":[{"type":"object","object":{"b":1}}]}`,
 			`{"error":null,"execution_time_ms":null,"parts":[{"object":{"b":1},"type":"object"}],"success":true}`},
@@ -82,9 +85,10 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		role      parley.Role
 		in, field string
 	}{
-		"missing":                {parley.RoleUser, ``, "content"},
-		"no parts":               {parley.RoleUser, `{"parts":[]}`, "content.parts"},
-		"parts and another text": {parley.RoleUser, `{"text":"b","parts":[{"type":"text","text":"a"}]}`, "content.parts"},
+		"missing":  {parley.RoleUser, ``, "content"},
+		"no parts": {parley.RoleUser, `{"parts":[]}`, "content.parts"},
+		"parts and another text": {parley.RoleUser, `{"text":"b","parts":[{"type":"text","text":"a"}]}`,
+			"content.parts"},
 		"parts and another link": {parley.RoleUser, `{"links":["x:z"],"parts":[{"type":"link","url":"x:y"}]}`,
 			"content.parts"},
 		"parts and another refusal": {parley.RoleAssistant, `{"refusal":"b","parts":[{"type":"refusal","text":"a"}]}`,
@@ -94,8 +98,8 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		"empty links": {parley.RoleUser, `{"text":"","links":[""]}`, "content.text"},
 		"long link": {parley.RoleUser, `{"text":"a","links":["` + strings.Repeat("x", parley.MaxLinkBytes+1) + `"]}`,
 			"content.links"},
-		"result, too deep as a part": {parley.RoleToolResult, `{"result":` + strings.Repeat("[", parley.MaxJSONDepth-2) +
-			strings.Repeat("]", parley.MaxJSONDepth-2) + `}`, "content"},
+		"result, too deep as a part": {parley.RoleToolResult, `{"result":` +
+			strings.Repeat("[", parley.MaxJSONDepth-2) + strings.Repeat("]", parley.MaxJSONDepth-2) + `}`, "content"},
 		"parts and result": {parley.RoleToolResult, `{"result":1,"parts":[{"type":"text","text":"a"}]}`,
 			"content.parts"},
 		"a part without text": {parley.RoleUser, `{"parts":[{"type":"text"}]}`, "content.parts"},

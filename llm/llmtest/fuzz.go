@@ -36,7 +36,8 @@ func AnyBytes(f *testing.F, open func(*http.Client) (model.Model, error)) {
 		"\"url_citation\":{\"url\":\"x:y\",\"start_index\":0,\"end_index\":9}}]}}]}\n\ndata: [DONE]\n\n"))
 	f.Add(
 		[]byte(
-			"data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"a\"}}" +
+			"data: {\"type\":\"content_block_start\",\"index\":0," +
+				"\"content_block\":{\"type\":\"text\",\"text\":\"a\"}}" +
 				"\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"citations_delta\"," +
 				"\"citation\":{\"cited_text\":\"b\",\"source\":\"c\"}}}\n\ndata: {\"type\":\"message_stop\"}\n\n",
 		),
