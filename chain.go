@@ -153,7 +153,7 @@ func (in *ChainInput) content() (json.RawMessage, error) {
 		}
 		call.ID = ""
 		return EncodeContent(call)
-	case in.Version >= ChainVersion && bytes.Contains(in.Content, []byte(`"parts":[`)):
+	case in.Version >= ChainVersion && holdsFiles(in.Content) && holdsParts(in.Content):
 		return withoutFileIDs(in.Content)
 	}
 	return in.Content, nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -14,9 +15,9 @@ import (
 // The contents by role. Fields are in the alphabetical order of their JSON names, so that encoding them directly gives
 // canonical JSON.
 
-// UserContent is the content of a user message: Parts in order, or the short form. Files are ids of uploads. When a
-// content in parts is read, the short form is filled in, so that both read the same: Text joins its texts, Files and
-// Links are its files and the addresses of its links.
+// UserContent is the content of a user message: Parts in order, and the same in the short form. Files are ids of
+// uploads. To write a content, one of the two is enough; if there are Parts, the short form is ignored. When a content
+// is read, both are filled in: Text joins its texts, Files and Links are its files and the addresses of its links.
 type UserContent struct {
 	Files  []string `json:"files,omitempty"`
 	Links  []string `json:"links,omitempty"`
@@ -26,13 +27,16 @@ type UserContent struct {
 	Think  bool     `json:"think,omitempty"` // ask for reasoning if the model supports it
 }
 
-// shortUser is UserContent without its methods.
-type shortUser UserContent
+// plainUser is UserContent without its methods.
+type plainUser UserContent
 
-// MarshalJSON writes the parts, if any, else the short form.
+// MarshalJSON writes the parts. Files in the short form stay in it: FillParts knows the files and makes their parts.
 func (c UserContent) MarshalJSON() ([]byte, error) {
 	if len(c.Parts) == 0 {
-		return EncodeJSON(shortUser(c))
+		if len(c.Files) > 0 {
+			return EncodeJSON(plainUser(c))
+		}
+		c.Parts = c.inParts()
 	}
 	return EncodeJSON(struct {
 		Parts  []Part `json:"parts"`
@@ -43,23 +47,20 @@ func (c UserContent) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads both forms.
 func (c *UserContent) UnmarshalJSON(raw []byte) error {
-	if err := json.Unmarshal(raw, (*shortUser)(c)); err != nil || len(c.Parts) == 0 {
-		return err
+	*c = UserContent{}
+	err := json.Unmarshal(raw, (*plainUser)(c))
+	switch {
+	case err != nil:
+	case c.Parts == nil:
+		c.Parts = c.inParts()
+	default:
+		c.readShort()
 	}
-	c.Text, c.Files, c.Links = textsOf(c.Parts, PartText), nil, nil
-	for _, id := range filesIn(c.Parts) {
-		c.Files = append(c.Files, id.String())
-	}
-	for i := range c.Parts {
-		if c.Parts[i].Type == PartLink {
-			c.Links = append(c.Links, c.Parts[i].URL)
-		}
-	}
-	return nil
+	return err
 }
 
-// AssistantContent is a run of reasoning and the text after it: Parts in order, or the short form, which is filled in
-// when parts are read.
+// AssistantContent is a run of reasoning and the text after it: Parts in order, and the same in the short form, as in
+// UserContent.
 type AssistantContent struct {
 	Parts     []Part `json:"parts,omitempty"`
 	Reasoning string `json:"reasoning,omitempty"`
@@ -67,13 +68,13 @@ type AssistantContent struct {
 	Text      string `json:"text"`
 }
 
-// shortAssistant is AssistantContent without its methods.
-type shortAssistant AssistantContent
+// plainAssistant is AssistantContent without its methods.
+type plainAssistant AssistantContent
 
-// MarshalJSON writes the parts, if any, else the short form.
+// MarshalJSON writes the parts.
 func (c AssistantContent) MarshalJSON() ([]byte, error) {
 	if len(c.Parts) == 0 {
-		return EncodeJSON(shortAssistant(c))
+		c.Parts = c.inParts()
 	}
 	return EncodeJSON(struct {
 		Parts []Part `json:"parts"`
@@ -82,12 +83,16 @@ func (c AssistantContent) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads both forms.
 func (c *AssistantContent) UnmarshalJSON(raw []byte) error {
-	if err := json.Unmarshal(raw, (*shortAssistant)(c)); err != nil || len(c.Parts) == 0 {
-		return err
+	*c = AssistantContent{}
+	err := json.Unmarshal(raw, (*plainAssistant)(c))
+	switch {
+	case err != nil:
+	case c.Parts == nil:
+		c.Parts = c.inParts()
+	default:
+		c.readShort()
 	}
-	c.Text, c.Reasoning = textsOf(c.Parts, PartText), textsOf(c.Parts, PartReasoning)
-	c.Refusal = textsOf(c.Parts, PartRefusal)
-	return nil
+	return err
 }
 
 // ToolCallContent asks for a tool. ID is Parley's own. Arguments is an object, or null beside ArgumentsText if the
@@ -99,20 +104,50 @@ type ToolCallContent struct {
 	Name          string          `json:"name"`
 }
 
-// ToolResultContent is a tool's answer (D6): Result, any JSON, or Parts, if it consists of several things or holds
-// files. It contains each thing once.
+// ToolResultContent is a tool's answer (D6): Parts, and the same as Result, any JSON, if it is a single value. To write
+// it, one of the two is enough; if there are Parts, Result is ignored.
 type ToolResultContent struct {
 	Error           *string         `json:"error"`
 	ExecutionTimeMS *int64          `json:"execution_time_ms"`
 	Parts           []Part          `json:"parts,omitempty"`
-	Result          json.RawMessage `json:"result,omitempty"` // absent if there are parts
+	Result          json.RawMessage `json:"result,omitempty"`
 	Success         bool            `json:"success"`
+}
+
+// plainResult is ToolResultContent without its methods.
+type plainResult ToolResultContent
+
+// MarshalJSON writes the parts.
+func (c ToolResultContent) MarshalJSON() ([]byte, error) {
+	if len(c.Parts) == 0 {
+		c.Parts = c.inParts()
+	}
+	return EncodeJSON(struct {
+		Error           *string `json:"error"`
+		ExecutionTimeMS *int64  `json:"execution_time_ms"`
+		Parts           []Part  `json:"parts"`
+		Success         bool    `json:"success"`
+	}{c.Error, c.ExecutionTimeMS, c.Parts, c.Success})
+}
+
+// UnmarshalJSON reads both forms.
+func (c *ToolResultContent) UnmarshalJSON(raw []byte) error {
+	*c = ToolResultContent{}
+	err := json.Unmarshal(raw, (*plainResult)(c))
+	switch {
+	case err != nil:
+	case c.Parts == nil:
+		c.Parts = c.inParts()
+	default:
+		c.readShort()
+	}
+	return err
 }
 
 // Plain returns the answer as text: a string unchanged, other JSON as written, parts one per line, a file by its name.
 // "" for null.
 func (c *ToolResultContent) Plain() string {
-	if len(c.Parts) > 0 {
+	if len(c.Parts) > 0 && c.Result == nil {
 		texts := make([]string, len(c.Parts))
 		for i := range c.Parts {
 			texts[i] = c.Parts[i].Plain()
@@ -142,45 +177,84 @@ type TextContent struct {
 	Text string `json:"text"`
 }
 
-// EncodeContent returns the canonical JSON of one of the content structs.
+// EncodeContent returns the canonical JSON of one of the content structs as it is stored: in parts, except for a user's
+// Files, whose parts FillParts makes.
 func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResultContent | TextContent](
 	content C,
 ) (json.RawMessage, error) {
-	value := any(content)
-	switch c := value.(type) { // hot paths by hand: no raw members, fields in order
-	case ToolResultContent:
-		if len(c.Parts) == 0 && c.Result == nil {
-			c.Result = json.RawMessage("null")
-			value = c
+	switch c := any(content).(type) { // hot paths by hand: no raw members, fields in order
+	case UserContent:
+		if len(c.Parts)+len(c.Files)+len(c.Links) > 0 {
+			break
 		}
+		out := append(make([]byte, 0, len(c.Text)+80), `{"parts":[`...)
+		out = append(appendTextPart(out, PartText, c.Text), ']')
+		if c.Search {
+			out = append(out, `,"search":true`...)
+		}
+		if c.Think {
+			out = append(out, `,"think":true`...)
+		}
+		return append(out, '}'), nil
 	case AssistantContent:
 		if len(c.Parts) > 0 {
 			break
 		}
-		out := make([]byte, 0, len(c.Reasoning)+len(c.Refusal)+len(c.Text)+64)
-		out = append(out, '{')
-		if c.Reasoning != "" {
-			out = append(AppendJSONString(append(out, `"reasoning":`...), c.Reasoning), ',')
+		out := make([]byte, 0, len(c.Reasoning)+len(c.Refusal)+len(c.Text)+128)
+		out = appendTextPart(append(out, `{"parts":[`...), PartReasoning, c.Reasoning)
+		out = appendTextPart(appendTextPart(out, PartText, c.Text), PartRefusal, c.Refusal)
+		return append(out, `]}`...), nil
+	case ToolResultContent:
+		if len(c.Parts) == 0 {
+			return c.encodeShort()
 		}
-		if c.Refusal != "" {
-			out = append(AppendJSONString(append(out, `"refusal":`...), c.Refusal), ',')
-		}
-		return append(AppendJSONString(append(out, `"text":`...), c.Text), '}'), nil
 	case TextContent:
 		return append(AppendJSONString(append(make([]byte, 0, len(c.Text)+16), `{"text":`...), c.Text), '}'), nil
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	if err := encoder.Encode(content); err != nil {
 		return nil, WrapError(CodeInvalid, err, "the content is not valid JSON")
 	}
 	// Raw members may be in any order, and encoding/json escapes U+2028: one pass fixes both.
 	return CanonicalJSON(out.Bytes())
 }
 
-// ValidateContent checks content from outside against its role's shape and returns it as canonical JSON. Its error is
-// CodeInvalid and names the field.
+// encodeShort is EncodeContent for a result that is one JSON value.
+func (c *ToolResultContent) encodeShort() (json.RawMessage, error) {
+	result := json.RawMessage("null")
+	if len(c.Result) > 0 {
+		var err error
+		if result, err = CanonicalJSON(c.Result); err != nil {
+			return nil, err
+		}
+	}
+	out := append(make([]byte, 0, len(result)+128), `{"error":`...)
+	if c.Error == nil {
+		out = append(out, "null"...)
+	} else {
+		out = AppendJSONString(out, *c.Error)
+	}
+	out = append(out, `,"execution_time_ms":`...)
+	if c.ExecutionTimeMS == nil {
+		out = append(out, "null"...)
+	} else {
+		out = strconv.AppendInt(out, *c.ExecutionTimeMS, 10)
+	}
+	out = append(out, `,"parts":[`...)
+	switch {
+	case string(result) == "null":
+	case isString(result) && len(result) > len(`""`): // a part of type text is not empty
+		out = append(append(append(out, `{"text":`...), result...), `,"type":"text"}`...)
+	default:
+		out = append(append(append(out, `{"object":`...), result...), `,"type":"object"}`...)
+	}
+	return append(strconv.AppendBool(append(out, `],"success":`...), c.Success), '}'), nil
+}
+
+// ValidateContent checks content from outside against its role's shape and returns it as EncodeContent does. Parts and
+// the short form may be given together, as in answers, if they agree. Its error is CodeInvalid and names the field.
 func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(raw)) == 0 || string(bytes.TrimSpace(raw)) == "null" {
 		return nil, InvalidField(
@@ -192,45 +266,49 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	}
 	switch role {
 	case RoleUser:
-		var short shortUser
-		if err := strictObject(raw, &short); err != nil {
+		var given plainUser
+		if err := strictObject(raw, &given); err != nil {
 			return nil, err
 		}
-		content := UserContent(short)
+		content := UserContent(given)
+		if err := checkFileIDs(content.Files); err != nil {
+			return nil, err
+		}
 		if content.Parts != nil {
-			if content.Text != "" || content.Files != nil || content.Links != nil {
-				return nil, besideParts("text, files and links")
-			}
 			if len(content.Parts) == 0 {
 				return nil, InvalidField("content.parts", "is empty; say something")
 			}
 			if err := checkParts(role, content.Parts); err != nil {
 				return nil, err
 			}
+			if content.differs() {
+				return nil, besideParts("text, files and links")
+			}
 			return EncodeContent(content)
-		}
-		if err := checkFileIDs(content.Files); err != nil {
-			return nil, err
-		}
-		if strings.TrimSpace(content.Text) == "" && len(content.Links) == 0 && len(content.Files) == 0 {
-			return nil, InvalidField("content.text", "is empty; say something")
 		}
 		if len(content.Links) > MaxLinks {
 			return nil, InvalidField("content.links", "at most %d links", MaxLinks)
 		}
+		content.Links = slices.DeleteFunc(content.Links, func(link string) bool { return link == "" })
+		if strings.TrimSpace(content.Text) == "" && len(content.Links) == 0 && len(content.Files) == 0 {
+			return nil, InvalidField("content.text", "is empty; say something")
+		}
+		if slices.ContainsFunc(content.Links, func(link string) bool { return len(link) > MaxLinkBytes }) {
+			return nil, InvalidField("content.links", "a link has at most %d bytes", MaxLinkBytes)
+		}
 		return EncodeContent(content)
 	case RoleAssistant:
-		var short shortAssistant
-		if err := strictObject(raw, &short); err != nil {
+		var given plainAssistant
+		if err := strictObject(raw, &given); err != nil {
 			return nil, err
 		}
-		content := AssistantContent(short)
+		content := AssistantContent(given)
 		if len(content.Parts) > 0 {
-			if content.Text != "" || content.Reasoning != "" || content.Refusal != "" {
-				return nil, besideParts("text, reasoning and refusal")
-			}
 			if err := checkParts(role, content.Parts); err != nil {
 				return nil, err
+			}
+			if content.differs() {
+				return nil, besideParts("text, reasoning and refusal")
 			}
 		}
 		return EncodeContent(content)
@@ -254,24 +332,28 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		}
 		return EncodeContent(content)
 	case RoleToolResult:
-		var content ToolResultContent
-		if err := strictObject(raw, &content); err != nil {
+		var given plainResult
+		if err := strictObject(raw, &given); err != nil {
 			return nil, err
 		}
-		var given struct{ Success *bool }
-		if json.Unmarshal(raw, &given) == nil && given.Success == nil {
+		content := ToolResultContent(given)
+		var said struct{ Success *bool }
+		if json.Unmarshal(raw, &said) == nil && said.Success == nil {
 			content.Success = content.Error == nil
 		}
 		if len(content.Parts) > 0 {
-			if content.Result != nil && string(content.Result) != "null" {
-				return nil, besideParts("result")
-			}
-			content.Result = nil
 			if err := checkParts(role, content.Parts); err != nil {
 				return nil, err
 			}
+			if content.differs() {
+				return nil, besideParts("result")
+			}
 		}
-		return EncodeContent(content)
+		stored, err := EncodeContent(content)
+		if err == nil && CheckJSON(stored) != nil { // it nests deeper than the short form
+			return nil, InvalidField("content.result", "nests deeper than %d levels", MaxJSONDepth-partLevels)
+		}
+		return stored, err
 	case RoleSummary, RoleSystem:
 		var content TextContent
 		if err := strictObject(raw, &content); err != nil {
@@ -286,9 +368,9 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	)
 }
 
-// besideParts refuses the short form beside parts: a content states each thing once.
+// besideParts refuses a short form that differs from the parts beside it.
 func besideParts(short string) error {
-	return InvalidField("content.parts", "%s are left out beside parts", short)
+	return InvalidField("content.parts", "%s differ from the parts beside them; leave them out", short)
 }
 
 // checkFileIDs requires ids of different files, and normalises them.

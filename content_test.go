@@ -18,21 +18,36 @@ func TestValidateContentGivesCanonicalJSON(t *testing.T) {
 		role     parley.Role
 		in, want string
 	}{
-		"user": {parley.RoleUser, `{ "think":true, "text":"hi" }`, `{"text":"hi","think":true}`},
+		"user": {parley.RoleUser, `{ "think":true, "text":"hi" }`,
+			`{"parts":[{"text":"hi","type":"text"}],"think":true}`},
 		"user with links": {parley.RoleUser, `{"links":["https://a.example"],"text":""}`,
-			`{"links":["https://a.example"],"text":""}`},
-		"user, no files":  {parley.RoleUser, `{"text":"hi","files":[]}`, `{"text":"hi"}`},
-		"markup":          {parley.RoleUser, `{"text":"<b>&\u2028"}`, "{\"text\":\"<b>&\u2028\"}"},
-		"assistant":       {parley.RoleAssistant, `{"text":"a","reasoning":"r"}`, `{"reasoning":"r","text":"a"}`},
-		"empty assistant": {parley.RoleAssistant, `{}`, `{"text":""}`},
+			`{"parts":[{"type":"link","url":"https://a.example"}]}`},
+		"user with files": {parley.RoleUser, // which parts they are depends on the files
+			`{"text":"hi","links":[""],"files":["01890A5D-AC96-774B-BCCE-B302099A8057"]}`,
+			`{"files":["01890a5d-ac96-774b-bcce-b302099a8057"],"text":"hi"}`},
+		"user, no files": {parley.RoleUser, `{"text":"hi","files":[]}`, `{"parts":[{"text":"hi","type":"text"}]}`},
+		"markup": {parley.RoleUser, `{"text":"<b>&\u2028"}`,
+			"{\"parts\":[{\"text\":\"<b>&\u2028\",\"type\":\"text\"}]}"},
+		"assistant": {parley.RoleAssistant, `{"text":"a","reasoning":"r"}`,
+			`{"parts":[{"text":"r","type":"reasoning"},{"text":"a","type":"text"}]}`},
+		"empty assistant": {parley.RoleAssistant, `{}`, `{"parts":[]}`},
 		"tool call": {parley.RoleToolCall, `{"name":"n","id":"1","arguments":{"b":1.0,"a":[]}}`,
 			`{"arguments":{"a":[],"b":1},"id":"1","name":"n"}`},
 		"result": {parley.RoleToolResult, `{"result":{"z":1,"a":2}}`,
-			`{"error":null,"execution_time_ms":null,"result":{"a":2,"z":1},"success":true}`},
+			`{"error":null,"execution_time_ms":null,"parts":[{"object":{"a":2,"z":1},"type":"object"}],` +
+				`"success":true}`},
+		"result of a text": {parley.RoleToolResult, `{"result":"a"}`,
+			`{"error":null,"execution_time_ms":null,"parts":[{"text":"a","type":"text"}],"success":true}`},
 		"result with error": {parley.RoleToolResult, `{"error":"no"}`,
-			`{"error":"no","execution_time_ms":null,"result":null,"success":false}`},
+			`{"error":"no","execution_time_ms":null,"parts":[],"success":false}`},
 		"result, said failed": {parley.RoleToolResult, `{"result":1,"success":false}`,
-			`{"error":null,"execution_time_ms":null,"result":1,"success":false}`},
+			`{"error":null,"execution_time_ms":null,"parts":[{"object":1,"type":"object"}],"success":false}`},
+		"both forms of a user": {parley.RoleUser, `{"links":["x:y"],"parts":[{"type":"text","text":"a"},` +
+			`{"type":"link","url":"x:y"}],"text":"a"}`,
+			`{"parts":[{"text":"a","type":"text"},{"type":"link","url":"x:y"}]}`},
+		"both forms of a result": {parley.RoleToolResult,
+			`{"result":{"b":1.0},"parts":[{"type":"object","object":{"b":1}}]}`,
+			`{"error":null,"execution_time_ms":null,"parts":[{"object":{"b":1},"type":"object"}],"success":true}`},
 		"user in parts": {parley.RoleUser, `{"think":true,"parts":[{"type":"text","text":"Look"},` +
 			`{"type":"image","file_id":"01890A5D-AC96-774B-BCCE-B302099A8057"},` +
 			`{"url":"x:y","type":"link","title":""}]}`,
@@ -70,9 +85,21 @@ func TestValidateContentNamesTheField(t *testing.T) {
 		role      parley.Role
 		in, field string
 	}{
-		"missing":        {parley.RoleUser, ``, "content"},
-		"no parts":       {parley.RoleUser, `{"parts":[]}`, "content.parts"},
-		"parts and text": {parley.RoleUser, `{"text":"a","parts":[{"type":"text","text":"a"}]}`, "content.parts"},
+		"missing":  {parley.RoleUser, ``, "content"},
+		"no parts": {parley.RoleUser, `{"parts":[]}`, "content.parts"},
+		"parts and another text": {parley.RoleUser, `{"text":"b","parts":[{"type":"text","text":"a"}]}`,
+			"content.parts"},
+		"parts and another link": {parley.RoleUser, `{"links":["x:z"],"parts":[{"type":"link","url":"x:y"}]}`,
+			"content.parts"},
+		"parts and another refusal": {parley.RoleAssistant, `{"refusal":"b","parts":[{"type":"refusal","text":"a"}]}`,
+			"content.parts"},
+		"parts of two values and a result": {parley.RoleToolResult,
+			`{"result":1,"parts":[{"type":"object","object":1},{"type":"object","object":1}]}`, "content.parts"},
+		"empty links": {parley.RoleUser, `{"text":"","links":[""]}`, "content.text"},
+		"long link": {parley.RoleUser, `{"text":"a","links":["` + strings.Repeat("x", parley.MaxLinkBytes+1) + `"]}`,
+			"content.links"},
+		"result, too deep as a part": {parley.RoleToolResult, `{"result":` +
+			strings.Repeat("[", parley.MaxJSONDepth-2) + strings.Repeat("]", parley.MaxJSONDepth-2) + `}`, "content"},
 		"parts and result": {parley.RoleToolResult, `{"result":1,"parts":[{"type":"text","text":"a"}]}`,
 			"content.parts"},
 		"a part without text": {parley.RoleUser, `{"parts":[{"type":"text"}]}`, "content.parts"},

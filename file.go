@@ -76,7 +76,7 @@ func FilesOf(content json.RawMessage) []ID {
 			return nil
 		}
 		return user.Files
-	case holdsParts(content):
+	case holdsFiles(content):
 		return filesIn(PartsOf(content))
 	}
 	return nil

@@ -86,6 +86,7 @@ func FuzzValidateContent(f *testing.F) {
 		if err != nil || !bytes.Equal(content, again) {
 			t.Errorf("%s %q became %s and then %s, %v", role, raw, content, again, err)
 		}
+		checkAnswered(t, role, content)
 		if _, err := parley.ChainHash(
 			parley.Hash{},
 			parley.ChainInput{
@@ -98,6 +99,32 @@ func FuzzValidateContent(f *testing.F) {
 			t.Errorf("%s has no hash: %v", content, err)
 		}
 	})
+}
+
+// checkAnswered requires both forms in the answer for a content, and that the answer may be posted again.
+func checkAnswered(t *testing.T, role parley.Role, content []byte) {
+	t.Helper()
+	answered := parley.AppendContent(nil, role, content)
+	if again := parley.AppendContent(nil, role, answered); !bytes.Equal(answered, again) {
+		t.Errorf("%s %s is answered as %s and then as %s", role, content, answered, again)
+	}
+	var both map[string]json.RawMessage
+	if err := json.Unmarshal(answered, &both); err != nil {
+		t.Fatalf("%s %s is answered as %s: %v", role, content, answered, err)
+	}
+	switch role {
+	case parley.RoleUser, parley.RoleAssistant, parley.RoleToolResult:
+		if both["parts"] == nil || role != parley.RoleToolResult && both["text"] == nil {
+			t.Errorf("%s %s is answered as %s", role, content, answered)
+		}
+	}
+	posted, err := parley.ValidateContent(role, answered)
+	if err != nil && parley.CheckJSON(answered) != nil {
+		return // nests deeper than what may be posted
+	}
+	if !bytes.Equal(posted, content) && !bytes.HasPrefix(content, []byte(`{"files":[`)) {
+		t.Errorf("%s %s is answered as %s, which is posted as %s, %v", role, content, answered, posted, err)
+	}
 }
 
 // FuzzCheckJSON: by the standard library's reading, accepted JSON has no duplicate member and no half of a surrogate

@@ -114,8 +114,9 @@ func (c MarksChange) Over(marks Marks) Marks {
 	return marks
 }
 
-// Message is one entry of a session's record. Content is the canonical JSON of the role's shape (content.go), kept raw
-// so that lists pass it through.
+// Message is one entry of a session's record. Content is the canonical JSON as stored, kept raw so that lists pass it
+// through. Decode it with the struct of its role (content.go), which reads both contents in parts and the short form of
+// older rows.
 type Message struct {
 	ID          ID              `json:"id"`
 	WorkspaceID ID              `json:"workspace_id"`
@@ -156,9 +157,12 @@ type Message struct {
 	UpdatedAt     Time            `json:"updated_at"`
 }
 
-// MarshalJSON writes null for absent fields.
+// MarshalJSON writes null for absent fields, and the content as AppendContent does.
 func (m Message) MarshalJSON() ([]byte, error) {
 	type plain Message
+	if len(m.Content) > 0 {
+		m.Content = AppendContent(nil, m.Role, m.Content)
+	}
 	return EncodeJSON(struct {
 		*plain
 		Sequence      *int64   `json:"sequence"`

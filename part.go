@@ -9,8 +9,12 @@ import (
 
 // The bounds of parts.
 const (
-	MaxParts     = 256 // per content
-	MaxCitations = 256 // per text
+	MaxParts     = 256 // of one content
+	MaxCitations = 256 // of one text
+
+	partLevels = 3 // of nesting in a content in parts, around an object in one of them
+
+	MaxCitedBytes = 4 << 10 // of the text that a provider cites
 )
 
 // PartType says which fields of a Part are used.
@@ -52,6 +56,9 @@ type Citation struct {
 	URL   string `json:"url,omitempty"`
 }
 
+// Size returns the size of the citation's texts in bytes.
+func (c *Citation) Size() int { return len(c.Text) + len(c.Title) + len(c.URL) }
+
 // HoldsFile reports whether the part is a file.
 func (p *Part) HoldsFile() bool {
 	return p.Type == PartImage || p.Type == PartFile || p.Type == PartAudio
@@ -75,40 +82,6 @@ func (p *Part) Fill(file File, field string) error {
 		p.Name = file.Name
 	}
 	return nil
-}
-
-// FillParts completes the parts of a canonical content with what is known of their files; the short form stays
-// unchanged.
-func FillParts(content json.RawMessage, files []File) (json.RawMessage, error) {
-	if PartsOf(content) == nil {
-		return content, nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(content, &members); err != nil {
-		return nil, WrapError(CodeInternal, err, "a message's content cannot be read")
-	}
-	parts := PartsOf(content)
-	for i := range parts {
-		if !parts[i].HoldsFile() {
-			continue
-		}
-		at := slices.IndexFunc(files, func(f File) bool { return f.ID == parts[i].FileID })
-		if at < 0 {
-			return nil, InvalidField("content.parts", "there is no file %s", parts[i].FileID)
-		}
-		if err := parts[i].Fill(files[at], "content.parts"); err != nil {
-			return nil, err
-		}
-	}
-	raw, err := EncodeJSON(parts)
-	if err != nil {
-		return nil, WrapError(CodeInternal, err, "the parts of a message cannot be written")
-	}
-	members["parts"] = raw
-	if raw, err = EncodeJSON(members); err != nil {
-		return nil, WrapError(CodeInternal, err, "a message's content cannot be written")
-	}
-	return CanonicalJSON(raw)
 }
 
 // FilePart returns the part for a file: an image or audio if it is one.
@@ -308,3 +281,7 @@ func (p *Part) Plain() string {
 
 // holdsParts reports whether a canonical content may contain parts.
 func holdsParts(content []byte) bool { return bytes.Contains(content, []byte(`"parts":[`)) }
+
+// holdsFiles reports whether a canonical content may contain parts that are files. Within a text the quotes would be
+// escaped.
+func holdsFiles(content []byte) bool { return bytes.Contains(content, []byte(`"file_id":`)) }

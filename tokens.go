@@ -148,7 +148,35 @@ const wordLetters = 8
 // contentBorders is the number of tokens of a content's JSON that no model sees.
 const contentBorders = 4
 
-// EstimateContent is EstimateTokens for a message's content, which is JSON: at least 1.
+// EstimateContent is EstimateTokens for a message's content, which is JSON: at least 1. Of parts it counts what a model
+// reads, and of a file its name.
 func EstimateContent(content []byte) int {
-	return max(1, EstimateTokens(content)-contentBorders)
+	n, inParts := 0, false
+	count := func(value []byte) {
+		if isString(value) {
+			value = value[1 : len(value)-1]
+		}
+		n += EstimateTokens(value)
+	}
+	eachMember(content, func(name, value []byte) {
+		switch string(name) {
+		case "error":
+			if isString(value) {
+				count(value)
+			}
+		case "parts":
+			inParts = eachElement(value, func(part []byte) {
+				eachMember(part, func(name, value []byte) {
+					switch string(name) {
+					case "text", "object", "url", "title", "name":
+						count(value)
+					}
+				})
+			})
+		}
+	})
+	if !inParts {
+		n = EstimateTokens(content) - contentBorders
+	}
+	return max(1, n)
 }

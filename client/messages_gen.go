@@ -368,7 +368,8 @@ type OutsideResult struct {
 // SettleInput ends an open message.
 type SettleInput struct {
 	Status parley.MessageStatus `json:"status"`
-	// The whole {text, reasoning, refusal}; text and reasoning begin with what was appended. By default exactly that.
+	// The whole {parts}, or {text, reasoning, refusal}; text and reasoning begin with what was appended. By default
+	// exactly that.
 	Content json.RawMessage `json:"content,omitempty"`
 	// What wrote it, if not given when it was opened.
 	Model parley.ModelID `json:"model,omitempty"`
@@ -776,8 +777,9 @@ type MessageInput struct {
 	// user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting
 	// turn.
 	Role parley.Role `json:"role,omitempty"`
-	// An object by role: user {text, files, links, search, think}; assistant {text, reasoning}; tool_call {id, name,
-	// arguments}; tool_result {result, error, success, execution_time_ms}.
+	// An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id,
+	// name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts
+	// instead.
 	Content json.RawMessage `json:"content,omitempty"`
 	// An object, stored unchanged.
 	Metadata json.RawMessage `json:"metadata,omitempty"`

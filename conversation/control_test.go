@@ -43,7 +43,7 @@ func TestControl(t *testing.T) {
 	}
 	queue, err := chat.Queue(t.Context())
 	if err != nil || len(queue) != 2 || queue[0].ID != ids[2] || !queue[0].Steer ||
-		string(queue[1].Content) != `{"text":"A"}` ||
+		string(queue[1].Content) != `{"parts":[{"text":"A","type":"text"}]}` ||
 		!sent.Steer {
 		t.Fatalf("the queue is %+v, %v", queue, err)
 	}

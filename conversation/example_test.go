@@ -79,11 +79,12 @@ func ExampleHome_Resume() {
 	check(err)
 	for message, err := range again.Messages(ctx) {
 		check(err)
-		fmt.Println(message.Sequence, message.Role, string(message.Content))
+		text, _ := parley.PlainText(message.Content)
+		fmt.Println(message.Sequence, message.Role, text)
 	}
 	// Output:
-	// 1 user {"text":"Remember me."}
-	// 2 assistant {"text":"Remember me."}
+	// 1 user Remember me.
+	// 2 assistant Remember me.
 }
 
 // A tool may be an agent: each call opens a conversation.
@@ -131,14 +132,15 @@ func ExampleConversation_Tree() {
 	check(err)
 	for message, err := range child.Messages(ctx) {
 		check(err)
-		fmt.Println(message.Role, string(message.Content))
+		text, _ := parley.PlainText(message.Content)
+		fmt.Println(message.Role, text)
 	}
 	// Output:
 	// Steady as she goes.
 	// 0 captain agent completed 5
 	// 1 scout tool completed 2
-	// user {"text":"What do you see?"}
-	// assistant {"text":"What do you see?"}
+	// user What do you see?
+	// assistant What do you see?
 }
 
 // start sets up what the examples share.

@@ -22,7 +22,8 @@ func say(ctx context.Context, chat *conversation.Conversation, text string) parl
 func show(ctx context.Context, chat *conversation.Conversation) {
 	for message, err := range chat.Messages(ctx) {
 		check(err)
-		fmt.Println(message.Sequence, message.Role, string(message.Content))
+		text, _ := parley.PlainText(message.Content)
+		fmt.Println(message.Sequence, message.Role, text)
 	}
 }
 
@@ -40,10 +41,10 @@ func ExampleConversation_Fork() {
 	say(ctx, fork, "Right.")
 	show(ctx, fork)
 	// Output:
-	// 1 user {"text":"Let us begin."}
-	// 2 assistant {"text":"Let us begin."}
-	// 3 user {"text":"Right."}
-	// 4 assistant {"text":"Right."}
+	// 1 user Let us begin.
+	// 2 assistant Let us begin.
+	// 3 user Right.
+	// 4 assistant Right.
 }
 
 // A message is rephrased; the original stays.
@@ -63,10 +64,10 @@ func ExampleConversation_Rephrase() {
 	show(ctx, chat)
 	// Output:
 	// Hello
-	// 1 user {"text":"Hello"}
-	// 2 assistant {"text":"Hello"}
-	// 1 user {"text":"Helo"}
-	// 2 assistant {"text":"Helo"}
+	// 1 user Hello
+	// 2 assistant Hello
+	// 1 user Helo
+	// 2 assistant Helo
 }
 
 // An answer is generated again.
@@ -97,9 +98,9 @@ func ExampleConversation_Add() {
 	say(ctx, chat, "Which colour?")
 	show(ctx, chat)
 	// Output:
-	// 1 user {"text":"For later: the door is blue."}
-	// 2 user {"text":"Which colour?"}
-	// 3 assistant {"text":"Which colour?"}
+	// 1 user For later: the door is blue.
+	// 2 user Which colour?
+	// 3 assistant Which colour?
 }
 
 // A conversation continues with another model.
@@ -153,6 +154,6 @@ func ExampleConversation_Messages() {
 	say(ctx, chat, "Note this.")
 	show(ctx, chat)
 	// Output:
-	// 1 user {"text":"Note this."}
-	// 2 assistant {"text":"Note this."}
+	// 1 user Note this.
+	// 2 assistant Note this.
 }

@@ -39,7 +39,10 @@ func TestDraft(t *testing.T) {
 		t.Errorf("writing where the text no longer ends: %v", err)
 	}
 	settled, err := again.Settle(ctx, engine.SettleInput{Status: parley.MessageCompleted})
-	if err != nil || string(settled.Message.Content) != `{"reasoning":"Hm. Yes.","text":"Grüße aus Ulm."}` {
+	if err != nil ||
+		string(
+			settled.Message.Content,
+		) != `{"parts":[{"text":"Hm. Yes.","type":"reasoning"},{"text":"Grüße aus Ulm.","type":"text"}]}` {
 		t.Errorf("settled %s, %v", settled.Message.Content, err)
 	}
 	if _, err := chat.Redraft(ctx, draft.ID); parley.ErrorCode(err) != parley.CodeConflict {

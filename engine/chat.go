@@ -116,10 +116,7 @@ func chatOf(rows []parley.Message) ChatMessage {
 		message.Content = resultText(row.Content)
 	default:
 		message.Role = ChatRole(row.Role)
-		var content parley.TextContent
-		if json.Unmarshal(row.Content, &content) == nil {
-			message.Content = content.Text
-		}
+		message.Content = assistantContent(row).Text // the other roles' text has the same name
 	}
 	return message
 }

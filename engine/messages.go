@@ -11,7 +11,7 @@ import (
 // MessageInput is a message from outside.
 type MessageInput struct {
 	Role        parley.Role     `json:"role,omitempty" enum:"user,assistant,tool_call,tool_result" doc:"user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting turn."`
-	Content     json.RawMessage `json:"content,omitempty" doc:"An object by role: user {text, files, links, search, think}; assistant {text, reasoning}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}."`
+	Content     json.RawMessage `json:"content,omitempty" doc:"An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead."`
 	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"An object, stored unchanged."`
 	Internal    bool            `json:"internal,omitempty" doc:"Kept in the record only: in no user's view and no context."`
 	ToolCallID  string          `json:"tool_call_id,omitempty" doc:"Of a tool_result: the call that it answers."`

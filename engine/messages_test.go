@@ -184,7 +184,7 @@ func TestQueuedMessagesCanBeChanged(t *testing.T) {
 		queued.Message.ID,
 		engine.MessagePatch{Content: text("better")},
 	)
-	if err != nil || string(edited.Content) != `{"text":"better"}` {
+	if err != nil || string(edited.Content) != `{"parts":[{"text":"better","type":"text"}]}` {
 		t.Fatalf("edit = %s, %v", edited.Content, err)
 	}
 	_, err = h.UpdateMessage(t.Context(), h.member, first.Message.ID, engine.MessagePatch{Content: text("too late")})
@@ -357,11 +357,12 @@ func TestRecordOfAnOutsideAgent(t *testing.T) {
 		}
 	}
 	want := []string{
-		`user {"text":"What is the answer?"}`,
+		`user {"parts":[{"text":"What is the answer?","type":"text"}]}`,
 		`reasoning_content "hm"`,
 		`content "Let me look."`,
 		`tool_call {"id":"c1","name":"search","arguments":{"q":"answer"},"arguments_text":null,` +
-			`"result":{"error":null,"execution_time_ms":null,"result":"42","success":true}}`,
+			`"result":{"error":null,"execution_time_ms":null,"parts":[{"text":"42","type":"text"}],"result":"42",` +
+			`"success":true}}`,
 		`content "It is 42."`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

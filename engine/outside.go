@@ -21,7 +21,7 @@ type AppendInput struct {
 // SettleInput ends an open message.
 type SettleInput struct {
 	Status    parley.MessageStatus `json:"status" required:"true" enum:"completed,failed,cancelled"`
-	Content   json.RawMessage      `json:"content,omitempty" doc:"The whole {text, reasoning, refusal}; text and reasoning begin with what was appended. By default exactly that."`
+	Content   json.RawMessage      `json:"content,omitempty" doc:"The whole {parts}, or {text, reasoning, refusal}; text and reasoning begin with what was appended. By default exactly that."`
 	Model     parley.ModelID       `json:"model,omitempty" doc:"What wrote it, if not given when it was opened."`
 	Usage     *UsageInput          `json:"usage,omitempty" doc:"The tokens it used, for the statistics."`
 	Error     *FailureInput        `json:"error,omitempty" doc:"For failed: the reason."`
@@ -110,7 +110,7 @@ func openOutside(principal parley.Principal, input MessageInput) (store.NewMessa
 		TurnID:    parley.NewID(),
 		Role:      input.Role,
 		Author:    principal.Author(),
-		Content:   json.RawMessage(`{"text":""}`),
+		Content:   parley.EmptyContent(),
 		AgentType: input.AgentType,
 		Iteration: input.Iteration,
 		Metadata:  metadata,

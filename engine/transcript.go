@@ -152,7 +152,7 @@ func fold(rows []parley.Message) (Entry, bool) {
 		}
 		if row.Role == parley.RoleToolResult {
 			if at, ok := calls[row.ToolCallID]; ok {
-				entry.Blocks[at] = answered(entry.Blocks[at], row.Content)
+				entry.Blocks[at] = answered(entry.Blocks[at], parley.AppendContent(nil, row.Role, row.Content))
 			}
 			continue
 		}
@@ -216,6 +216,9 @@ func answered(block Block, result json.RawMessage) Block {
 }
 
 func assistantContent(message parley.Message) parley.AssistantContent {
+	if text, plain := parley.PlainText(message.Content); plain {
+		return parley.AssistantContent{Text: text}
+	}
 	var content parley.AssistantContent
 	if json.Unmarshal(message.Content, &content) != nil {
 		return parley.AssistantContent{}

@@ -41,7 +41,7 @@ func (r *registry) describeContents() {
 	parts := &huma.Schema{
 		Type:        huma.TypeArray,
 		Items:       &huma.Schema{Ref: schemaPrefix + partSchema},
-		Description: "The content in parts, in their order, instead of the short form.",
+		Description: "The content in parts, in their order.",
 	}
 	user, assistant := contentOf[parley.UserContent](r), contentOf[parley.AssistantContent](r)
 	call, result := contentOf[parley.ToolCallContent](r), contentOf[parley.ToolResultContent](r)
@@ -59,37 +59,59 @@ func (r *registry) describeContents() {
 		s.PrecomputeMessages()
 		return s
 	}
-	say("UserContent", "A user's message, as parts or as text, files and links.", map[string]string{
-		"text":   "The text; left out beside parts.",
-		"files":  "Ids of uploaded files; left out beside parts.",
-		"links":  "Addresses; left out beside parts.",
+	say("UserContent", "A user's message in parts; text, files and links are its short form.", map[string]string{
+		"text":   "The texts of the parts, separated by empty lines; empty if there is none.",
+		"files":  "The ids of the parts that are images, files or audio; left out if there is none.",
+		"links":  "The addresses of the parts that are links; left out if there is none.",
 		"search": "The model may search the web for this turn.",
 		"think":  "Asks the model to reason if it can.",
-	})
-	say("AssistantContent", "An agent's message, as parts or as text, reasoning and refusal.", map[string]string{
-		"text":      "The text; left out beside parts.",
-		"reasoning": "The reasoning before the text; left out beside parts.",
-		"refusal":   "Why the model declined; left out beside parts.",
-	})
+	}, "parts", "text")
+	say("AssistantContent", "An agent's message in parts; text, reasoning and refusal are its short form.",
+		map[string]string{
+			"text":      "The text of the part of type text; empty if there is none.",
+			"reasoning": "The text of the part of type reasoning; left out if there is none.",
+			"refusal":   "The text of the part of type refusal; left out if there is none.",
+		}, "parts", "text")
 	say("ToolCallContent", "A model's call of a tool.", map[string]string{
 		"id":             "Parley's id for the call.",
 		"name":           "The tool.",
 		"arguments_text": "What the model wrote, if it is not a JSON object.",
 	}, "id", "name", "arguments")
 	answered := map[string]string{
+		"result":            "The result as any JSON; left out if the parts are more than one value.",
 		"error":             "Why the tool failed; null when it did not.",
 		"execution_time_ms": "How long it took; null if unknown.",
 		"success":           "Whether the tool succeeded.",
 	}
-	given := *say("ToolResultContent", "A tool's result: any JSON, or parts.", answered,
-		"error", "execution_time_ms", "success")
+	say("ToolResultContent", "A tool's result in parts; result is its short form.", answered,
+		"error", "execution_time_ms", "parts", "success")
 	say("TextContent", "A text.", map[string]string{"text": "The text."}, "text")
-	given.Required = nil
-	given.Description = "A tool's result from a client: any JSON, or parts. By default success is true if there " +
-		"is no error."
-	given.PrecomputeMessages()
-	r.schemas["ToolResultInput"] = &given
-	input := &huma.Schema{Ref: schemaPrefix + "ToolResultInput"}
+
+	// input is content from a client: nothing in it is required, since there are two forms.
+	input := func(name, of, about string) *huma.Schema {
+		given := *r.schemas[of]
+		given.Required, given.Description = nil, about+" If both are given, they must agree."
+		given.PrecomputeMessages()
+		r.schemas[name] = &given
+		return &huma.Schema{Ref: schemaPrefix + name}
+	}
+	userInput := input(
+		"UserInput",
+		"UserContent",
+		"A user's message from a client, as parts or as text, files and links.",
+	)
+	assistantInput := input(
+		"AssistantInput",
+		"AssistantContent",
+		"A message of an agent outside, as parts or as text, "+
+			"reasoning and refusal.",
+	)
+	resultInput := input(
+		"ToolResultInput",
+		"ToolResultContent",
+		"A tool's result from a client, as parts or as result, "+
+			"any JSON. By default success is true if there is no error.",
+	)
 
 	free := object("")
 	freeOrNull := object("")
@@ -110,10 +132,10 @@ func (r *registry) describeContents() {
 	r.contents = map[string]*huma.Schema{
 		"Message.content":           merged,
 		"SettledMessage.content":    {AnyOf: []*huma.Schema{merged, nothing}},
-		"MessageInput.content":      {AnyOf: []*huma.Schema{user, assistant, call, input, nothing}},
-		"MessagePatch.content":      {AnyOf: []*huma.Schema{user, nothing}},
-		"EditInput.content":         user,
-		"SettleInput.content":       {AnyOf: []*huma.Schema{assistant, nothing}},
+		"MessageInput.content":      {AnyOf: []*huma.Schema{userInput, assistantInput, call, resultInput, nothing}},
+		"MessagePatch.content":      {AnyOf: []*huma.Schema{userInput, nothing}},
+		"EditInput.content":         userInput,
+		"SettleInput.content":       {AnyOf: []*huma.Schema{assistantInput, nothing}},
 		"SettleInput.tool_calls":    {Type: huma.TypeArray, Items: call, Nullable: true},
 		"Block.content":             {AnyOf: []*huma.Schema{{Type: huma.TypeString}, block, failure}},
 		"BlockCall.arguments":       freeOrNull,

@@ -154,7 +154,7 @@ func TestTheQueueIsInHand(t *testing.T) {
 	want[struct{}](s, 204, "DELETE", "/v1/messages/"+ids[1], "")
 	queued := want[page[parley.Message]](s, 200, "GET", b.messages+"?status=queued", "").Data
 	if len(queued) != 3 || queued[0].ID.String() != ids[3] || queued[1].ID.String() != ids[0] ||
-		string(queued[1].Content) != `{"text":"A"}` ||
+		short(queued[1]) != `{"text":"A"}` ||
 		queued[2].ID.String() != ids[2] {
 		t.Fatalf("the queue is %+v", queued)
 	}

@@ -240,9 +240,13 @@ func TestContentsGoByRole(t *testing.T) {
 		role, content string
 		fits          bool
 	}{
-		{"user", `{"text":"Hello"}`, true}, {"assistant", `{"text":"Hello","reasoning":"Greets."}`, true},
+		{"user", `{"parts":[{"type":"text","text":"Hello"}],"text":"Hello"}`, true},
+		{"assistant", `{"parts":[{"type":"text","text":"Hello"}],"text":"Hello","reasoning":"Greets."}`, true},
 		{"tool_call", `{"id":"c1","name":"sew","arguments":{}}`, true},
-		{"tool_result", `{"result":7,"error":null,"success":true,"execution_time_ms":1}`, true},
+		{"tool_result", `{"parts":[{"type":"object","object":7}],"result":7,"error":null,"success":true,` +
+			`"execution_time_ms":1}`, true},
+		{"user", `{"text":"Hello"}`, false}, {"assistant", `{"parts":[]}`, false},
+		{"tool_result", `{"result":7,"error":null,"success":true,"execution_time_ms":1}`, false},
 		{"summary", `{"text":"Before."}`, true}, {"system", `{"text":"Before."}`, true},
 		{"user", `{"reasoning":"Greets."}`, false}, {"tool_call", `{"text":"Hello"}`, false},
 		{"tool_result", `{"id":"c1","name":"sew","arguments":{}}`, false}, {"summary", `{"refusal":"No."}`, false},

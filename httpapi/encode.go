@@ -97,7 +97,11 @@ func appendMessage(to []byte, m *parley.Message) []byte {
 	to = appendText(to, `,"author":{"kind":`, string(m.Author.Kind))
 	to = appendID(append(to, `,"id":`...), m.Author.ID)
 	to = appendText(to, `,"name":`, m.Author.Name)
-	to = appendRaw(append(to, `},"content":`...), m.Content)
+	content := m.Content
+	if len(content) == 0 {
+		content = json.RawMessage("{}")
+	}
+	to = parley.AppendContent(append(to, `},"content":`...), m.Role, content)
 	to = appendTextOrNull(to, `,"context_note":`, m.ContextNote)
 	to = appendTextOrNull(to, `,"tool_call_id":`, m.ToolCallID)
 	to = appendTextOrNull(to, `,"tool_name":`, m.ToolName)

@@ -50,7 +50,8 @@ const (
 		sessionIDExample + `","log_id":"` + otherIDExample + `","sequence":1,"position":null,"turn_id":"` +
 		turnIDExample + `",` +
 		`"step":0,"role":"user","status":"completed","author":{"kind":"person","id":"` + otherIDExample +
-		`","name":"ada"},"content":{"text":"Hello"},"context_note":null,"tool_call_id":null,"tool_name":null,` +
+		`","name":"ada"},"content":{"parts":[{"text":"Hello","type":"text"}],"text":"Hello"},` +
+		`"context_note":null,"tool_call_id":null,"tool_name":null,` +
 		`"covers_through":null,"internal":false,"steer":false,"model":null,"agent_type":null,"iteration":null,` +
 		`"usage":null,"content_hash":"` + hashExample + `","chain_version":2,` +
 		`"error":null,"metadata":{},"marks":{"pinned":false,"context_edge":false,"set_aside":false},` +

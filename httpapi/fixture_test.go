@@ -425,6 +425,11 @@ func (f *frames) rest() []frame {
 	}
 }
 
+// short returns a message's content in its short form alone, as the stores kept it before parts.
+func short(message parley.Message) string {
+	return string(parley.ShortContent(message.Role, message.Content))
+}
+
 // textOf rebuilds a message's text from deltas, checking that each continues or starts over.
 func textOf(t *testing.T, all []frame) string {
 	t.Helper()

@@ -182,12 +182,12 @@ func TestEditAndRegenerate(t *testing.T) {
 		if branch.ID == again.ID {
 			text = `{"text":"two"}`
 		}
-		if len(rows) != 4 || string(rows[2].Content) != text || rows[2].ID == record[2].ID ||
+		if len(rows) != 4 || short(rows[2]) != text || rows[2].ID == record[2].ID ||
 			branch.ParentSessionID != record[2].SessionID {
 			t.Errorf("a branch has %+v", rows)
 		}
 	}
-	if kept := s.recordOf(at); len(kept) != 4 || string(kept[2].Content) != `{"text":"two"}` {
+	if kept := s.recordOf(at); len(kept) != 4 || short(kept[2]) != `{"text":"two"}` {
 		t.Errorf("the original has %+v", kept)
 	}
 	if got := s.do(

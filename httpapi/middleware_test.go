@@ -38,7 +38,7 @@ func TestMiddlewareAroundCalls(t *testing.T) {
 	}
 	record := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages", "").Data
 	if len(record) != 2 || !strings.Contains(string(record[0].Content), text) ||
-		string(record[1].Content) != `{"reasoning":"who is ada@example.org?","text":"I write to ada@example.org."}` {
+		short(record[1]) != `{"reasoning":"who is ada@example.org?","text":"I write to ada@example.org."}` {
 		t.Errorf("the record is %s", record[len(record)-1].Content)
 	}
 

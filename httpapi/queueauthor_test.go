@@ -58,7 +58,7 @@ func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
 		s.ben,
 	); string(
 		kept.Content,
-	) != `{"text":"[[{\"text\":\"one\"}]]"}` {
+	) != `{"parts":[{"text":"[[{\"text\":\"one\"}]]","type":"text"}],"text":"[[{\"text\":\"one\"}]]"}` {
 		t.Errorf("after the refusals it says %s", kept.Content)
 	}
 	want[parley.Message](

@@ -160,7 +160,7 @@ func TestPartialAnswers(t *testing.T) {
 		t.Errorf("a failure after text: %s, tried again %d times", all[len(all)-1].event, len(retriesOf(t, all)))
 	}
 	failed := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages?status=failed", "").Data
-	if len(failed) != 1 || string(failed[0].Content) != `{"text":"half a sen"}` ||
+	if len(failed) != 1 || short(failed[0]) != `{"text":"half a sen"}` ||
 		failed[0].Error.Class != parley.ClassStream {
 		t.Fatalf("failed %+v", failed)
 	}

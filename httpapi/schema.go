@@ -363,7 +363,7 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["position"].Description = "Place in the queue; null once in the record."
 		s.Properties["content"] = object(
 			"The role says which: UserContent, AssistantContent, ToolCallContent, ToolResultContent; TextContent " +
-				"for summary and system.",
+				"for summary and system. Those of users, assistants and tool results always have parts.",
 		)
 		s.Properties["metadata"] = object("The client's own data about the message.")
 	case "LoopUntil":

@@ -17,6 +17,8 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/sqlite"
+	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // previous is a server of today on a database that the release before 0.0.20's
@@ -268,7 +270,8 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 		}
 	}
 	exported := p.do("GET", "/v1/sessions/"+of.ID.String()+"/export", "", "Authorization", p.ada)
-	if exported.status != 200 || strings.Count(string(exported.body), `"content":{"text":"It is late."}`) != 1 {
+	if exported.status != 200 || strings.Count(
+		string(exported.body), `"content":{"parts":[{"text":"It is late.","type":"text"}],"text":"It is late."}`) != 1 {
 		t.Errorf("the export: %d %d bytes", exported.status, len(exported.body))
 	}
 	files := want[page[parley.File]](p.testServer, 200, "GET", "/v1/files", "", "Authorization", p.ada).Data
@@ -337,9 +340,44 @@ type exported struct {
 	Content     json.RawMessage      `json:"content"`
 }
 
+// short is a content without the parts that an answer has beside the short form.
+func (p *previous) short(row exported) json.RawMessage {
+	p.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(row.Content, &members); err != nil {
+		p.Fatal(err)
+	}
+	switch row.Role {
+	case parley.RoleUser, parley.RoleAssistant, parley.RoleToolResult:
+		if members["parts"] == nil {
+			p.Errorf("message %d has no parts: %s", row.Sequence, row.Content)
+		}
+		delete(members, "parts")
+	}
+	raw, err := parley.EncodeJSON(members)
+	if err == nil {
+		raw, err = parley.CanonicalJSON(raw)
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	return raw
+}
+
+// kept are a session's messages as they are stored.
+func (p *previous) kept(session parley.Session) []parley.Message {
+	p.Helper()
+	rows, err := p.store.Messages(p.Context(), store.Scope{WorkspaceID: session.WorkspaceID}, session.ID,
+		store.MessageQuery{RecordOnly: true, Limit: parley.MaxPage})
+	if err != nil {
+		p.Fatal(err)
+	}
+	return rows
+}
+
 // TestADatabaseFromBeforePartsIsReadAlike: what the release before contents in parts has
-// written verifies, and is exported with the same contents and hashes as by that release;
-// its sessions go on.
+// written verifies, is stored as it was, and is exported with the same contents and hashes as
+// by that release, parts aside; its sessions go on.
 func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../sqlite/testdata/before_parts.json")
@@ -364,11 +402,22 @@ func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
 				t.Fatal(err)
 			}
 			now.Messages = slices.DeleteFunc(now.Messages, func(row exported) bool { return row.Sequence == 0 })
+			for i := range now.Messages {
+				now.Messages[i].Content = p.short(now.Messages[i])
+			}
 			if len(now.Messages) < len(rows) {
 				t.Fatalf("%s: %d rows are exported; there were %d", title, len(now.Messages), len(rows))
 			}
 			if diff := cmp.Diff(rows, now.Messages[:len(rows)]); diff != "" {
 				t.Errorf("%s is exported otherwise (-before +now):\n%s", title, diff)
+			}
+			for i, m := range p.kept(p.titled(title, bearer)) {
+				if i < len(rows) && string(m.Content) != string(rows[i].Content) {
+					t.Errorf("%s: what was %s is stored as %s", title, rows[i].Content, m.Content)
+				}
+				if i >= len(rows) && storetest.InShort(m.Role, m.Content) {
+					t.Errorf("%s goes on in the short form: %s", title, m.Content)
+				}
 			}
 		}
 	}

@@ -18,6 +18,7 @@ const (
 	ChunkProviderData                      // Block, Data: replaces the block's earlier data
 	ChunkUsage                             // Usage: replaces earlier usage
 	ChunkFinish                            // Finish: the last chunk
+	ChunkCitation                          // Block, Citation: of a text block that there is
 )
 
 // Chunk is one piece of a streamed answer. Text is valid UTF-8: adapters hold
@@ -31,4 +32,7 @@ type Chunk struct {
 	Data   []byte
 	Usage  parley.Usage
 	Finish parley.FinishReason
+	// Citation counts Start and End in characters of the block's text, not in bytes, which
+	// middleware may change; an End beyond the text is its end.
+	Citation *parley.Citation
 }

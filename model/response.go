@@ -24,6 +24,7 @@ type keptChunk struct {
 	Name   string              `json:"n,omitempty"`
 	Data   []byte              `json:"d,omitempty"`
 	Finish parley.FinishReason `json:"f,omitempty"`
+	Cited  *parley.Citation    `json:"s,omitempty"`
 }
 
 // EncodeChunks encodes an answer's chunks for the cache, without usage.
@@ -31,7 +32,7 @@ func EncodeChunks(chunks []Chunk) ([]byte, error) {
 	kept := make([]keptChunk, 0, len(chunks))
 	for i := range chunks {
 		if c := &chunks[i]; c.Kind != ChunkUsage {
-			kept = append(kept, keptChunk{c.Kind, c.Block, c.Text, c.CallID, c.Name, c.Data, c.Finish})
+			kept = append(kept, keptChunk{c.Kind, c.Block, c.Text, c.CallID, c.Name, c.Data, c.Finish, c.Citation})
 		}
 	}
 	return json.Marshal(kept)
@@ -46,13 +47,14 @@ func DecodeChunks(data []byte) ([]Chunk, error) {
 	chunks := make([]Chunk, len(kept))
 	for i, k := range kept {
 		chunks[i] = Chunk{
-			Kind:   k.Kind,
-			Block:  k.Block,
-			Text:   k.Text,
-			CallID: k.CallID,
-			Name:   k.Name,
-			Data:   k.Data,
-			Finish: k.Finish,
+			Kind:     k.Kind,
+			Block:    k.Block,
+			Text:     k.Text,
+			CallID:   k.CallID,
+			Name:     k.Name,
+			Data:     k.Data,
+			Finish:   k.Finish,
+			Citation: k.Cited,
 		}
 	}
 	return chunks, nil

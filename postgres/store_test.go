@@ -346,7 +346,12 @@ func TestPostsSurviveRestarts(t *testing.T) {
 			}
 			for _, m := range page {
 				var poster, n int
-				if _, err := fmt.Sscanf(string(m.Content), `{"text":"%d/%d"}`, &poster, &n); err != nil {
+				if _, err := fmt.Sscanf(
+					string(m.Content),
+					`{"parts":[{"text":"%d/%d","type":"text"}]}`,
+					&poster,
+					&n,
+				); err != nil {
 					t.Fatalf("%s: %v", m.Content, err)
 				}
 				if sequence++; m.Sequence != sequence || n != found[poster] {

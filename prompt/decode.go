@@ -1,9 +1,7 @@
 package prompt
 
 import (
-	"bytes"
 	"encoding/json"
-	"unicode/utf8"
 
 	"example.org/parley"
 )
@@ -31,40 +29,22 @@ func decode[C contents](m *parley.Message) C {
 // decodeUser, decodeAssistant and textOf are decode for the roles whose content is often only plain text; a long
 // conversation has thousands of those.
 func decodeUser(m *parley.Message) parley.UserContent {
-	if text, plain := plainText(m.Content); plain {
+	if text, plain := parley.PlainText(m.Content); plain {
 		return parley.UserContent{Text: text}
 	}
 	return decode[parley.UserContent](m)
 }
 
 func decodeAssistant(m *parley.Message) parley.AssistantContent {
-	if text, plain := plainText(m.Content); plain {
+	if text, plain := parley.PlainText(m.Content); plain {
 		return parley.AssistantContent{Text: text}
 	}
 	return decode[parley.AssistantContent](m)
 }
 
 func textOf(m *parley.Message) string {
-	if text, plain := plainText(m.Content); plain {
+	if text, plain := parley.PlainText(m.Content); plain {
 		return text
 	}
 	return decode[parley.TextContent](m).Text
-}
-
-// plainText reads {"text":"…"} if the text has no escapes; false leaves it to the decoder.
-func plainText(content []byte) (string, bool) {
-	text, found := bytes.CutPrefix(content, []byte(`{"text":"`))
-	if !found {
-		return "", false
-	}
-	text, found = bytes.CutSuffix(text, []byte(`"}`))
-	if !found || !utf8.Valid(text) {
-		return "", false
-	}
-	for _, c := range text {
-		if c < ' ' || c == '"' || c == '\\' {
-			return "", false
-		}
-	}
-	return string(text), true
 }

@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"slices"
-	"strings"
 
 	"example.org/parley"
 	"example.org/parley/model"
@@ -220,30 +219,28 @@ func textOfRow(m *parley.Message, text string) model.Part {
 	return model.Part{Kind: model.PartText, Text: text, Sequence: m.Sequence}
 }
 
-// userParts returns the context note, the files, the text and the links, each as a part of its own.
+// userParts returns the context note and the content's parts, each as a part of its own; consecutive links form one
+// list.
 func userParts(m *parley.Message, files Attachments) []model.Part {
 	content := decodeUser(m)
-	parts := make([]model.Part, 0, 3)
+	parts := make([]model.Part, 0, len(content.Parts)+2)
 	if m.ContextNote != "" {
 		parts = append(parts, textPart(m.ContextNote))
 	}
-	if len(content.Parts) > 0 {
-		for i := range content.Parts {
-			parts = append(parts, partOf(&content.Parts[i], files))
-		}
-		for i := range parts {
-			parts[i].Sequence = m.Sequence
-		}
-		return parts
-	}
-	for _, id := range parley.FilesOf(m.Content) {
-		parts = append(parts, files[id])
-	}
-	if content.Text != "" || (len(content.Links) == 0 && len(parts) == 0) {
+	if len(content.Parts) == 0 && (content.Text != "" || len(parts) == 0) {
 		parts = append(parts, textPart(content.Text))
 	}
-	if len(content.Links) > 0 {
-		parts = append(parts, textPart(linksIntro+"\n"+strings.Join(content.Links, "\n")))
+	for i := 0; i < len(content.Parts); i++ {
+		part := &content.Parts[i]
+		if part.Type != parley.PartLink {
+			parts = append(parts, partOf(part, files))
+			continue
+		}
+		list := linksIntro + "\n" + part.Plain()
+		for ; i+1 < len(content.Parts) && content.Parts[i+1].Type == parley.PartLink; i++ {
+			list += "\n" + content.Parts[i+1].Plain()
+		}
+		parts = append(parts, textPart(list))
 	}
 	for i := range parts {
 		parts[i].Sequence = m.Sequence

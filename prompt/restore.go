@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -27,6 +28,7 @@ func restoring(values map[string]string) model.AnswerFilter {
 				longest:      longest,
 				values:       values,
 				held:         map[heldText]string{},
+				moved:        map[int]bool{},
 				yield:        yield,
 			}
 			for chunk, err := range chunks {
@@ -57,6 +59,7 @@ type restorer struct {
 	longest      int      // the longest of them, in bytes
 	values       map[string]string
 	held         map[heldText]string
+	moved        map[int]bool // blocks of text into which values were filled
 	yield        func(model.Chunk, error) bool
 }
 
@@ -65,6 +68,8 @@ func (r *restorer) take(chunk model.Chunk) bool {
 	case model.ChunkText, model.ChunkReasoning, model.ChunkRefusal, model.ChunkArguments:
 	case model.ChunkProviderData: // signed by the provider, so it stays unchanged
 		return r.flush(func(h heldText) bool { return h.block == chunk.Block }) && r.yield(chunk, nil)
+	case model.ChunkCitation:
+		return r.yield(r.cited(chunk), nil)
 	case model.ChunkUsage, model.ChunkFinish:
 		return r.flush(func(heldText) bool { return true }) && r.yield(chunk, nil)
 	default:
@@ -88,8 +93,26 @@ func (r *restorer) take(chunk model.Chunk) bool {
 	if chunk.Text != "" && restored == "" {
 		return true
 	}
+	if restored+rest != text && chunk.Kind == model.ChunkText {
+		r.moved[chunk.Block] = true
+	}
 	chunk.Text = restored
 	return r.yield(chunk, nil)
+}
+
+// cited fills values into a citation. If its text has been changed, it applies to the whole text, since its position is
+// unknown then.
+func (r *restorer) cited(chunk model.Chunk) model.Chunk {
+	cited := *chunk.Citation
+	for _, text := range []*string{&cited.Text, &cited.Title} {
+		restored, rest := r.restore(*text, false)
+		*text = restored + rest
+	}
+	if r.moved[chunk.Block] {
+		cited.Start, cited.End = 0, math.MaxInt32
+	}
+	chunk.Citation = &cited
+	return chunk
 }
 
 // restore fills in values; rest is an end that may be the beginning of a placeholder.

@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"cmp"
-	"encoding/json"
 
 	"example.org/parley"
 	"example.org/parley/setting"
@@ -55,10 +54,7 @@ func Resolve(
 		s.System += session.Instructions
 	}
 	if trigger.Role == parley.RoleUser {
-		var content parley.UserContent
-		if json.Unmarshal(trigger.Content, &content) == nil { // unreadable content requests nothing
-			s.Think, s.Search = content.Think, content.Search
-		}
+		s.Think, s.Search = parley.Wishes(trigger.Content)
 	}
 	return s, nil
 }

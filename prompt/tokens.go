@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"sync"
@@ -72,13 +73,6 @@ func count(text string, otherwise int) int {
 
 // EstimateContent returns how many tokens a message's content has for a model, without the message's overhead.
 func EstimateContent(model parley.ModelID, role parley.Role, content []byte) int {
-	if parts := parley.PartsOf(content); parts != nil { // files aside: EstimateFile
-		n := 0
-		for i := range parts {
-			n += Estimate(model, parts[i].Plain())
-		}
-		return max(1, n)
-	}
 	if !counts(model) {
 		return parley.EstimateContent(content)
 	}
@@ -86,10 +80,10 @@ func EstimateContent(model parley.ModelID, role parley.Role, content []byte) int
 	switch role {
 	case parley.RoleUser:
 		c := decodeUser(&m)
-		return max(1, Estimate(model, c.Text)+Estimate(model, strings.Join(c.Links, "\n")))
+		return max(1, cmp.Or(estimateParts(model, c.Parts), Estimate(model, c.Text)))
 	case parley.RoleAssistant:
 		c := decodeAssistant(&m)
-		return max(1, Estimate(model, c.Reasoning)+Estimate(model, c.Text)+Estimate(model, c.Refusal))
+		return max(1, cmp.Or(estimateParts(model, c.Parts), Estimate(model, c.Text)))
 	case parley.RoleToolCall:
 		c := decode[parley.ToolCallContent](&m)
 		return max(1, Estimate(model, c.Name)+Estimate(model, string(c.Arguments)))
@@ -97,6 +91,14 @@ func EstimateContent(model parley.ModelID, role parley.Role, content []byte) int
 		return max(1, Estimate(model, resultText(decode[parley.ToolResultContent](&m))))
 	}
 	return max(1, Estimate(model, textOf(&m)))
+}
+
+// estimateParts returns how many tokens parts have, without files (EstimateFile).
+func estimateParts(model parley.ModelID, parts []parley.Part) (n int) {
+	for i := range parts {
+		n += Estimate(model, parts[i].Plain())
+	}
+	return n
 }
 
 // The size of images: an area of pixels per token, as Anthropic counts them, within the bounds to which providers scale

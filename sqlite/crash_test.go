@@ -231,7 +231,7 @@ func settle(name string, tool bool, end *store.TurnEnd) move {
 	}}
 }
 
-const resultJSON = `{"error":null,"execution_time_ms":null,"result":"noon","success":true}`
+const resultJSON = `{"error":null,"execution_time_ms":null,"parts":[{"text":"noon","type":"text"}],"success":true}`
 
 func toolResult() move {
 	return move{"tool result", func(a *actor) error {

@@ -61,7 +61,7 @@ func TestUnreadableRowsDoNotBreakLists(t *testing.T) {
 	want := []shown{
 		{`{"text":"{\"text\":\"half of"}`, true, "{}", false, ""},
 		{"as stored", false, "{}", false, ""},
-		{`{"error":"plain","execution_time_ms":null,"result":null,"success":false}`, true, "{}", true, ""},
+		{`{"error":"plain","execution_time_ms":null,"parts":[],"success":false}`, true, "{}", true, ""},
 		{`{"arguments":null,"arguments_text":"\"a string\"","id":"","name":""}`, true, "{}", false, ""},
 		{"as stored", true, "{}", true, "kept"},
 		{"as stored", false, "{}", true, ""},

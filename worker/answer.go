@@ -52,7 +52,7 @@ func newAnswer(t *claimed, step int) *answer {
 func (a *answer) again() {
 	first := a.rows[0]
 	first.refusal.Reset()
-	first.data, first.reasoned, first.texted = nil, false, false
+	first.data, first.cited, first.reasoned, first.texted = nil, nil, false, false
 	first.chunks.Store(0)
 	a.rows, a.blocks = a.rows[:1], a.blocks[:0]
 	a.bytes, a.usage, a.finish, a.failure, a.status, a.retry = 0, parley.Usage{}, "", nil, 0, retryable{}
@@ -106,6 +106,8 @@ func (a *answer) take(chunk *model.Chunk) error {
 	case model.ChunkFinish:
 		a.finish = chunk.Finish
 		return nil
+	case model.ChunkCitation:
+		return a.cite(chunk)
 	}
 	var into *row
 	if chunk.Block >= 0 && chunk.Block < len(a.blocks) {
@@ -155,6 +157,22 @@ func (a *answer) take(chunk *model.Chunk) error {
 	}
 	a.shown = true
 	return a.show(into, kind, text)
+}
+
+// cite keeps the source of a piece of text until the row settles.
+func (a *answer) cite(chunk *model.Chunk) error {
+	if chunk.Citation == nil || chunk.Block < 0 || chunk.Block >= len(a.blocks) || a.blocks[chunk.Block] == nil {
+		return nil
+	}
+	into := a.blocks[chunk.Block]
+	if len(into.cited) == parley.MaxCitations {
+		return nil
+	}
+	into.cited = append(into.cited, *chunk.Citation)
+	if a.bytes += chunk.Citation.Size(); a.bytes > parley.MaxAnswerBytes {
+		return errTooLong
+	}
+	return a.hold()
 }
 
 // show sends watchers a row's new text, and never more than MaxUnkept bytes beyond what the store has: this bounds what

@@ -117,12 +117,11 @@ func (a *answer) noting(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Ch
 	return func(yield func(model.Chunk, error) bool) {
 		a.noted, a.noteBytes = nil, 0
 		for chunk, err := range chunks {
-			if a.noteBytes += len(
-				chunk.Text,
-			) + len(
-				chunk.Data,
-			); err == nil &&
-				a.noteBytes <= parley.MaxCachedResponseBytes {
+			a.noteBytes += len(chunk.Text) + len(chunk.Data)
+			if chunk.Citation != nil {
+				a.noteBytes += chunk.Citation.Size()
+			}
+			if err == nil && a.noteBytes <= parley.MaxCachedResponseBytes {
 				a.noted = append(a.noted, chunk)
 			}
 			if !yield(chunk, err) {

@@ -23,11 +23,12 @@ type row struct {
 	toolName string
 	stream   *live.Stream // nil until the row's opening has committed
 	refusal  strings.Builder
-	metadata []byte // of a tool_call, if any
-	data     []byte // provider data
-	dataFrom int    // the block that it came with
-	reasoned bool   // has a reasoning block
-	texted   bool   // has a text or refusal block
+	cited    []parley.Citation // of its text, counted in characters
+	metadata []byte            // of a tool_call, if any
+	data     []byte            // provider data
+	dataFrom int               // the block that it came with
+	reasoned bool              // has a reasoning block
+	texted   bool              // has a text or refusal block
 	chunks   atomic.Int64
 	shown    int          // bytes that watchers may see; owned by the goroutine that takes the answer
 	stored   atomic.Int64 // the part of them that the store has
@@ -127,6 +128,7 @@ func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (sto
 		r.model,
 		content.Refusal,
 	)
+	content.Cite(r.cited)
 	block.Content, err = parley.EncodeContent(content)
 	return block, err
 }

@@ -56,7 +56,7 @@ func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultCon
 		}
 		content.Result = raw
 		if len(k.files) > 0 {
-			content.Result, content.Parts = nil, append(partsOf(raw), k.files...)
+			content.Result, content.Parts = nil, append(parley.ResultParts(raw), k.files...)
 		}
 		return content, k.tokens, ""
 	}
@@ -77,22 +77,7 @@ func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultCon
 	if size > MaxToolResultBytes {
 		return content, 0, fmt.Sprintf(resultTooLarge, MaxToolResultBytes)
 	}
-	if len(content.Parts) == 0 {
-		content.Result = json.RawMessage("null")
-	}
 	return content, k.tokens, ""
-}
-
-// partsOf returns JSON as parts: a string becomes a text, null nothing.
-func partsOf(raw json.RawMessage) []parley.Part {
-	content := parley.ToolResultContent{Result: raw}
-	switch text := content.Plain(); {
-	case text == "":
-		return nil
-	case raw[0] == '"':
-		return []parley.Part{{Type: parley.PartText, Text: text}}
-	}
-	return []parley.Part{{Type: parley.PartObject, Object: raw}}
 }
 
 // json returns a tool's JSON without the bytes carried in its strings.
@@ -236,7 +221,9 @@ func (k *filing) piece(piece *tool.Piece) ([]parley.Part, string) {
 		}
 		part.Object = raw
 	case part.Type == parley.PartText:
-		part.Text = k.text(part.Text)
+		if part.Text = k.text(part.Text); part.Text == "" {
+			return nil, ""
+		}
 	}
 	return append([]parley.Part{part}, k.files[before:]...), ""
 }

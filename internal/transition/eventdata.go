@@ -1,7 +1,6 @@
 package transition
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -179,9 +178,13 @@ func CompleteSettled(e *parley.Event, contentOf func(messageID parley.ID) (json.
 		if err != nil {
 			return err
 		}
-		if m.Content = content; content != nil && !json.Valid(content) {
-			m.Content, _ = parley.UnreadableContent(m.Role, content)
+		if m.Content = nil; content == nil {
+			continue
 		}
+		if !json.Valid(content) {
+			content, _ = parley.UnreadableContent(m.Role, content)
+		}
+		m.Content = parley.AppendContent(nil, m.Role, content)
 	}
 	complete, err := stepSettled(e.Type, step)
 	if err != nil {
@@ -203,22 +206,10 @@ func endOf(role parley.Role, content json.RawMessage) (int, error) {
 		}
 		return len(call.Arguments), nil
 	}
-	// The content is canonical: the text comes last, and each escape in it counts as one byte. Quotes inside strings
-	// are escaped, so nothing can imitate the name.
-	at := bytes.LastIndex(content, []byte(`"text":"`))
-	if at < 1 || (content[at-1] != '{' && content[at-1] != ',') {
-		return 0, nil
+	if text, plain := parley.PlainText(content); plain {
+		return len(text), nil
 	}
-	end := 0
-	for rest := content[at+len(`"text":"`):]; len(rest) > 0 && rest[0] != '"'; end++ {
-		switch {
-		case rest[0] != '\\':
-			rest = rest[1:]
-		case len(rest) > 5 && rest[1] == 'u':
-			rest = rest[6:]
-		default:
-			rest = rest[2:]
-		}
-	}
-	return end, nil
+	var said parley.AssistantContent
+	err := json.Unmarshal(content, &said)
+	return len(said.Text), err
 }

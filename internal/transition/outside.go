@@ -1,6 +1,7 @@
 package transition
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, p
 		StartedAt:        t.now,
 	}
 	m.TurnID, m.Step, m.Status, m.Model, m.Content = turn.ID, turn.Step, parley.MessageStreaming, posting.Model,
-		emptyAssistant
+		parley.EmptyContent()
 	h.addTurn(turn)
 	h.TurnID, h.TurnStatus, h.turn, h.open = turn.ID, turn.Status, turn, &Open{}
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionWaiting, parley.WaitOutside, 0
@@ -300,7 +301,7 @@ func turnStatusOf(status parley.MessageStatus) parley.TurnStatus {
 // settledBefore repeats the result for a settled message if this settle equals the first one.
 func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettle) (store.OutsideSettled, error) {
 	if m.Status != settle.Status || m.TurnID.IsZero() ||
-		settle.Content != nil && string(settle.Content) != string(m.Content) {
+		settle.Content != nil && !sameContent(m.Role, settle.Content, m.Content) {
 		return store.OutsideSettled{}, notOpen(m)
 	}
 	turn, err := t.readTurn(h, m.TurnID)
@@ -311,6 +312,11 @@ func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettl
 		return store.OutsideSettled{}, notOpen(m)
 	}
 	return store.OutsideSettled{Message: *m, Turn: *turn}, nil
+}
+
+// sameContent reports whether two contents are the same, whichever form they are in.
+func sameContent(role parley.Role, one, other json.RawMessage) bool {
+	return bytes.Equal(parley.AppendContent(nil, role, one), parley.AppendContent(nil, role, other))
 }
 
 // deliveredBlock settles the open row with its agent's content or, without any, with the appended text.

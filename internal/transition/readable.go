@@ -22,9 +22,13 @@ func ReadableObject(stored json.RawMessage) json.RawMessage {
 	return stored
 }
 
+// deepest bounds the nesting of stored JSON: JSON from outside may be an object in a part, in a list of parts, in a
+// content.
+const deepest = parley.MaxJSONDepth + 3
+
 // skipValue returns the index after the value at i, or -1.
 func skipValue(text []byte, i, depth int) int {
-	if i >= len(text) || depth > parley.MaxJSONDepth {
+	if i >= len(text) || depth > deepest {
 		return -1
 	}
 	switch c := text[i]; {

@@ -138,7 +138,8 @@ func (t *Tx) settleRows(
 			})
 		}
 		messages = append(messages, event.SettledMessage{
-			MessageID: rows[i].ID, Role: m.Role, Status: block.Status, End: end, Content: block.Content,
+			MessageID: rows[i].ID, Role: m.Role, Status: block.Status, End: end,
+			Content: parley.AppendContent(nil, m.Role, block.Content),
 		})
 		h.hint.Settled = append(h.hint.Settled, rows[i].ID)
 	}

@@ -8,9 +8,6 @@ import (
 	"example.org/parley/store"
 )
 
-// emptyAssistant is the content of a newly opened row.
-var emptyAssistant = json.RawMessage(`{"text":""}`) //nolint:gochecknoglobals // never written
-
 // PendingSteers implements the query of store.Turns.
 func (t *Tx) PendingSteers(fence store.Fence) ([]parley.Message, error) {
 	h, err := t.Holds(fence)
@@ -77,7 +74,7 @@ func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.St
 		Role:        parley.RoleAssistant,
 		Status:      parley.MessageStreaming,
 		Author:      begin.Author,
-		Content:     emptyAssistant,
+		Content:     parley.EmptyContent(),
 		Model:       begin.Call.Model,
 		AgentType:   begin.AgentType,
 		Iteration:   turn.Iteration,
@@ -234,7 +231,7 @@ func (t *Tx) OpenBlock(fence store.Fence, block store.BlockOpen) (parley.Message
 		Role:        block.Role,
 		Status:      parley.MessageStreaming,
 		Author:      block.Author,
-		Content:     emptyAssistant,
+		Content:     parley.EmptyContent(),
 		ToolCallID:  block.ToolCallID,
 		ToolName:    block.ToolName,
 		Model:       block.Model,

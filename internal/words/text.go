@@ -22,13 +22,17 @@ func TextOf(role parley.Role, toolName string, content []byte) string {
 	switch role {
 	case parley.RoleUser:
 		var c parley.UserContent
-		if json.Unmarshal(content, &c) == nil {
+		if text, plain := parley.PlainText(content); plain {
+			add(text)
+		} else if json.Unmarshal(content, &c) == nil {
 			add(c.Text)
 			parts = append(parts, c.Links...)
 		}
 	case parley.RoleAssistant:
 		var c parley.AssistantContent
-		if json.Unmarshal(content, &c) == nil {
+		if text, plain := parley.PlainText(content); plain {
+			add(text)
+		} else if json.Unmarshal(content, &c) == nil {
 			add(c.Text)
 			add(c.Refusal)
 		}
@@ -46,7 +50,6 @@ func TextOf(role parley.Role, toolName string, content []byte) string {
 			if c.Error != nil {
 				add(*c.Error)
 			}
-			parts = appendStrings(parts, c.Result)
 			for i := range c.Parts {
 				if c.Parts[i].Type == parley.PartObject {
 					parts = appendStrings(parts, c.Parts[i].Object)

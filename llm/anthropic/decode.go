@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"unicode/utf8"
 
 	"example.org/parley"
 	"example.org/parley/llm/sse"
@@ -21,6 +22,7 @@ type decoder struct {
 	slots   []*slot
 	usage   counted
 	called  bool
+	cited   int // citations of the answer
 	finish  parley.FinishReason
 	stopped bool // message_stop has come
 }
@@ -36,6 +38,8 @@ type slot struct {
 	thinking, signature []byte // unchanged, to be sent back
 	redacted            string
 	id                  string
+	characters          int // of its text that have gone into chunks
+	cited               []parley.Citation
 	arguments           []byte
 	given               []byte // the input in the block's start, if not empty
 }
@@ -57,6 +61,7 @@ type event struct {
 	index                              int64
 	text, thinking, signature, partial []byte
 	stopReason                         []byte
+	cited                              wire.Cited
 	block                              startedBlock
 }
 
@@ -174,6 +179,15 @@ func (d *decoder) delta(chunks []model.Chunk, e *event) []model.Chunk {
 		}
 	case "signature_delta":
 		s.signature = append(s.signature, e.signature...)
+	case "citations_delta":
+		if cited, ok := e.cited.Citation(
+			0,
+			0,
+		); ok && s.kind == blockText && !s.closed &&
+			d.cited < parley.MaxCitations {
+			d.cited++
+			s.cited = append(s.cited, cited)
+		}
 	}
 	return chunks
 }
@@ -205,9 +219,17 @@ func (d *decoder) thinking(chunks []model.Chunk, s *slot, fragment []byte) []mod
 // append appends the text completed by a fragment.
 func (s *slot) append(chunks []model.Chunk, kind model.ChunkKind, fragment []byte) []model.Chunk {
 	if text := s.runes.Join(fragment); text != "" {
+		s.count(text)
 		chunks = append(chunks, model.Chunk{Kind: kind, Block: s.block, Text: text})
 	}
 	return chunks
+}
+
+// count counts what has gone into chunks of a text.
+func (s *slot) count(text string) {
+	if s.kind == blockText {
+		s.characters += utf8.RuneCountInString(text)
+	}
 }
 
 // flush appends what was held back.
@@ -216,6 +238,7 @@ func (s *slot) flush(chunks []model.Chunk) []model.Chunk {
 	if text == "" {
 		return chunks
 	}
+	s.count(text)
 	kind := model.ChunkText
 	switch s.kind {
 	case blockThinking:
@@ -241,7 +264,31 @@ func (d *decoder) stop(chunks []model.Chunk, index int64) []model.Chunk {
 	if s == nil {
 		return chunks
 	}
-	return s.close(chunks)
+	return d.cite(s.close(chunks), s)
+}
+
+// cite appends the citations of a text block of the wire that is closed: they are of all of
+// it. It is a piece of a block of the answer, behind those before it.
+func (d *decoder) cite(chunks []model.Chunk, s *slot) []model.Chunk {
+	if len(s.cited) == 0 || s.block == none {
+		return chunks
+	}
+	start := 0
+	for _, before := range d.slots {
+		if before == s {
+			break
+		}
+		if before.block == s.block {
+			start += before.characters
+		}
+	}
+	for i := range s.cited {
+		c := &s.cited[i]
+		c.Start, c.End = start, start+s.characters
+		chunks = append(chunks, model.Chunk{Kind: model.ChunkCitation, Block: s.block, Citation: c})
+	}
+	s.cited = nil
+	return chunks
 }
 
 // close appends the rest of a block, and the data to send back.
@@ -278,7 +325,7 @@ func (s *slot) close(chunks []model.Chunk) []model.Chunk {
 // end appends the rest of a complete message.
 func (d *decoder) end(chunks []model.Chunk) []model.Chunk {
 	for _, s := range d.slots {
-		chunks = s.close(chunks)
+		chunks = d.cite(s.close(chunks), s)
 	}
 	if total := d.usage.total(); !total.IsZero() {
 		chunks = append(chunks, model.Chunk{Kind: model.ChunkUsage, Usage: total})

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"bytes"
+
 	"example.org/parley"
 	"example.org/parley/llm/wire"
 )
@@ -62,9 +64,44 @@ func (d *decoder) readDelta(e *event) {
 			e.signature, _ = s.String()
 		case "stop_reason":
 			e.stopReason, _ = s.String()
+		case "citation":
+			d.readCitation(&e.cited)
 		default:
 			s.Skip()
 		}
+	}
+}
+
+// readCitation takes a citation of any type in: of a page that was found, of a result of a
+// search, or of a document.
+func (d *decoder) readCitation(c *wire.Cited) {
+	var source, document []byte
+	each(&d.scan, func(name string, s *wire.Scanner) bool {
+		switch name {
+		case "cited_text":
+			c.Text, _ = s.String()
+		case "title":
+			c.Title, _ = s.String()
+		case "document_title":
+			document, _ = s.String()
+		case "url":
+			c.URL, _ = s.String()
+		case "source":
+			source, _ = s.String()
+		default:
+			return false
+		}
+		return true
+	})
+	if len(c.Title) == 0 {
+		c.Title = document
+	}
+	switch {
+	case len(c.URL) > 0:
+	case bytes.Contains(source, []byte("://")):
+		c.URL = source
+	case len(c.Title) == 0: // a source is an address, or any name
+		c.Title = source
 	}
 }
 

@@ -22,6 +22,8 @@ type Block struct {
 	CallID string `json:"call_id,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Data   string `json:"provider_data,omitempty"`
+
+	Citations []parley.Citation `json:"citations,omitempty"` // places in characters
 }
 
 // Failure is how an answer failed.
@@ -109,6 +111,8 @@ func (f *Fold) add(c model.Chunk) (over bool, err error) {
 	switch {
 	case c.Kind == model.ChunkProviderData:
 		block.Data = string(c.Data)
+	case c.Kind == model.ChunkCitation && block.Kind == "text":
+		return false, block.cite(c.Citation)
 	case c.Kind == model.ChunkArguments && block.Kind == "tool_call",
 		kind == block.Kind && c.Kind != model.ChunkToolCall:
 		block.Text += c.Text
@@ -116,4 +120,13 @@ func (f *Fold) add(c model.Chunk) (over bool, err error) {
 		return false, fmt.Errorf("chunk of kind %d for the %s block %d", c.Kind, block.Kind, c.Block)
 	}
 	return false, nil
+}
+
+// cite adds a citation, which lies in the text so far.
+func (b *Block) cite(c *parley.Citation) error {
+	if c == nil || c.Start < 0 || c.End < c.Start || c.End > utf8.RuneCountInString(b.Text) {
+		return fmt.Errorf("citation %+v of %q", c, b.Text)
+	}
+	b.Citations = append(b.Citations, *c)
+	return nil
 }

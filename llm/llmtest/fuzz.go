@@ -32,12 +32,22 @@ func AnyBytes(f *testing.F, open func(*http.Client) (model.Model, error)) {
 				"{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\"}}\n\n",
 		),
 	)
+	f.Add([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"a\",\"annotations\":[{\"type\":\"url_citation\"," +
+		"\"url_citation\":{\"url\":\"x:y\",\"start_index\":0,\"end_index\":9}}]}}]}\n\ndata: [DONE]\n\n"))
+	f.Add(
+		[]byte(
+			"data: {\"type\":\"content_block_start\",\"index\":0," +
+				"\"content_block\":{\"type\":\"text\",\"text\":\"a\"}}" +
+				"\n\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"citations_delta\"," +
+				"\"citation\":{\"cited_text\":\"b\",\"source\":\"c\"}}}\n\ndata: {\"type\":\"message_stop\"}\n\n",
+		),
+	)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		adapter, err := open(&http.Client{Transport: anything(raw)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended, bytes := 0, 0
+		ended, bytes, cited := 0, 0, 0
 		for chunk, err := range adapter.Stream(t.Context(), model.EncodedRequest{}) {
 			if ended > 0 {
 				t.Fatalf("%q continues after its end", raw)
@@ -46,9 +56,15 @@ func AnyBytes(f *testing.F, open func(*http.Client) (model.Model, error)) {
 				ended++
 			}
 			bytes += len(chunk.Text)
+			if c := chunk.Citation; c != nil {
+				if cited++; c.Start < 0 || c.End < c.Start || c.Size() > parley.MaxCitedBytes+parley.MaxTitleBytes+
+					parley.MaxLinkBytes {
+					t.Errorf("%q cites %+v", raw, c)
+				}
+			}
 		}
-		if ended != 1 || bytes > parley.MaxAnswerBytes {
-			t.Errorf("%q ends %d times with %d bytes", raw, ended, bytes)
+		if ended != 1 || bytes > parley.MaxAnswerBytes || cited > parley.MaxCitations {
+			t.Errorf("%q ends %d times with %d bytes and %d citations", raw, ended, bytes, cited)
 		}
 	})
 }

@@ -3,6 +3,8 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"math"
+	"unicode/utf8"
 
 	"example.org/parley"
 	"example.org/parley/llm/sse"
@@ -23,6 +25,8 @@ type decoder struct {
 	kind     model.ChunkKind // its kind
 	runes    wire.Runes      // incomplete rest of its last delta
 	thoughts []thought
+	texts    []said
+	cited    []parley.Citation
 	calls    []*call
 	usage    parley.Usage
 	refused  bool
@@ -34,6 +38,9 @@ type thought struct {
 	block int
 	field string
 }
+
+// said is a block of text and the number of its characters so far.
+type said struct{ block, characters int }
 
 // call is one tool call of the answer.
 type call struct {
@@ -169,7 +176,7 @@ func (d *decoder) delta(chunks []model.Chunk) []model.Chunk {
 				continue
 			}
 			d.last.other()
-			chunks = d.texts(chunks, &f)
+			chunks = d.tell(chunks, &f)
 			chunks = d.parts(chunks)
 		case "reasoning_content", "reasoning": // some servers send both, with the same text
 			if text, ok := s.String(); ok && len(text) > 0 && len(f.reasoning) == 0 {
@@ -181,9 +188,16 @@ func (d *decoder) delta(chunks []model.Chunk) []model.Chunk {
 			if len(f.refusal) > 0 {
 				d.last.other()
 			}
+		case "annotations":
+			d.last.other()
+			for more := s.Array(); more; {
+				if more = s.Element(); more {
+					d.annotation()
+				}
+			}
 		case "tool_calls":
 			d.last.other()
-			chunks = d.texts(chunks, &f)
+			chunks = d.tell(chunks, &f)
 			for more := s.Array(); more; {
 				if more = s.Element(); more {
 					chunks = d.toolCall(chunks)
@@ -193,7 +207,7 @@ func (d *decoder) delta(chunks []model.Chunk) []model.Chunk {
 			s.Skip()
 		}
 	}
-	return d.texts(chunks, &f)
+	return d.tell(chunks, &f)
 }
 
 // parts reads content in the form of a list of parts, as Mistral's reasoning models send it: {"type":"text","text":…}
@@ -226,15 +240,15 @@ func (d *decoder) parts(chunks []model.Chunk) []model.Chunk {
 			default:
 				return false
 			}
-			chunks = d.texts(chunks, &f)
+			chunks = d.tell(chunks, &f)
 			return true
 		})
 	}
 	return chunks
 }
 
-// texts appends a delta's texts, and empties f.
-func (d *decoder) texts(chunks []model.Chunk, f *deltaFields) []model.Chunk {
+// tell appends a delta's texts, and empties f.
+func (d *decoder) tell(chunks []model.Chunk, f *deltaFields) []model.Chunk {
 	if len(f.reasoning) > 0 {
 		if f.field != "" && (d.kind != model.ChunkReasoning || d.current == none) {
 			d.thoughts = append(d.thoughts, thought{block: d.blocks, field: f.field})
@@ -258,8 +272,12 @@ func (d *decoder) run(chunks []model.Chunk, kind model.ChunkKind, fragment []byt
 		chunks = d.endRun(chunks)
 		d.current, d.kind = d.blocks, kind
 		d.blocks++
+		if kind == model.ChunkText {
+			d.texts = append(d.texts, said{block: d.current})
+		}
 	}
 	if text := d.runes.Join(fragment); text != "" {
+		d.count(text)
 		chunks = append(chunks, model.Chunk{Kind: kind, Block: d.current, Text: text})
 	}
 	return chunks
@@ -267,9 +285,85 @@ func (d *decoder) run(chunks []model.Chunk, kind model.ChunkKind, fragment []byt
 
 func (d *decoder) endRun(chunks []model.Chunk) []model.Chunk {
 	if text := d.runes.End(); text != "" {
+		d.count(text)
 		chunks = append(chunks, model.Chunk{Kind: d.kind, Block: d.current, Text: text})
 	}
 	d.current = none
+	return chunks
+}
+
+// count adds to the characters of the current text.
+func (d *decoder) count(text string) {
+	if d.kind == model.ChunkText {
+		d.texts[len(d.texts)-1].characters += utf8.RuneCountInString(text)
+	}
+}
+
+// annotation reads the source of a piece of text. Its positions count the characters of the whole answer's text;
+// without positions it applies to all of it.
+func (d *decoder) annotation() {
+	s := &d.scan
+	var from wire.Cited
+	start, end := 0, math.MaxInt32
+	each(s, func(name string, s *wire.Scanner) bool {
+		if name != "url_citation" {
+			return false
+		}
+		each(s, func(name string, s *wire.Scanner) bool {
+			switch name {
+			case "url":
+				from.URL, _ = s.String()
+			case "title":
+				from.Title, _ = s.String()
+			case "content":
+				from.Text, _ = s.String()
+			case "start_index":
+				start = position(s, start)
+			case "end_index":
+				end = position(s, end)
+			default:
+				return false
+			}
+			return true
+		})
+		return true
+	})
+	if cited, ok := from.Citation(start, max(start, end)); ok && len(d.cited) < parley.MaxCitations {
+		d.cited = append(d.cited, cited)
+	}
+}
+
+// position reads a position in a text; any other value is skipped.
+func position(s *wire.Scanner, otherwise int) int {
+	if n, ok := s.Int(); ok && n >= 0 && n <= math.MaxInt32 {
+		return int(n)
+	}
+	return otherwise
+}
+
+// cite appends the citations of a complete answer, each to the block of text in which it begins. One that begins beyond
+// the text applies to the whole last block: the source matters more than the position.
+func (d *decoder) cite(chunks []model.Chunk) []model.Chunk {
+	if len(d.texts) == 0 {
+		return chunks
+	}
+	for i := range d.cited {
+		c, of := &d.cited[i], d.texts[len(d.texts)-1]
+		begins, found := 0, false
+		for _, text := range d.texts {
+			if c.Start < begins+text.characters {
+				of, found = text, true
+				break
+			}
+			begins += text.characters
+		}
+		if !found {
+			begins, c.Start, c.End = 0, 0, of.characters
+		}
+		c.Start, c.End = c.Start-begins, min(c.End-begins, of.characters)
+		chunks = append(chunks, model.Chunk{Kind: model.ChunkCitation, Block: of.block, Citation: c})
+	}
+	d.cited = nil
 	return chunks
 }
 
@@ -390,7 +484,7 @@ func (d *decoder) end(chunks []model.Chunk) []model.Chunk {
 	if d.finish == "" {
 		d.finish = parley.FinishStop // [DONE] without a reason
 	}
-	chunks = d.flush(chunks)
+	chunks = d.cite(d.flush(chunks))
 	for _, t := range d.thoughts {
 		data := append(parley.AppendJSONString([]byte(`{"field":`), t.field), '}')
 		chunks = append(chunks, model.Chunk{Kind: model.ChunkProviderData, Block: t.block, Data: data})

@@ -235,6 +235,9 @@ func (x *exchange) count(c *model.Chunk) error {
 	if c.Kind == model.ChunkProviderData {
 		return nil
 	}
+	if c.Citation != nil {
+		x.size += c.Citation.Size()
+	}
 	if x.size += len(c.Text); x.size > parley.MaxAnswerBytes {
 		return model.NewError(
 			parley.ClassStream,

@@ -94,7 +94,8 @@ func cancelUnbegun(t *testing.T, w *world) {
 			)
 		}
 		next := w.claim(t)
-		if next.Fence.SessionID != session || string(next.Trigger.Content) != `{"text":"three"}` {
+		if next.Fence.SessionID != session ||
+			string(next.Trigger.Content) != `{"parts":[{"text":"three","type":"text"}]}` {
 			t.Errorf("%s, the turn of %s comes next", name, next.Trigger.Content)
 		}
 		w.answer(t, next, "3")
@@ -171,7 +172,8 @@ func cancelHeld(t *testing.T, w *world) {
 		t.Errorf("after the settle the holder still learns of %v, %v", cancels, err)
 	}
 	s := w.check(t, session)
-	if s.Session.Status != parley.SessionCancelled || string(s.Record[1].Content) != `{"text":"half"}` ||
+	if s.Session.Status != parley.SessionCancelled ||
+		string(s.Record[1].Content) != `{"parts":[{"text":"half","type":"text"}]}` ||
 		!hasEvent(s.Events, parley.EventStepError, 1) {
 		t.Errorf("the session is %s, the message %s", s.Session.Status, s.Record[1].Content)
 	}
@@ -195,7 +197,8 @@ func cancelTaken(t *testing.T, w *world) {
 		return c.SessionID == session && len(c.Settled) == 1 && c.Epoch > claim.Fence.Epoch
 	})
 	s := w.check(t, session)
-	if m := s.Record[1]; m.Status != parley.MessageCancelled || string(m.Content) != `{"text":"Hello wör"}` {
+	if m := s.Record[1]; m.Status != parley.MessageCancelled ||
+		string(m.Content) != `{"parts":[{"text":"Hello wör","type":"text"}]}` {
 		t.Errorf("the message is %s with %s; want its versions' text", m.Status, m.Content)
 	}
 	if s.Calls[0].Outcome != parley.CallCancelled {

@@ -188,7 +188,7 @@ func eventsPages(t *testing.T, w *world) {
 func eventsLarge(t *testing.T, w *world) {
 	id := w.session(t)
 	for range 3 {
-		w.exchange(t, id, "go", strings.Repeat("x", parley.MaxPageBytes/2))
+		w.exchange(t, id, "go", strings.Repeat("x", parley.MaxPageBytes/4)) // both forms of it are told
 	}
 	var seen int64
 	var reads []int

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -130,7 +129,8 @@ func forkOfFork(t *testing.T, w *world) {
 func questions(messages []parley.Message) (texts []string) {
 	for _, m := range messages {
 		if m.Role == parley.RoleUser {
-			texts = append(texts, strings.TrimSuffix(strings.TrimPrefix(string(m.Content), `{"text":"`), `"}`))
+			text, _ := parley.PlainText(m.Content)
+			texts = append(texts, text)
 		}
 	}
 	return texts

@@ -157,7 +157,7 @@ func leaseFlagged(t *testing.T, w *world) {
 	w.expire(t, w.process)
 	s := w.check(t, session)
 	if s.Session.Status != parley.SessionCancelled || s.Record[1].Status != parley.MessageCancelled ||
-		string(s.Record[1].Content) != `{"text":"half"}` {
+		string(s.Record[1].Content) != `{"parts":[{"text":"half","type":"text"}]}` {
 		t.Errorf(
 			"a flagged turn whose process died leaves the session %s and the message %s %s",
 			s.Session.Status,

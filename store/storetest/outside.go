@@ -37,7 +37,7 @@ func (w *world) outside(changes ...func(*store.NewMessage)) store.NewMessage {
 		TurnID:    parley.NewID(),
 		Role:      parley.RoleAssistant,
 		Author:    w.owner.Author(),
-		Content:   json.RawMessage(`{"text":""}`),
+		Content:   parley.EmptyContent(),
 		Metadata:  json.RawMessage(`{"run":7}`),
 		Streaming: true,
 		Model:     "outside/one",
@@ -163,7 +163,8 @@ func outsideAppended(t *testing.T, w *world) {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}
 	settled := w.deliver(t, message, delivered())
-	if got, want := string(settled.Message.Content), `{"reasoning":"Hmm 😀.","text":"Grüße aus Ulm"}`; got != want {
+	want := `{"parts":[{"text":"Hmm 😀.","type":"reasoning"},{"text":"Grüße aus Ulm","type":"text"}]}`
+	if got := string(settled.Message.Content); got != want {
 		t.Errorf("content %s; want %s", got, want)
 	}
 	w.check(t, session)
@@ -297,6 +298,8 @@ func outsideRepeated(t *testing.T, w *world) {
 	same := delivered()
 	same.Content = first.Message.Content
 	w.deliver(t, message, same)
+	same.Content = json.RawMessage(`{"text":"abc"}`) // as a release before kept it
+	w.deliver(t, message, same)
 	for what, settle := range map[string]store.OutsideSettle{
 		"another status":  {Status: parley.MessageCancelled},
 		"another content": {Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"abcd"}`)},
@@ -336,7 +339,7 @@ func outsideFailed(t *testing.T, w *world) {
 		}
 		settled := w.deliver(t, message, settle)
 		if settled.Message.Status != status || settled.Turn.Status != turn ||
-			string(settled.Message.Content) != `{"text":"Half a sen"}` ||
+			string(settled.Message.Content) != `{"parts":[{"text":"Half a sen","type":"text"}]}` ||
 			(settled.Message.Error != nil) != (status == parley.MessageFailed) {
 			t.Errorf("%s: %+v of %+v", status, settled.Message, settled.Turn)
 		}
@@ -386,7 +389,7 @@ func outsideCancelled(t *testing.T, w *world) {
 	if m := w.message(
 		t,
 		message,
-	); m.Status != parley.MessageCancelled || string(m.Content) != `{"text":"Half"}` ||
+	); m.Status != parley.MessageCancelled || string(m.Content) != `{"parts":[{"text":"Half","type":"text"}]}` ||
 		string(m.Metadata) != `{"run":7}` {
 		t.Errorf("the message is %+v", m)
 	}

@@ -43,7 +43,7 @@ func recoverStreaming(t *testing.T, w *world) {
 	s := w.check(t, claim.Fence.SessionID)
 	m := s.Record[1]
 	if m.Status != parley.MessageFailed || m.Error == nil || m.Error.Class != parley.ClassInterrupted ||
-		string(m.Content) != `{"text":"Half an answ"}` {
+		string(m.Content) != `{"parts":[{"text":"Half an answ","type":"text"}]}` {
 		t.Errorf("the message is %s with %s and %+v", m.Status, m.Content, m.Error)
 	}
 	if s.Calls[0].Outcome != parley.CallInterrupted || s.Calls[0].Usage != (parley.Usage{}) {
@@ -66,7 +66,7 @@ func recoverEmpty(t *testing.T, w *world) {
 	_, err := w.store.RecoverTurn(w.ctx, again.Fence)
 	must(t, "RecoverTurn", err)
 	if m := w.check(t, claim.Fence.SessionID).Record[1]; m.Status != parley.MessageFailed ||
-		string(m.Content) != `{"text":""}` {
+		string(m.Content) != `{"parts":[]}` {
 		t.Errorf("the message is %s with %s", m.Status, m.Content)
 	}
 }
@@ -127,7 +127,7 @@ func recoverBlocks(t *testing.T, w *world) {
 	_, err = w.store.RecoverTurn(w.ctx, again.Fence)
 	must(t, "RecoverTurn", err)
 	s := w.check(t, claim.Fence.SessionID)
-	if string(s.Record[1].Content) != `{"reasoning":"hmm ","text":"So"}` {
+	if string(s.Record[1].Content) != `{"parts":[{"text":"hmm ","type":"reasoning"},{"text":"So","type":"text"}]}` {
 		t.Errorf("the assistant's row is %s", s.Record[1].Content)
 	}
 	if m := s.Record[2]; m.Status != parley.MessageFailed || m.Role != parley.RoleToolCall {

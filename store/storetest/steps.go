@@ -66,7 +66,8 @@ func stepPlain(t *testing.T, w *world) {
 		t.Errorf("statistics (-want +got):\n%s", diff)
 	}
 	answer := s.Record[1]
-	if answer.Status != parley.MessageCompleted || string(answer.Content) != `{"text":"hello"}` ||
+	if answer.Status != parley.MessageCompleted ||
+		string(answer.Content) != `{"parts":[{"text":"hello","type":"text"}]}` ||
 		answer.Usage == nil ||
 		answer.Author.Kind != parley.AuthorAgent {
 		t.Errorf("the answer is %+v", answer)
@@ -361,8 +362,8 @@ func stepAuthoritative(t *testing.T, w *world) {
 		t.Fatalf("step.generated carries %+v", step)
 	}
 	for i, m := range w.snapshot(t, session).Record[1:] {
-		if step.Messages[i].MessageID != m.ID || string(step.Messages[i].Content) != string(m.Content) ||
-			step.Messages[i].Role != m.Role {
+		if content := parley.AppendContent(nil, m.Role, m.Content); step.Messages[i].MessageID != m.ID ||
+			string(step.Messages[i].Content) != string(content) || step.Messages[i].Role != m.Role {
 			t.Errorf("message %d of the step is %+v; the record has %s", i, step.Messages[i], m.Content)
 		}
 	}

@@ -54,7 +54,57 @@ func callTool(t *testing.T, dir, name, arguments string) (string, error) {
 		t.Fatalf("there is no tool %s", name)
 	}
 	got, err := one.Call(t.Context(), tool.Call{ProjectPath: dir, Arguments: json.RawMessage(arguments)})
+	if len(got.Pieces) > 0 {
+		t.Fatalf("%s answers with %d pieces", name, len(got.Pieces))
+	}
 	return string(got.JSON), err
+}
+
+// TestReadFileShowsImages: an image is answered as a file, by what it begins with and not by
+// its name, up to what a model is shown.
+func TestReadFileShowsImages(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	webp := "RIFF\x24\x00\x00\x00WEBPVP8 "
+	files := map[string]string{
+		"a.png": "\x89PNG\r\n\x1a\n", "b.jpg": "\xff\xd8\xff\xe0", "c": "GIF89a\x01\x00\x00", "src/d.webp": webp,
+	}
+	for name, head := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(head+strings.Repeat("\x00", 600)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, _ := Tools().Tool("read_file")
+	read := func(name string) (tool.Result, error) {
+		return one.Call(t.Context(), tool.Call{ProjectPath: dir, Arguments: json.RawMessage(`{"path":"` + name + `"}`)})
+	}
+	for name, head := range files {
+		got, err := read(name)
+		if err != nil || len(got.Pieces) != 1 || got.JSON != nil {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		piece := got.Pieces[0]
+		if piece.Type != parley.PartFile || piece.Name != filepath.Base(name) || len(piece.Data) != len(head)+600 ||
+			!strings.HasPrefix(string(piece.Data), head) {
+			t.Errorf("%s is answered as %s %q of %d bytes", name, piece.Type, piece.Name, len(piece.Data))
+		}
+	}
+	large := filepath.Join(dir, "large.png")
+	if err := os.WriteFile(large, []byte(files["a.png"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, parley.MaxImageBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read("large.png"); parley.ErrorCode(err) != parley.CodeTooLarge {
+		t.Errorf("a large image: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "gif.txt"), []byte("GIF89a is a format.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := read("gif.txt"); err != nil || !strings.Contains(string(got.JSON), "is a format") {
+		t.Errorf("a text that begins like an image: %s, %v", got.JSON, err)
+	}
 }
 
 func TestReadFile(t *testing.T) {

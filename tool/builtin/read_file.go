@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"path"
 	"strings"
 
 	"example.org/parley"
@@ -20,14 +22,15 @@ const (
 	defaultLines = 2000
 )
 
-// readFile reads lines of a text file.
+// readFile reads lines of a text file, or all of an image.
 type readFile struct{ inProject }
 
 func newReadFile(policy *projectdir.Policy) tool.Tool {
 	return readFile{inProject{fixed{
 		parley.ToolDefinition{
-			Name:        "read_file",
-			Description: "Reads a text file of the project, or some of its lines.",
+			Name: "read_file",
+			Description: "Reads a text file of the project, or some of its lines, " +
+				"or shows an image (PNG, JPEG, GIF, WebP).",
 			Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
 				`"from_line":{"description":"First line, from 1. Default 1.","minimum":1,"type":"integer"},` +
 				`"lines":{"description":"How many lines at most. Default 2000.","minimum":1,"type":"integer"},` +
@@ -49,41 +52,71 @@ type fileText struct {
 
 // Call implements tool.Tool.
 func (t readFile) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	return tool.JSON(t.answer(ctx, call))
-}
-
-func (t readFile) answer(ctx context.Context, call tool.Call) (json.RawMessage, error) {
 	arguments := struct {
 		Path     string `json:"path"`
 		FromLine int    `json:"from_line"`
 		Lines    int    `json:"lines"`
 	}{FromLine: 1, Lines: defaultLines}
 	if err := readArguments(call, &arguments); err != nil {
-		return nil, err
+		return tool.Result{}, err
 	}
 	if arguments.FromLine < 1 || arguments.Lines < 1 {
-		return nil, parley.InvalidField("from_line", "lines count from 1")
+		return tool.Result{}, parley.InvalidField("from_line", "lines count from 1")
 	}
 	tree, name, err := t.open(call, arguments.Path)
 	if err != nil {
-		return nil, err
+		return tool.Result{}, err
 	}
 	defer func() { _ = tree.Close() }() // read only
 	file, err := tree.Open(name)
 	if err != nil {
-		return nil, err
+		return tool.Result{}, err
 	}
 	defer func() { _ = file.Close() }() // read only
-	got := fileText{Path: name, FromLine: arguments.FromLine}
-	if err := got.read(ctx, file, arguments.Lines); err != nil {
-		return nil, err
+	reader := bufio.NewReader(file)
+	if head, err := reader.Peek(sniffedBytes); err == nil || errors.Is(err, io.EOF) { // other errors come again
+		if mediaType, is := imageType(head); is {
+			return readImage(reader, name, mediaType)
+		}
 	}
-	return json.Marshal(got)
+	got := fileText{Path: name, FromLine: arguments.FromLine}
+	if err := got.read(ctx, reader, arguments.Lines); err != nil {
+		return tool.Result{}, err
+	}
+	return tool.JSON(json.Marshal(got))
+}
+
+// sniffedBytes is how much of a file tells whether it is an image.
+const sniffedBytes = 512
+
+// imageType is the media type of an image that models read, by its first bytes.
+func imageType(head []byte) (string, bool) {
+	mediaType := http.DetectContentType(head)
+	return mediaType, !isText(head) && parley.File{MediaType: mediaType}.ImageType()
+}
+
+// readImage answers with the bytes of an image, for the worker to keep as a file.
+func readImage(from io.Reader, name, mediaType string) (tool.Result, error) {
+	data, err := io.ReadAll(io.LimitReader(from, parley.MaxImageBytes+1))
+	if err != nil {
+		return tool.Result{}, projectdir.FileError(name, err)
+	}
+	if len(data) > parley.MaxImageBytes {
+		return tool.Result{}, parley.Errorf(
+			parley.CodeTooLarge,
+			"the image %q is larger than the %d bytes that a model is shown",
+			parley.Clip(name, 128),
+			parley.MaxImageBytes,
+		)
+	}
+	file := parley.Part{
+		Type: parley.PartFile, Name: parley.Clip(path.Base(name), parley.MaxNameBytes-len("…")), MediaType: mediaType,
+	}
+	return tool.Result{Pieces: []tool.Piece{{Part: file, Data: data}}}, nil
 }
 
 // read skips to the first line and takes lines while they fit.
-func (f *fileText) read(ctx context.Context, file io.Reader, lines int) error {
-	reader := bufio.NewReader(file)
+func (f *fileText) read(ctx context.Context, reader *bufio.Reader, lines int) error {
 	var text strings.Builder
 	for line := 1; ; {
 		if ctx.Err() != nil {

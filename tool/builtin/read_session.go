@@ -206,7 +206,7 @@ func shown(session *parley.Session, messages []parley.Message, last int) readMes
 				Role:     m.Role,
 				Author:   m.Author.Name,
 				Status:   m.Status,
-				Content:  cutContent(m.Content),
+				Content:  cutContent(parley.ShortContent(m.Role, m.Content)),
 			},
 		)
 		if size >= maxSessionBytes { // the page may have ended here, though the record has not

@@ -2,25 +2,21 @@ import type { ID, Message, ContentPart } from './types';
 
 type Content = Message['content'];
 
-// read fills in the short form of content in parts, so that both read the same.
-export function read(content: Content): Content {
-  const parts = content?.parts;
-  if (!parts?.length) return content;
-  const texts = (type: ContentPart['type']) =>
-    parts
-      .flatMap((part) => (part.type === type && 'text' in part ? [part.text] : []))
-      .join('\n\n');
-  return { ...content, text: texts('text'), reasoning: texts('reasoning'), refusal: texts('refusal'), files: filesIn(parts), links: parts.flatMap((part) => (part.type === 'link' && part.url ? [part.url] : [])) };
+// worded is a content with another text, which stands where the first one stood: who edits a text sees all of them as one.
+export function worded({ parts = [], search, think }: Content, text: string): object {
+  const at = parts.findIndex((part) => part.type === 'text');
+  const said: ContentPart = { type: 'text', text };
+  const others = parts.flatMap((part, i): ContentPart[] => (i === at ? [said] : part.type === 'text' ? [] : [part]));
+  return { parts: at < 0 ? [said, ...others] : others, ...(search ? { search } : {}), ...(think ? { think } : {}) };
 }
 
 export function filesIn(parts: ContentPart[] | undefined): ID[] {
   return (parts ?? []).flatMap((part) => ('file_id' in part ? [part.file_id] : []));
 }
 
-// resultText is a tool's result as text, with files by their names.
-export function resultText(content: Content): string {
-  if (!content.parts?.length) return typeof content.result === 'string' ? content.result : JSON.stringify(content.result, null, 2);
-  return content.parts.map(plain).join('\n');
+// resultText is what a tool answered, as text; its files by their names.
+export function resultText({ parts }: Content): string {
+  return parts?.length ? parts.map(plain).join('\n') : 'null';
 }
 
 function plain(part: ContentPart): string {

@@ -632,15 +632,26 @@ export interface components {
             kind: "person" | "service" | "agent";
             name: string;
         };
-        /** @description An agent's message, as parts or as text, reasoning and refusal. */
+        /** @description An agent's message in parts; text, reasoning and refusal are its short form. */
         AssistantContent: {
-            /** @description The content in parts, in their order, instead of the short form. */
-            parts?: components["schemas"]["ContentPart"][];
-            /** @description The reasoning before the text; left out beside parts. */
+            /** @description The content in parts, in their order. */
+            parts: components["schemas"]["ContentPart"][];
+            /** @description The text of the part of type reasoning; left out if there is none. */
             reasoning?: string;
-            /** @description Why the model declined; left out beside parts. */
+            /** @description The text of the part of type refusal; left out if there is none. */
             refusal?: string;
-            /** @description The text; left out beside parts. */
+            /** @description The text of the part of type text; empty if there is none. */
+            text: string;
+        };
+        /** @description A message of an agent outside, as parts or as text, reasoning and refusal. If both are given, they must agree. */
+        AssistantInput: {
+            /** @description The content in parts, in their order. */
+            parts?: components["schemas"]["ContentPart"][];
+            /** @description The text of the part of type reasoning; left out if there is none. */
+            reasoning?: string;
+            /** @description The text of the part of type refusal; left out if there is none. */
+            refusal?: string;
+            /** @description The text of the part of type text; empty if there is none. */
             text?: string;
         };
         Attempt: {
@@ -1426,7 +1437,7 @@ export interface components {
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The user's message as it should have been: {text, files, links, search, think}. */
-            content: components["schemas"]["UserContent"];
+            content: components["schemas"]["UserInput"];
             /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
@@ -2151,7 +2162,7 @@ export interface components {
             author: components["schemas"]["Author"];
             /** Format: int64 */
             chain_version: number | null;
-            /** @description The role says which: UserContent, AssistantContent, ToolCallContent, ToolResultContent; TextContent for summary and system. */
+            /** @description The role says which: UserContent, AssistantContent, ToolCallContent, ToolResultContent; TextContent for summary and system. Those of users, assistants and tool results always have parts. */
             content: components["schemas"]["MessageContent"];
             /** @description SHA-256. */
             content_hash: string | null;
@@ -2244,27 +2255,27 @@ export interface components {
              * @description How long it took; null if unknown.
              */
             execution_time_ms?: number | null;
-            /** @description Ids of uploaded files; left out beside parts. */
+            /** @description The ids of the parts that are images, files or audio; left out if there is none. */
             files?: string[];
             /** @description Parley's id for the call. */
             id?: string;
-            /** @description Addresses; left out beside parts. */
+            /** @description The addresses of the parts that are links; left out if there is none. */
             links?: string[];
             /** @description The tool. */
             name?: string;
-            /** @description The content in parts, in their order, instead of the short form. */
+            /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
-            /** @description The reasoning before the text; left out beside parts. */
+            /** @description The text of the part of type reasoning; left out if there is none. */
             reasoning?: string;
-            /** @description Why the model declined; left out beside parts. */
+            /** @description The text of the part of type refusal; left out if there is none. */
             refusal?: string;
-            /** @description Any JSON. */
+            /** @description The result as any JSON; left out if the parts are more than one value. */
             result?: unknown;
             /** @description The model may search the web for this turn. */
             search?: boolean;
             /** @description Whether the tool succeeded. */
             success?: boolean;
-            /** @description The text; left out beside parts. */
+            /** @description The texts of the parts, separated by empty lines; empty if there is none. */
             text?: string;
             /** @description Asks the model to reason if it can. */
             think?: boolean;
@@ -2326,8 +2337,8 @@ export interface components {
         };
         MessageInput: {
             agent_type?: string;
-            /** @description An object by role: user {text, files, links, search, think}; assistant {text, reasoning}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. */
-            content?: components["schemas"]["UserContent"] | components["schemas"]["AssistantContent"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultInput"] | null;
+            /** @description An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead. */
+            content?: components["schemas"]["UserInput"] | components["schemas"]["AssistantInput"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultInput"] | null;
             /** @description Volatile context, sent to the model before the text. */
             context_note?: string;
             /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
@@ -2452,7 +2463,7 @@ export interface components {
         };
         MessagePatch: {
             /** @description Any JSON. */
-            content?: components["schemas"]["UserContent"] | null;
+            content?: components["schemas"]["UserInput"] | null;
             marks?: components["schemas"]["MarksPatch"] | null;
         };
         /** @description Reports that a message waits in the queue, or has moved in it. */
@@ -3941,8 +3952,8 @@ export interface components {
             type: "session.waiting";
         };
         SettleInput: {
-            /** @description The whole {text, reasoning, refusal}; text and reasoning begin with what was appended. By default exactly that. */
-            content?: components["schemas"]["AssistantContent"] | null;
+            /** @description The whole {parts}, or {text, reasoning, refusal}; text and reasoning begin with what was appended. By default exactly that. */
+            content?: components["schemas"]["AssistantInput"] | null;
             /** @description For failed: the reason. */
             error?: components["schemas"]["FailureInput"] | null;
             /** @description What wrote it, if not given when it was opened. */
@@ -4506,7 +4517,7 @@ export interface components {
              */
             type: "tool.progress";
         };
-        /** @description A tool's result: any JSON, or parts. */
+        /** @description A tool's result in parts; result is its short form. */
         ToolResultContent: {
             /** @description Why the tool failed; null when it did not. */
             error: string | null;
@@ -4515,14 +4526,14 @@ export interface components {
              * @description How long it took; null if unknown.
              */
             execution_time_ms: number | null;
-            /** @description The content in parts, in their order, instead of the short form. */
-            parts?: components["schemas"]["ContentPart"][];
-            /** @description Any JSON. */
+            /** @description The content in parts, in their order. */
+            parts: components["schemas"]["ContentPart"][];
+            /** @description The result as any JSON; left out if the parts are more than one value. */
             result?: unknown;
             /** @description Whether the tool succeeded. */
             success: boolean;
         };
-        /** @description A tool's result from a client: any JSON, or parts. By default success is true if there is no error. */
+        /** @description A tool's result from a client, as parts or as result, any JSON. By default success is true if there is no error. If both are given, they must agree. */
         ToolResultInput: {
             /** @description Why the tool failed; null when it did not. */
             error?: string | null;
@@ -4531,9 +4542,9 @@ export interface components {
              * @description How long it took; null if unknown.
              */
             execution_time_ms?: number | null;
-            /** @description The content in parts, in their order, instead of the short form. */
+            /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
-            /** @description Any JSON. */
+            /** @description The result as any JSON; left out if the parts are more than one value. */
             result?: unknown;
             /** @description Whether the tool succeeded. */
             success?: boolean;
@@ -4748,17 +4759,32 @@ export interface components {
             /** Format: int64 */
             unpriced_calls: number;
         };
-        /** @description A user's message, as parts or as text, files and links. */
+        /** @description A user's message in parts; text, files and links are its short form. */
         UserContent: {
-            /** @description Ids of uploaded files; left out beside parts. */
+            /** @description The ids of the parts that are images, files or audio; left out if there is none. */
             files?: string[];
-            /** @description Addresses; left out beside parts. */
+            /** @description The addresses of the parts that are links; left out if there is none. */
             links?: string[];
-            /** @description The content in parts, in their order, instead of the short form. */
+            /** @description The content in parts, in their order. */
+            parts: components["schemas"]["ContentPart"][];
+            /** @description The model may search the web for this turn. */
+            search?: boolean;
+            /** @description The texts of the parts, separated by empty lines; empty if there is none. */
+            text: string;
+            /** @description Asks the model to reason if it can. */
+            think?: boolean;
+        };
+        /** @description A user's message from a client, as parts or as text, files and links. If both are given, they must agree. */
+        UserInput: {
+            /** @description The ids of the parts that are images, files or audio; left out if there is none. */
+            files?: string[];
+            /** @description The addresses of the parts that are links; left out if there is none. */
+            links?: string[];
+            /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
             /** @description The model may search the web for this turn. */
             search?: boolean;
-            /** @description The text; left out beside parts. */
+            /** @description The texts of the parts, separated by empty lines; empty if there is none. */
             text?: string;
             /** @description Asks the model to reason if it can. */
             think?: boolean;
@@ -4879,6 +4905,7 @@ export type ApprovalResolved = components['schemas']['ApprovalResolved'];
 export type ApprovalResolvedEvent = components['schemas']['ApprovalResolvedEvent'];
 export type Approver = components['schemas']['Approver'];
 export type AssistantContent = components['schemas']['AssistantContent'];
+export type AssistantInput = components['schemas']['AssistantInput'];
 export type Attempt = components['schemas']['Attempt'];
 export type AudioPart = components['schemas']['AudioPart'];
 export type AuditEntry = components['schemas']['AuditEntry'];
@@ -5103,6 +5130,7 @@ export type UsageInput = components['schemas']['UsageInput'];
 export type UsageReport = components['schemas']['UsageReport'];
 export type UsageSum = components['schemas']['UsageSum'];
 export type UserContent = components['schemas']['UserContent'];
+export type UserInput = components['schemas']['UserInput'];
 export type VerifyInput = components['schemas']['VerifyInput'];
 export type VerifyPlace = components['schemas']['VerifyPlace'];
 export type VerifyStep = components['schemas']['VerifyStep'];

@@ -1,6 +1,7 @@
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
+import { worded } from '../api/parts';
 import type { Message, Session } from '../api/types';
 import { Button, TextArea } from '../components/ui';
 import { writeOn } from './focus';
@@ -19,7 +20,7 @@ export function EditBox({ message, onClose }: { message: Message; onClose: () =>
       onSubmit={(event) => {
         event.preventDefault();
         setBusy(true);
-        request<Session>(`/v1/messages/${message.id}/edit`, { body: { session_id: id, content: { ...message.content, text } } }).then(
+        request<Session>(`/v1/messages/${message.id}/edit`, { body: { session_id: id, content: worded(message.content, text) } }).then(
           (session) => {
             writeOn();
             void navigate({ to: '/c/$id', params: { id: session.id } });

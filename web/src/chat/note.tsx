@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ChevronRight } from 'lucide-react';
 import { useEffect, useState } from 'react';
+import { resultText } from '../api/parts';
 import { coveredBy } from '../api/queries';
 import type { Message } from '../api/types';
 import { Button, cx, Failed, Loading } from '../components/ui';
@@ -44,7 +45,7 @@ function Covered({ id }: { id: string }) {
             #{message.sequence} {message.tool_name ?? message.role}
           </span>
           <br />
-          {message.content.text ?? JSON.stringify(message.content.arguments ?? message.content.result)}
+          {message.role === 'tool_result' ? resultText(message.content) : (message.content.text ?? JSON.stringify(message.content.arguments))}
         </li>
       ))}
       {covered.data.next && <li className="text-faint">and more, in the inspector</li>}

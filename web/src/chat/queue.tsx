@@ -1,6 +1,7 @@
 import { ArrowUp, CornerDownRight, Paperclip, Trash2, Zap } from 'lucide-react';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
+import { worded } from '../api/parts';
 import type { Message } from '../api/types';
 import { useReader, useMine } from '../components/role';
 import { IconButton } from '../components/ui';
@@ -23,7 +24,7 @@ export function Queue({ transcript }: { transcript: Transcript }) {
         {waiting.map((message, i) => (
           <li key={message.id} className="flex items-start gap-2 py-1 pr-1 pl-3" data-queued={message.id}>
             <CornerDownRight size={14} aria-hidden className="mt-2.5 shrink-0 text-faint" />
-            <Words message={message} readOnly={reader || !mine(message.author.id)} onChange={(text) => act(request(`/v1/messages/${message.id}`, { method: 'PATCH', body: { content: { ...message.content, text } } }))} />
+            <Words message={message} readOnly={reader || !mine(message.author.id)} onChange={(text) => act(request(`/v1/messages/${message.id}`, { method: 'PATCH', body: { content: worded(message.content, text) } }))} />
             {!!message.content.files?.length && (
               <span className="mt-2 flex shrink-0 items-center gap-1 text-xs text-faint">
                 <Paperclip size={12} aria-label="Files" /> {message.content.files.length}

@@ -96,7 +96,7 @@ function OneCall({ one: { call, result }, alone, transcript, sought }: { one: Ca
       )}
       {asked && <Answer question={asked} call={message} />}
       {said && (said.error ? <Payload name="Error" text={said.error} bad sought={sought} /> : <Payload name="Result" text={resultText(said)} sought={sought} />)}
-      {said?.parts && filesIn(said.parts).length > 0 && <Files ids={filesIn(said.parts)} />}
+      {filesIn(said?.parts).length > 0 && <Files ids={filesIn(said?.parts)} />}
     </div>
   );
 }

@@ -1,5 +1,4 @@
 import type { StepGenerating } from '../api/events';
-import { read } from '../api/parts';
 import type { Message } from '../api/types';
 
 const FLUSH_MS = 50; // between two drawings of a streaming text, at least
@@ -23,8 +22,8 @@ export class LiveMessage {
   private pause = FLUSH_MS;
 
   constructor(message: Message) {
-    this.message = readable(message);
-    this.take(this.message);
+    this.message = message;
+    this.take(message);
   }
 
   subscribe = (listener: () => void): (() => void) => {
@@ -51,8 +50,8 @@ export class LiveMessage {
   replace(message: Message): void {
     // A text read while it streams is older than the deltas that arrived meanwhile.
     const keep = this.streaming && message.status === 'streaming';
-    this.message = readable(message);
-    if (!keep) this.take(this.message);
+    this.message = message;
+    if (!keep) this.take(message);
     this.draw();
   }
 
@@ -87,12 +86,6 @@ export class LiveMessage {
     this.version++;
     for (const listener of this.listeners) listener();
   }
-}
-
-// readable is a message whose content in parts has its short form filled in.
-function readable(message: Message): Message {
-  const content = read(message.content);
-  return content === message.content ? message : { ...message, content };
 }
 
 const encoder = new TextEncoder();

@@ -436,7 +436,7 @@ export class Transcript {
 function blank(session: ID, id: ID, turn: ID | null, sequence: number, at: string): Message {
   return {
     id, session_id: session, sequence, position: null, turn_id: turn, step: 0, role: 'assistant', status: 'streaming',
-    author: { kind: 'agent', id: '', name: '' }, content: { text: '' } as Message['content'],
+    author: { kind: 'agent', id: '', name: '' }, content: { parts: [], text: '' } as unknown as Message['content'],
     agent_type: null, chain_version: null, content_hash: null, context_note: null, iteration: null, log_id: session, token_estimate: null,
     workspace_id: '', tool_call_id: null, tool_name: null, covers_through: null, internal: false, steer: false, model: null, usage: null, error: null,
     metadata: {}, marks: { pinned: false, context_edge: false, set_aside: false }, created_at: at, updated_at: at,

@@ -26,7 +26,7 @@ func main() {
 
 	var content MessageInput_Content
 	text := "Hello from Go"
-	if err := content.FromUserContent(UserContent{Text: &text}); err != nil {
+	if err := content.FromUserInput(UserInput{Text: &text}); err != nil {
 		log.Fatal(err)
 	}
 	streamed, err := client.PostMessageStreamWithResponse(ctx, session.Id, nil, MessageInput{Content: &content})

@@ -1,0 +1,693 @@
+package parley
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+)
+
+// A content of a user, an assistant or a tool's result is stored in parts (ADR 0055), and
+// answered in parts with its short form beside them. Both ways between the two stand in this
+// file: of values, and of canonical JSON, which lists pass on by the thousand.
+
+// inParts is the content's short form as parts, in the order in which a model reads them. A
+// file's part says no more than that it is one.
+func (c *UserContent) inParts() []Part {
+	parts := make([]Part, 0, len(c.Files)+1+len(c.Links))
+	for _, text := range c.Files {
+		if id, err := ParseID(text); err == nil {
+			parts = append(parts, Part{Type: PartFile, FileID: id})
+		}
+	}
+	parts = appendPart(parts, PartText, c.Text)
+	for _, link := range c.Links {
+		if link != "" {
+			parts = append(parts, Part{Type: PartLink, URL: link})
+		}
+	}
+	return parts
+}
+
+// readShort fills in the short form of what the parts say.
+func (c *UserContent) readShort() {
+	c.Text, c.Files, c.Links = textsOf(c.Parts, PartText), nil, nil
+	for _, id := range filesIn(c.Parts) {
+		c.Files = append(c.Files, id.String())
+	}
+	for i := range c.Parts {
+		if c.Parts[i].Type == PartLink {
+			c.Links = append(c.Links, c.Parts[i].URL)
+		}
+	}
+}
+
+// differs reports whether a short form beside parts says something else than they do.
+func (c *UserContent) differs() bool {
+	said := UserContent{Parts: c.Parts}
+	said.readShort()
+	return c.Text != "" && c.Text != said.Text || len(c.Files) > 0 && !slices.Equal(c.Files, said.Files) ||
+		len(c.Links) > 0 && !slices.Equal(c.Links, said.Links)
+}
+
+// inParts is the content's short form as parts.
+func (c *AssistantContent) inParts() []Part {
+	parts := appendPart(make([]Part, 0, 1), PartReasoning, c.Reasoning)
+	return appendPart(appendPart(parts, PartText, c.Text), PartRefusal, c.Refusal)
+}
+
+func (c *AssistantContent) readShort() {
+	c.Text, c.Reasoning = textsOf(c.Parts, PartText), textsOf(c.Parts, PartReasoning)
+	c.Refusal = textsOf(c.Parts, PartRefusal)
+}
+
+// Cite gives the content's text citations whose Start and End are counted in characters; those
+// that lie beyond the text end with it. There are at most MaxCitations.
+func (c *AssistantContent) Cite(citations []Citation) {
+	if len(citations) == 0 || c.Text == "" {
+		return
+	}
+	citations = slices.Clone(citations[:min(len(citations), MaxCitations)])
+	places := make([]*int, 0, 2*len(citations))
+	for i := range citations {
+		citations[i].End = max(citations[i].Start, citations[i].End)
+		places = append(places, &citations[i].Start, &citations[i].End)
+	}
+	slices.SortStableFunc(places, func(a, b *int) int { return cmp.Compare(*a, *b) })
+	characters := 0
+	for at := range c.Text {
+		for len(places) > 0 && *places[0] <= characters {
+			*places[0], places = at, places[1:]
+		}
+		characters++
+	}
+	for _, place := range places {
+		*place = len(c.Text)
+	}
+	c.Parts = c.inParts()
+	for i := range c.Parts {
+		if c.Parts[i].Type == PartText {
+			c.Parts[i].Citations = citations
+		}
+	}
+}
+
+func (c *AssistantContent) differs() bool {
+	said := AssistantContent{Parts: c.Parts}
+	said.readShort()
+	return c.Text != "" && c.Text != said.Text || c.Reasoning != "" && c.Reasoning != said.Reasoning ||
+		c.Refusal != "" && c.Refusal != said.Refusal
+}
+
+// ResultParts is one JSON value that a tool answers as parts: a string is a text, null nothing,
+// and other JSON an object.
+func ResultParts(result json.RawMessage) []Part {
+	var text string
+	switch {
+	case len(result) == 0 || string(result) == "null":
+		return []Part{}
+	case result[0] == '"' && json.Unmarshal(result, &text) == nil && text != "":
+		return []Part{{Type: PartText, Text: text}}
+	}
+	return []Part{{Type: PartObject, Object: result}}
+}
+
+func (c *ToolResultContent) inParts() []Part { return ResultParts(c.Result) }
+
+// readShort fills in the result where the parts are no more than one JSON value.
+func (c *ToolResultContent) readShort() {
+	c.Result = nil
+	switch {
+	case len(c.Parts) == 0:
+		c.Result = json.RawMessage("null")
+	case len(c.Parts) > 1:
+	case c.Parts[0].Type == PartText && len(c.Parts[0].Citations) == 0:
+		c.Result = AppendJSONString(nil, c.Parts[0].Text)
+	case c.Parts[0].Type == PartObject:
+		c.Result = c.Parts[0].Object
+	}
+}
+
+func (c *ToolResultContent) differs() bool {
+	if len(c.Result) == 0 || string(c.Result) == "null" {
+		return false
+	}
+	said := ToolResultContent{Parts: c.Parts}
+	said.readShort()
+	one, err := CanonicalJSON(c.Result)
+	if err != nil || said.Result == nil {
+		return true
+	}
+	other, err := CanonicalJSON(said.Result)
+	return err != nil || !bytes.Equal(one, other)
+}
+
+func appendPart(parts []Part, of PartType, text string) []Part {
+	if text == "" {
+		return parts
+	}
+	return append(parts, Part{Type: of, Text: text})
+}
+
+// appendTextPart appends the canonical JSON of a part that is a text; what comes before it is
+// another part, or the beginning of the list.
+func appendTextPart(to []byte, of PartType, text string) []byte {
+	if text == "" {
+		return to
+	}
+	if to[len(to)-1] != '[' {
+		to = append(to, ',')
+	}
+	to = append(AppendJSONString(append(to, `{"text":`...), text), `,"type":"`...)
+	return append(append(to, of...), `"}`...)
+}
+
+// FillParts is a canonical content with what is known of its files in their parts. One that
+// names files in the short form has parts from here on: what they are decides about the types.
+// Others stay as they are.
+func FillParts(content json.RawMessage, files []File) (json.RawMessage, error) {
+	if bytes.HasPrefix(content, []byte(`{"files":[`)) {
+		return partsOfFiles(content, files)
+	}
+	parts := PartsOf(content)
+	if !slices.ContainsFunc(parts, func(p Part) bool { return p.HoldsFile() }) {
+		return content, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(content, &members); err != nil {
+		return nil, WrapError(CodeInternal, err, "a message's content cannot be read")
+	}
+	for i := range parts {
+		if !parts[i].HoldsFile() {
+			continue
+		}
+		file, err := fileIn(files, parts[i].FileID)
+		if err == nil {
+			err = parts[i].Fill(file, "content.parts")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	raw, err := EncodeJSON(parts)
+	if err != nil {
+		return nil, WrapError(CodeInternal, err, "the parts of a message cannot be written")
+	}
+	members["parts"] = raw
+	if raw, err = EncodeJSON(members); err != nil {
+		return nil, WrapError(CodeInternal, err, "a message's content cannot be written")
+	}
+	return CanonicalJSON(raw)
+}
+
+// partsOfFiles is the short form of a user's content with files, in parts.
+func partsOfFiles(content json.RawMessage, files []File) (json.RawMessage, error) {
+	var user UserContent
+	if err := json.Unmarshal(content, &user); err != nil {
+		return nil, WrapError(CodeInternal, err, "a message's content cannot be read")
+	}
+	for i := range user.Parts {
+		if part := &user.Parts[i]; part.HoldsFile() {
+			file, err := fileIn(files, part.FileID)
+			if err != nil {
+				return nil, err
+			}
+			*part = FilePart(file)
+		}
+	}
+	return EncodeContent(user)
+}
+
+func fileIn(files []File, id ID) (File, error) {
+	at := slices.IndexFunc(files, func(f File) bool { return f.ID == id })
+	if at < 0 {
+		return File{}, InvalidField("content.parts", "there is no file %s", id)
+	}
+	return files[at], nil
+}
+
+// EmptyContent is the content of an assistant's message that nothing has been written into. The
+// caller does not change it.
+func EmptyContent() json.RawMessage { return emptyContent }
+
+var emptyContent = json.RawMessage(`{"parts":[]}`) //nolint:gochecknoglobals // never written
+
+// PlainText is the text of a content that says nothing else, in parts or in the short form;
+// false leaves every other content to the decoder.
+func PlainText(content []byte) (string, bool) {
+	literal, found := bytes.CutPrefix(content, []byte(`{"parts":[`))
+	if found {
+		if string(literal) == "]}" {
+			return "", true
+		}
+		if literal, found = bytes.CutPrefix(literal, []byte(`{"text":`)); found {
+			literal, found = bytes.CutSuffix(literal, []byte(`,"type":"text"}]}`))
+		}
+	} else if literal, found = bytes.CutPrefix(content, []byte(`{"text":`)); found {
+		literal, found = bytes.CutSuffix(literal, []byte(`}`))
+	}
+	if !found || len(literal) < 2 || literal[0] != '"' || valueEnd(literal) != len(literal) {
+		return "", false
+	}
+	if inner := literal[1 : len(literal)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), utf8.Valid(inner) && !slices.ContainsFunc(inner, func(c byte) bool { return c < ' ' })
+	}
+	var text string
+	err := json.Unmarshal(literal, &text)
+	return text, err == nil
+}
+
+// Wishes are what a user's content asks for beside an answer: reasoning, and a search of the
+// web. An unreadable one asks for nothing.
+func Wishes(content []byte) (think, search bool) {
+	var asked struct{ Think, Search bool }
+	if _, plain := PlainText(content); plain || json.Unmarshal(content, &asked) != nil {
+		return false, false
+	}
+	return asked.Think, asked.Search
+}
+
+// AppendContent appends a message's content as it is answered: of users, assistants and tools'
+// results the parts, and beside them the short form, whichever of the two is stored. result
+// is left out where the parts are more than one JSON value. Contents of other roles, and what
+// does not look like a content, are appended as they are.
+func AppendContent(to []byte, role Role, content json.RawMessage) []byte {
+	if !role.hasParts() {
+		return append(to, content...)
+	}
+	if out, ok := appendBoth(to, role, content); ok {
+		return out
+	}
+	if canonical, err := CanonicalJSON(content); err == nil {
+		if out, ok := appendBoth(to, role, canonical); ok {
+			return out
+		}
+	}
+	return append(to, content...)
+}
+
+// hasParts reports whether the contents of a role are in parts.
+func (r Role) hasParts() bool { return r == RoleUser || r == RoleAssistant || r == RoleToolResult }
+
+// rawContent is the members of a content as JSON, and what its parts say in short.
+type rawContent struct {
+	parts, search, think, text, reasoning, refusal []byte
+	failure, time, success, result                 []byte
+	files, links                                   []byte
+	more                                           bool // the parts say more than the short form
+}
+
+// ShortContent is a canonical content in the short form, where that says as much as the parts,
+// citations aside; others stay as they are.
+func ShortContent(role Role, content json.RawMessage) json.RawMessage {
+	c, ok := readContent(role, content)
+	if !ok || c.more {
+		return content
+	}
+	c.parts = nil
+	return c.append(make([]byte, 0, len(content)), role)
+}
+
+// appendBoth is AppendContent of canonical JSON; false for anything else.
+func appendBoth(to []byte, role Role, content []byte) ([]byte, bool) {
+	c, ok := readContent(role, content)
+	if !ok {
+		return to, false
+	}
+	// About twice what is stored, with the names of what is added.
+	return c.append(slices.Grow(to, 2*len(content)+64), role), true
+}
+
+// readContent reads a canonical content of a role that has parts, and makes of the form that
+// it is in the other one.
+func readContent(role Role, content []byte) (c rawContent, ok bool) {
+	if !role.hasParts() {
+		return c, false
+	}
+	known := true
+	whole := eachMember(content, func(name, value []byte) {
+		field := c.member(role, string(name))
+		if field == nil {
+			known = false
+			return
+		}
+		*field = value
+	})
+	switch {
+	case !whole || !known:
+		return c, false
+	case c.parts != nil:
+		return c, c.readParts(role)
+	}
+	return c, c.makeParts(role)
+}
+
+// member is where a member of a role's content belongs; nil for an unknown one.
+func (c *rawContent) member(role Role, name string) *[]byte {
+	switch role {
+	case RoleUser:
+		switch name {
+		case "files":
+			return &c.files
+		case "links":
+			return &c.links
+		case "search":
+			return &c.search
+		case "think":
+			return &c.think
+		}
+	case RoleAssistant:
+		switch name {
+		case "reasoning":
+			return &c.reasoning
+		case "refusal":
+			return &c.refusal
+		}
+	case RoleToolResult:
+		switch name {
+		case "error":
+			return &c.failure
+		case "execution_time_ms":
+			return &c.time
+		case "result":
+			return &c.result
+		case "parts":
+			return &c.parts
+		case "success":
+			return &c.success
+		}
+		return nil
+	}
+	switch name {
+	case "parts":
+		return &c.parts
+	case "text":
+		return &c.text
+	}
+	return nil
+}
+
+// append appends the members in the order of their names.
+func (c *rawContent) append(to []byte, role Role) []byte {
+	start := len(to)
+	member := func(name string, value []byte) {
+		if value == nil {
+			return
+		}
+		if len(to) > start {
+			to = append(to, ',')
+		} else {
+			to = append(to, '{')
+		}
+		to = append(append(append(append(to, '"'), name...), `":`...), value...)
+	}
+	if role == RoleToolResult {
+		member("error", c.failure)
+		member("execution_time_ms", c.time)
+		member("parts", c.parts)
+		member("result", c.result)
+		member("success", c.success)
+		return append(to, '}')
+	}
+	member("files", c.files)
+	member("links", c.links)
+	member("parts", c.parts)
+	member("reasoning", c.reasoning)
+	member("refusal", c.refusal)
+	member("search", c.search)
+	member("text", c.text)
+	member("think", c.think)
+	return append(to, '}')
+}
+
+// rawPart is a part as JSON; kind is without its quotes.
+type rawPart struct {
+	kind, text, file, url, object, citations []byte
+}
+
+// readParts sets the short form to what the parts say.
+func (c *rawContent) readParts(role Role) bool {
+	c.files, c.links, c.reasoning, c.refusal, c.result = nil, nil, nil, nil, nil
+	c.text = []byte(`""`)
+	n, first, readable := 0, rawPart{}, true
+	whole := eachElement(c.parts, func(raw []byte) {
+		p, ok := readPart(raw)
+		if readable = readable && ok; !readable {
+			return
+		}
+		if n++; n == 1 {
+			first = p
+		}
+		switch PartType(p.kind) {
+		case PartText:
+			c.text = joined(c.text, p.text)
+		case PartReasoning:
+			c.reasoning = joined(c.reasoning, p.text)
+		case PartRefusal:
+			c.refusal = joined(c.refusal, p.text)
+		case PartImage, PartFile, PartAudio:
+			if !bytes.Contains(c.files, p.file) { // ids have one length
+				c.files = listed(c.files, p.file)
+			}
+		case PartLink:
+			c.links = listed(c.links, p.url)
+		case PartObject:
+			c.more = true
+		}
+	})
+	switch role {
+	case RoleUser:
+		c.reasoning, c.refusal = nil, nil
+		return whole && readable
+	case RoleAssistant:
+		c.more = c.more || c.files != nil || c.links != nil
+		c.files, c.links = nil, nil
+		return whole && readable
+	}
+	switch {
+	case n == 0:
+		c.result = []byte("null")
+	case n > 1:
+	case string(first.kind) == string(PartText) && first.citations == nil:
+		c.result = first.text
+	case string(first.kind) == string(PartObject):
+		c.result = first.object
+	}
+	c.more = c.result == nil
+	return whole && readable
+}
+
+func readPart(raw []byte) (p rawPart, ok bool) {
+	ok = eachMember(raw, func(name, value []byte) {
+		switch string(name) {
+		case "type":
+			p.kind = bytes.Trim(value, `"`)
+		case "text":
+			p.text = value
+		case "file_id":
+			p.file = value
+		case "url":
+			p.url = value
+		case "object":
+			p.object = value
+		case "citations":
+			p.citations = value
+		}
+	})
+	switch PartType(p.kind) {
+	case PartText, PartReasoning, PartRefusal:
+		if p.text == nil {
+			p.text = []byte(`""`)
+		}
+		return p, ok && isString(p.text)
+	case PartImage, PartFile, PartAudio:
+		return p, ok && isString(p.file)
+	case PartLink:
+		return p, ok && isString(p.url)
+	case PartObject:
+		return p, ok && p.object != nil
+	}
+	return p, false
+}
+
+func isString(value []byte) bool { return len(value) > 1 && value[0] == '"' }
+
+// joined joins two strings of JSON as textsOf joins texts; there may be no first one.
+func joined(one, other []byte) []byte {
+	if len(one) <= len(`""`) {
+		return other
+	}
+	out := make([]byte, 0, len(one)+len(other)+2)
+	out = append(append(out, one[:len(one)-1]...), `\n\n`...)
+	return append(out, other[1:]...)
+}
+
+// listed appends a value to a list of JSON; there may be none yet.
+func listed(list, value []byte) []byte {
+	if list == nil {
+		list = []byte("[]")
+	}
+	list = list[:len(list)-1]
+	if len(list) > 1 {
+		list = append(list, ',')
+	}
+	return append(append(list, value...), ']')
+}
+
+// makeParts sets the parts to what the short form says, as the methods inParts do, and says
+// what the short form leaves out.
+func (c *rawContent) makeParts(role Role) bool {
+	parts := make([]byte, 0, len(c.text)+len(c.reasoning)+len(c.refusal)+len(c.result)+128)
+	parts = append(parts, '[')
+	part := func(before string, value []byte, after PartType) {
+		if len(parts) > 1 {
+			parts = append(parts, ',')
+		}
+		parts = append(append(append(parts, before...), value...), after...)
+	}
+	text := func(value []byte, of PartType) bool {
+		if value != nil && !isString(value) {
+			return false
+		}
+		if len(value) > len(`""`) {
+			part(`{"text":`, value, `,"type":"`+of+`"}`)
+		}
+		return true
+	}
+	readable := true
+	switch role {
+	case RoleUser:
+		readable = c.files == nil || eachElement(c.files, func(id []byte) {
+			part(`{"file_id":`, id, `,"type":"file"}`)
+		})
+		readable = text(c.text, PartText) && readable
+		readable = (c.links == nil || eachElement(c.links, func(url []byte) {
+			if len(url) > len(`""`) {
+				part(`{"type":"link","url":`, url, `}`)
+			}
+		})) && readable
+	case RoleAssistant:
+		readable = text(c.reasoning, PartReasoning) && text(c.text, PartText) && text(c.refusal, PartRefusal)
+	default:
+		switch {
+		case c.result == nil:
+			c.result = []byte("null")
+		case string(c.result) == "null":
+		case isString(c.result) && len(c.result) > len(`""`):
+			readable = text(c.result, PartText)
+		default:
+			part(`{"object":`, c.result, `,"type":"object"}`)
+		}
+	}
+	if role != RoleToolResult && c.text == nil {
+		c.text = []byte(`""`)
+	}
+	c.parts = append(parts, ']')
+	return readable
+}
+
+// eachMember calls take with the members of an object; false for anything that is not an
+// object of valid JSON without white space.
+func eachMember(raw []byte, take func(name, value []byte)) bool {
+	return each(raw, '{', '}', func(rest []byte) int {
+		name := valueEnd(rest)
+		if name < 2 || rest[0] != '"' || name >= len(rest) || rest[name] != ':' {
+			return 0
+		}
+		value := valueEnd(rest[name+1:])
+		if value > 0 {
+			take(rest[1:name-1], rest[name+1:name+1+value])
+			return name + 1 + value
+		}
+		return 0
+	})
+}
+
+// eachElement is eachMember for the elements of a list.
+func eachElement(raw []byte, take func(value []byte)) bool {
+	return each(raw, '[', ']', func(rest []byte) int {
+		value := valueEnd(rest)
+		if value > 0 {
+			take(rest[:value])
+		}
+		return value
+	})
+}
+
+// each calls take with the rest of an object or list for each thing in it; take returns how
+// long the thing is, 0 for what it cannot read.
+func each(raw []byte, open, end byte, take func(rest []byte) int) bool {
+	if len(raw) < 2 || raw[0] != open || raw[len(raw)-1] != end {
+		return false
+	}
+	for rest := raw[1 : len(raw)-1]; len(rest) > 0; {
+		n := take(rest)
+		switch {
+		case n <= 0:
+			return false
+		case n == len(rest):
+			return true
+		case rest[n] != ',' || n+1 == len(rest):
+			return false
+		}
+		rest = rest[n+1:]
+	}
+	return true
+}
+
+// valueEnd is the length of the first value of JSON without white space; 0 when there is none.
+func valueEnd(raw []byte) int {
+	if len(raw) == 0 {
+		return 0
+	}
+	switch c := raw[0]; {
+	case c == '"':
+		return stringEnd(raw)
+	case c == '{' || c == '[':
+		depth := 0
+		for at := 0; at < len(raw); at++ {
+			switch raw[at] {
+			case '"':
+				n := stringEnd(raw[at:])
+				if n == 0 {
+					return 0
+				}
+				at += n - 1
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return at + 1
+				}
+			}
+		}
+		return 0
+	case c == '-' || c >= '0' && c <= '9' || c == 't' || c == 'f' || c == 'n':
+		if at := bytes.IndexAny(raw, ",]} \t\r\n"); at >= 0 {
+			return at
+		}
+		return len(raw)
+	}
+	return 0
+}
+
+// stringEnd is the length of the string that JSON begins with; 0 when it does not end.
+func stringEnd(raw []byte) int {
+	for at := 1; at < len(raw); {
+		quote := bytes.IndexByte(raw[at:], '"')
+		if quote < 0 {
+			return 0
+		}
+		quote += at
+		slashes := 0
+		for raw[quote-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return quote + 1
+		}
+		at = quote + 1
+	}
+	return 0
+}
