@@ -489,6 +489,7 @@ func anAgentDies(t *testing.T, at place) {
 	session, turn = a.session(t, "ada", act{Say: kept}, act{Child: true}, act{Hang: true})
 	a.said(t, session.ID, "tail")
 	a.kill()
+	a.gone(t)
 	a.server = a.started(t, a.at)
 	a.interrupted(t, session.ID, turn.ID)
 	if at.database == "" {

@@ -16,6 +16,9 @@ import (
 // Options apply to all links.
 type Options struct {
 	Version string       // of the program, told to servers
+	// Self is this program, where it calls program.Main: executed again, it ends all that a server has started with the
+	// server. "": what leaves a server's process group outlives it.
+	Self string
 	Log     *slog.Logger // nil: slog.Default()
 }
 
