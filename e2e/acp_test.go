@@ -592,6 +592,8 @@ func TestAHostileAgent(t *testing.T) {
 		class parley.ErrorClass
 	}{
 		"no JSON":        {[]act{{Raw: "hello"}, {Hang: true}}, parley.ClassInterrupted},
+		"a NUL in it":    {[]act{{Raw: "{\"jsonrpc\"\x00"}, {Hang: true}}, parley.ClassInterrupted},
+		"a NUL in text":  {[]act{{Say: "cut\x00by"}}, ""},
 		"a list":         {[]act{{Raw: "[]"}, {Hang: true}}, parley.ClassInterrupted},
 		"a long line":    {[]act{{Long: 17 << 20}, {Hang: true}}, parley.ClassInterrupted},
 		"a death":        {[]act{{Die: true}}, parley.ClassInterrupted},
