@@ -215,8 +215,8 @@ func TestLoopConditionAfterATakeOver(t *testing.T) {
 		t.Context(),
 		fence,
 		store.StepSettle{
-			Step: 1,
-			Call: store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted},
+			Step:   1,
+			Call:   store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted},
 			Blocks: blocks,
 		},
 	)

@@ -53,8 +53,8 @@ type Worker struct {
 	// as long as an answer may be.
 	recalling sync.Mutex
 
-	prompts  *inflight.Bytes // that the prompts hold which are being answered, by workspace
-	script   *script         // of a dry run: it answers for all tools; else nil
+	prompts *inflight.Bytes // that the prompts hold which are being answered, by workspace
+	script  *script         // of a dry run: it answers for all tools; else nil
 	// responses is the store's response cache; nil in dry runs.
 	responses store.ResponseCache
 	// uploads stores files in tools' answers; nil in dry runs, whose tools answer from a script.

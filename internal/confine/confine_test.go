@@ -282,8 +282,11 @@ func TestCagesOfOneUserAreApart(t *testing.T) {
 	if _, err := io.ReadFull(output, make([]byte, len("ready"))); err != nil {
 		t.Fatal(err)
 	}
-	script := fmt.Sprintf("sleep 60 & kill $! || echo own; kill -0 %d && echo signals; cat /proc/%d/environ && echo reads",
-		other.Process.Pid, other.Process.Pid)
+	script := fmt.Sprintf(
+		"sleep 60 & kill $! || echo own; kill -0 %d && echo signals; cat /proc/%d/environ && echo reads",
+		other.Process.Pid,
+		other.Process.Pid,
+	)
 	if said, _ := caged(script).Output(); len(said) > 0 {
 		t.Errorf("with the other program it could do this: %s", said)
 	}

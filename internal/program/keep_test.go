@@ -50,9 +50,9 @@ func TestNothingOutlivesItsProgram(t *testing.T) {
 		end  func(p *Process) error
 		want string
 	}{
-		"it ends":          {"exit 3", func(*Process) error { return nil }, "exit status 3"},
-		"it is closed":     {"read line", (*Process).Close, "exit status 1"},
-		"it does not end":  {"trap '' TERM; while true; do sleep 1; done", (*Process).Close, "signal: killed"},
+		"it ends":         {"exit 3", func(*Process) error { return nil }, "exit status 3"},
+		"it is closed":    {"read line", (*Process).Close, "exit status 1"},
+		"it does not end": {"trap '' TERM; while true; do sleep 1; done", (*Process).Close, "signal: killed"},
 		"the server is dead": {
 			"while true; do sleep 1; done", func(p *Process) error { return p.keeper.Close() }, "signal: killed",
 		},
@@ -97,7 +97,7 @@ func TestAKeptProgramEndsAsItself(t *testing.T) {
 		"kill -SEGV $$": "signal: segmentation fault",
 		"kill -KILL $$": "signal: killed",
 		"cat /proc/$PPID/environ /proc/$PPID/cmdline | grep -c hush-hush; exit 5": "exit status 5",
-		"sh -c 'kill $PPID'; sleep 600":                                            "signal: terminated",
+		"sh -c 'kill $PPID'; sleep 600":                                           "signal: terminated",
 	} {
 		p, _ := script(t, "printf %s \"$SECRET\"; "+text)
 		said, err := io.ReadAll(p.Output)

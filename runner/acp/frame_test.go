@@ -53,11 +53,11 @@ func TestFramesThatNoTextMayHold(t *testing.T) {
 	t.Parallel()
 	const before, after = `{"jsonrpc":"2.0","method":"x","params":"`, `"}`
 	for said, want := range map[string]string{
-		`a\u0000b`:     "a\uFFFDb",
-		"a\x00b":       "a\uFFFDb",
-		"a\xffb":       "a\uFFFDb",
-		`a\\u0000b`:    `a\u0000b`,
-		`\\\u0000`:     "\\\uFFFD",
+		`a\u0000b`:       "a\uFFFDb",
+		"a\x00b":         "a\uFFFDb",
+		"a\xffb":         "a\uFFFDb",
+		`a\\u0000b`:      `a\u0000b`,
+		`\\\u0000`:       "\\\uFFFD",
 		`\u0001\n\u00e9`: "\x01\n\u00e9",
 	} {
 		f, err := next(bufio.NewReader(strings.NewReader(before + said + after + "\n")))
