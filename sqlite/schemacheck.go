@@ -144,8 +144,8 @@ func byKindAndName(a, b schemaObject) int {
 // them. Triggers on them are not omitted, nor are virtual tables of their names.
 func schemaObjects(c *conn) (objects []schemaObject, err error) {
 	err = c.each(`SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema
- WHERE NOT (type = 'table' AND rootpage > 0 AND (name IN ('goose_db_version', ?, 'search_words_data', 'search_words_idx',
-  'search_words_content', 'search_words_docsize', 'search_words_config') OR name GLOB 'sqlite_*'
+ WHERE NOT (type = 'table' AND rootpage > 0 AND (name IN ('goose_db_version', ?, 'search_words_data',
+  'search_words_idx', 'search_words_content', 'search_words_docsize', 'search_words_config') OR name GLOB 'sqlite_*'
   	OR name GLOB '_litestream_*'))
  AND NOT (type = 'index' AND sql IS NULL)`, func(r *row) error {
 		objects = append(

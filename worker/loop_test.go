@@ -206,7 +206,8 @@ func TestLoopConditionAfterATakeOver(t *testing.T) {
 		r.must(err)
 		blocks = append(blocks, store.BlockSettled{MessageID: open.MessageID})
 	}
-	for i, text := range []string{strings.Repeat("d", long), strings.Repeat("o", long), strings.Repeat("n", long) + "e"} {
+	for i, letter := range []string{"d", "o", "ne"} {
+		text := strings.Repeat(letter[:1], long) + letter[1:]
 		content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
 		r.must(err)
 		blocks[i].Status, blocks[i].Content = parley.MessageCompleted, content
