@@ -13,8 +13,8 @@ import (
 )
 
 // arg is an argument of a statement: parley.ID, parley.Hash and parley.Time (zero is NULL), string, int, int64, bool,
-// []byte, json.RawMessage (nil is NULL), *int64, *parley.Money, or nil. The caller converts named string types. Pointers
-// to the first three and to a json.RawMessage bind what they point to: unlike the values, they need no allocation.
+// []byte, json.RawMessage (nil is NULL), *int64, *parley.Money, or nil. The caller converts named string types.
+// Pointers to the first three and to a json.RawMessage bind what they point to: passing them needs no allocation.
 type arg = driver.Value
 
 // conn is one connection to the database with its prepared statements. It is not safe for concurrent use. It talks to
