@@ -143,6 +143,7 @@ type modelSetting struct {
 	Caching       bool           `yaml:"caching"`
 	Tools         bool           `yaml:"tools"`
 	Vision        bool           `yaml:"vision"`
+	Search        bool           `yaml:"search"`
 	ThinkTags     bool           `yaml:"think_tags"`
 	Price         *priceSetting  `yaml:"price"`
 }
