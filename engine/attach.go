@@ -37,9 +37,9 @@ func (a *attachments) of(messages []parley.Message) (prompt.Attachments, error) 
 	return files, a.err
 }
 
-// checkContent fills in what parts leave to the server, and refuses what the answering model cannot do: files that it
+// checkAnswerable fills in what parts leave to the server, and refuses what the answering model cannot do: files that it
 // cannot be shown, and a search that nothing serves.
-func (e *Engine) checkContent(
+func (e *Engine) checkAnswerable(
 	ctx context.Context,
 	scope store.Scope,
 	message *store.NewMessage,
@@ -177,8 +177,8 @@ func asksModel(content []byte) bool {
 	return search || len(parley.FilesOf(content)) > 0
 }
 
-// checkContentIn is checkContent for a message of a session.
-func (e *Engine) checkContentIn(
+// checkAnswerableIn is checkAnswerable for a message of a session.
+func (e *Engine) checkAnswerableIn(
 	ctx context.Context,
 	scope store.Scope,
 	session parley.Session,
@@ -191,11 +191,11 @@ func (e *Engine) checkContentIn(
 	if err != nil {
 		return err
 	}
-	return e.checkContent(ctx, scope, message, &agent, &session)
+	return e.checkAnswerable(ctx, scope, message, &agent, &session)
 }
 
-// checkContentOf is checkContentIn for a session that must be read first.
-func (e *Engine) checkContentOf(
+// checkAnswerableOf is checkAnswerableIn for a session that must be read first.
+func (e *Engine) checkAnswerableOf(
 	ctx context.Context,
 	scope store.Scope,
 	sessionID parley.ID,
@@ -208,5 +208,5 @@ func (e *Engine) checkContentOf(
 	if err != nil {
 		return err
 	}
-	return e.checkContentIn(ctx, scope, session, message)
+	return e.checkAnswerableIn(ctx, scope, session, message)
 }
