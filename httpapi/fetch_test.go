@@ -32,7 +32,8 @@ func web(t *testing.T) *httptest.Server {
 		"<title>A caf\xe9</title><h1>Menu</h1><p><a href=/tea>Tea</a> &amp; cake"))
 	mux.Handle("/moved", http.RedirectHandler("/page", http.StatusFound))
 	mux.Handle("/round", http.RedirectHandler("/round", http.StatusFound))
-	mux.Handle("/long.html", as("text/html", "<p>"+strings.Repeat("Ein Satz für die Seite.<br>", 4000)+"<p>The end."))
+	mux.Handle("/long.html", as("text/html", "<p>"+strings.Repeat("Ein Satz für die Seite.<br>", 15_000)+"<p>The end."))
+	mux.Handle("/middle", as("text/plain", strings.Repeat("a line\n", 10_000)))
 	mux.Handle("/data.json", as("application/json", `{"n":12345678901234567890}`))
 	mux.Handle("/picture", as("image/png", onePixel))
 	mux.Handle("/program", as("application/octet-stream", "\x7fELF\x02\x01\x01\x00\x00"))
@@ -148,6 +149,9 @@ func TestFetch(t *testing.T) {
 		t.Error("the pieces are not the page")
 	}
 
+	if parts, _ = s.fetchedParts(at("/middle")); headOf(t, parts).Next == nil || len(parts) != 2 {
+		t.Errorf("a page that a model could be shown whole has %d parts", len(parts))
+	}
 	if parts, _ = s.fetchedParts(at("/data.json")); headOf(t, parts).MediaType != "application/json" ||
 		parts[1].Text != `{"n":12345678901234567890}` {
 		t.Errorf("the JSON is %+v", parts)

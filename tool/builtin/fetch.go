@@ -272,7 +272,7 @@ func (head fetched) image(data []byte) (tool.Result, error) {
 	return head.with(tool.Piece{Part: head.file(""), Data: data})
 }
 
-// excerpt answers with a piece of a text. A text that is longer is a file too.
+// excerpt answers with a piece of a text. A very long one is a file too, so that nothing is lost.
 func (head fetched) excerpt(text string) (tool.Result, error) {
 	head.Bytes = len(text)
 	if head.From >= len(text) && head.From > 0 {
@@ -289,7 +289,7 @@ func (head fetched) excerpt(text string) (tool.Result, error) {
 		head.Next = new(head.From + len(shown))
 	}
 	pieces := []tool.Piece{{Part: parley.Part{Type: parley.PartText, Text: shown}}}
-	if head.From == 0 && head.Next != nil {
+	if head.From == 0 && len(text) > parley.MaxTextFileBytes { // shorter ones would be shown to the model, beside this
 		pieces = append(pieces, tool.Piece{Part: head.file(".md"), Data: []byte(text)})
 	}
 	return head.with(pieces...)
