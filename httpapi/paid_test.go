@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -154,6 +155,46 @@ func TestWhatWasPaidForCounts(t *testing.T) {
 					t.Errorf("%d results are kept", len(results))
 				}
 			})
+		}
+	}
+}
+
+// TestLimitsReserveWhatIsSent: a call reserves the longest answer that its request allows, whatever
+// put that bound into it, and a turn that a limit ends names the limit.
+func TestLimitsReserveWhatIsSent(t *testing.T) {
+	t.Parallel()
+	for i, wire := range bothWires() {
+		for _, c := range []struct {
+			settings string
+			waits    bool
+		}{
+			{``, i == 1}, // Anthropic's wire bounds every answer, by 8,192 tokens unless something else is set
+			{`,"max_tokens":1000`, false},
+			{`,"max_tokens":5000`, true},
+		} {
+			s := startScripted(t, wire.text)
+			session := s.session(fmt.Sprintf(`{"model":%q,"limits":{"session_tokens":5000}%s}`,
+				wire.model, c.settings)).ID.String()
+			want[parley.Message](s, 201, "POST", "/v1/sessions/"+session+"/messages", `{"content":{"text":"Hello"}}`)
+			watch := s.stream("GET", "/v1/sessions/"+session+"/events", "")
+			ended := "session.completed"
+			if c.waits {
+				ended = "session.waiting"
+			}
+			last := watch.until(ended)
+			if data := string(last[len(last)-1].data.Data); c.waits && !strings.Contains(data, "session_tokens") {
+				t.Errorf("%s%s: waits for %s", wire.model, c.settings, data)
+			}
+		}
+		paid := strings.NewReplacer(`_tokens":10`, `_tokens":10000000`).Replace(wire.document)
+		s := startScripted(t, paid)
+		session := s.session(fmt.Sprintf(`{"model":%q,"limits":{"session_tokens":100000},
+			"retry_policy":{"retries":2,"max_wait_ms":1}}`, wire.model)).ID.String()
+		all := s.told(session, `{"content":{"text":"Hello"}}`)
+		turn := want[page[parley.Turn]](s, 200, "GET", "/v1/sessions/"+session+"/turns", "").Data[0]
+		if turn.Error == nil || turn.Error.Class != parley.ClassLimit ||
+			!strings.Contains(turn.Error.Detail, "limits.session_tokens") {
+			t.Errorf("%s: the turn is %s after %d events: %+v", wire.model, turn.Status, len(all), turn.Error)
 		}
 	}
 }
