@@ -37,8 +37,8 @@ func (a *attachments) of(messages []parley.Message) (prompt.Attachments, error) 
 	return files, a.err
 }
 
-// checkAnswerable fills in what parts leave to the server, and refuses what the answering model cannot do: files that it
-// cannot be shown, and a search that nothing serves.
+// checkAnswerable fills in what parts leave to the server, and refuses what the answering model cannot do: files that
+// it cannot be shown, and a search that nothing serves.
 func (e *Engine) checkAnswerable(
 	ctx context.Context,
 	scope store.Scope,

@@ -25,10 +25,12 @@ type wireAnswers struct {
 func bothWires() []wireAnswers {
 	const usage = `"usage":{"prompt_tokens":10,"completion_tokens":5}`
 	chunk := func(delta, finish string) string {
-		return `data: {"choices":[{"index":0,"delta":` + delta + `,"finish_reason":"` + finish + `"}],` + usage + "}\n\n" +
+		return `data: {"choices":[{"index":0,"delta":` + delta + `,"finish_reason":"` + finish + `"}],` +
+			usage + "}\n\n" +
 			"data: [DONE]\n\n"
 	}
-	const begins = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":10}}}\n\n"
+	const begins = "event: message_start\n" +
+		"data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":10}}}\n\n"
 	block := func(start, delta, stop string) string {
 		text := begins
 		if start != "" {
