@@ -118,10 +118,10 @@ func (k *filing) excerpt(text string) []parley.Part {
 // shortened returns the parts of a piece with an excerpt where a text or an object stood.
 func (k *filing) shortened(parts []parley.Part) (short []parley.Part) {
 	for i := range parts {
-		switch {
-		case parts[i].Type == parley.PartObject:
+		switch parts[i].Type { //nolint:exhaustive // the others are short
+		case parley.PartObject:
 			short = append(short, k.excerpt(string(parts[i].Object))...)
-		case parts[i].Type == parley.PartText:
+		case parley.PartText:
 			short = append(short, k.excerpt(parts[i].Text)...)
 		default:
 			short = append(short, parts[i])
