@@ -51,6 +51,19 @@ func serveAgent(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, agent)
 }
 
+func serveAgentVersions(a *api, x *exchange) error {
+	args := x.arguments()
+	paging := args.paging()
+	if args.err != nil {
+		return args.err
+	}
+	versions, err := a.engine.AgentVersions(x.r.Context(), x.principal, x.r.PathValue("agent"), paging)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, versions)
+}
+
 func serveAgentVersion(a *api, x *exchange) error {
 	version, err := strconv.Atoi(x.r.PathValue("version"))
 	if err != nil || version < 1 {

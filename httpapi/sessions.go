@@ -155,14 +155,13 @@ func serveSession(a *api, x *exchange) error {
 
 func serveSessionByKey(a *api, x *exchange) error {
 	args := x.arguments()
-	key := args.text("key")
-	if key == "" {
-		if args.text("type") == "" || args.text("feature") == "" {
-			return parley.InvalidField("key", "is missing; give key, or type and feature (and task)")
-		}
-		key = parley.KeyFor(args.text("type"), args.text("feature"), args.text("task"))
+	name := engine.SessionName{
+		Key: args.text("key"), Type: args.text("type"), Feature: args.text("feature"), Task: args.text("task"),
 	}
-	session, err := a.engine.SessionByKey(x.r.Context(), x.principal, key)
+	if args.err != nil {
+		return args.err
+	}
+	session, err := a.engine.SessionByKey(x.r.Context(), x.principal, name)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func agentsShowCommand(shared *flags, term terminal) *cobra.Command {
 func agentsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "create NAME", Short: "Make an agent", Args: cobra.ExactArgs(1)}
 	var input client.AgentInput
-	command.Flags().Var(wordFlag(&input.Slug), "slug", "unique in the workspace; made from the name when absent")
+	command.Flags().Var(wordFlag(&input.Slug), "slug", "unique in the workspace. When absent, it is made from the name, in Latin letters, with a number if that slug is taken; 409 only if a slug that you give is taken")
 	command.Flags().Var(wordFlag(&input.Description), "description", "its description")
 	command.Flags().Var(wordFlag(&input.Runtime), "runtime", "standard by default")
 	command.Flags().Var(wordsFlag(&input.Tags), "tag", "its tags")
@@ -205,7 +205,7 @@ func sessionsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&input.Type), "type", "its type")
 	command.Flags().Var(wordFlag(&input.Feature), "feature", "its feature")
 	command.Flags().Var(wordFlag(&input.Task), "task", "its task")
-	command.Flags().Var(wordFlag(&input.Key), "key", "unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see")
+	command.Flags().Var(wordFlag(&input.Key), "key", "unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see. Null for a session named by type, feature and task, whose names are apart from keys")
 	command.Flags().Var(wordFlag(&input.Title), "title", "made from the first message when absent")
 	command.Flags().Var(wordFlag(&input.Instructions), "instructions", "its instructions")
 	command.Flags().Var(wordsFlag(&input.Tags), "tag", "its tags")
