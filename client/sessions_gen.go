@@ -47,9 +47,9 @@ type SessionsQuery struct {
 	Pinned *bool
 	// Only sessions with this tag.
 	Tag string
-	// Only sessions created at this time or later.
+	// Only sessions created at this time or later. A date alone, such as 2026-01-31, is the whole day in UTC.
 	CreatedFrom parley.Time
-	// Only sessions created before this time.
+	// Only sessions created before this time. A date alone, such as 2026-01-31, is the whole day in UTC.
 	CreatedTo parley.Time
 }
 

@@ -45,6 +45,9 @@ type AgentPatch struct {
 	Status parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
 
 	OwnerID parley.Change[parley.ID] `json:"owner_id,omitzero" doc:"For admins: the principal that may change the agent from now on; null leaves it to admins."`
+
+	// If refuses the patch unless the agent is as the caller expects; nil: any is. It may be called several times.
+	If func(current parley.Agent) error `json:"-"`
 }
 
 // widens reports whether the patch says what the agent may run.
@@ -304,6 +307,11 @@ func (e *Engine) UpdateAgent(
 			return parley.Agent{}, err
 		}
 		current := agent
+		if patch.If != nil {
+			if err := patch.If(current); err != nil {
+				return parley.Agent{}, err
+			}
+		}
 		patch.apply(&agent)
 		if patch.OwnerID.Set {
 			agent.OwnerName = owner.Name

@@ -204,7 +204,7 @@ func (e *Engine) sessionChange(
 	if patch.Visibility.Set { // null means the default
 		patch.Visibility.Value = either(patch.Visibility.Value, parley.VisibilityPrivate)
 	}
-	var change store.SessionChange
+	change := store.SessionChange{If: patch.If}
 	set(patch.Title, &change.Title)
 	set(patch.Instructions, &change.Instructions)
 	set(patch.Pinned, &change.Pinned)

@@ -56,6 +56,10 @@ type SessionPatch struct {
 	During     parley.Change[parley.During]     `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`
 	Visibility parley.Change[parley.Visibility] `json:"visibility,omitzero" enum:"private,workspace"`
 	Archived   parley.Change[bool]              `json:"archived,omitzero"`
+
+	// If refuses the patch unless the session is as the caller expects; nil: any is. The patch's transaction calls it,
+	// perhaps several times.
+	If func(current *parley.Session) error `json:"-"`
 }
 
 // SessionList selects sessions, last activity first by default. Archived ones are left out unless Archived includes

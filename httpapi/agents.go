@@ -81,6 +81,7 @@ func serveUpdateAgent(a *api, x *exchange) error {
 	if err := checked(a, x, &patch); err != nil {
 		return err
 	}
+	patch.If = ifMatch(x, parley.EncodeJSON[parley.Agent])
 	agent, err := a.engine.UpdateAgent(x.r.Context(), x.principal, x.r.PathValue("agent"), patch)
 	if err != nil {
 		return err

@@ -121,7 +121,12 @@ func TestSlugsOfAnyScript(t *testing.T) {
 		}
 	}
 	const given = `{"name":"Any","slug":"ubersetzer"}`
-	if got := s.do("POST", "/v1/agents", given); got.status != 409 || !strings.Contains(string(got.body), "ubersetzer") {
+	if got := s.do(
+		"POST",
+		"/v1/agents",
+		given,
+	); got.status != 409 ||
+		!strings.Contains(string(got.body), "ubersetzer") {
 		t.Errorf("a given slug that is taken: %d %s", got.status, got.body)
 	}
 	const many = 12

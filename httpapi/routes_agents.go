@@ -71,10 +71,11 @@ func agentRoutes() []route {
 			about: "Fields that are left out keep their values; null clears one. Every change makes a new version, " +
 				"and a patch that changes nothing makes none; turns that have begun keep theirs. Setting status to " +
 				"active brings an archived agent back. 409 for archiving the built-in agent, or giving it another slug.",
+			headers: conditional(),
 			input:   inputOf[engine.AgentPatch](`{"model":"sim/echo","temperature":0.2}`),
 			serve:   serveUpdateAgent,
 			answers: found[parley.Agent]("The agent in its new version.", agentExample()),
-			fails:   conflicting(),
+			fails:   append(conflicting(), parley.CodeChanged),
 		},
 		{
 			method:  http.MethodDelete,

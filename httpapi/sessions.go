@@ -108,8 +108,8 @@ func serveListSessions(a *api, x *exchange) error {
 		Archived:    engine.ArchivedFilter(args.text("archived")),
 		Pinned:      args.flag("pinned"),
 		Tag:         args.text("tag"),
-		CreatedFrom: args.time("created_from"),
-		CreatedTo:   args.time("created_to"),
+		CreatedFrom: args.since("created_from"),
+		CreatedTo:   args.until("created_to"),
 	}
 	if args.err != nil {
 		return args.err
@@ -177,6 +177,7 @@ func serveUpdateSession(a *api, x *exchange) error {
 	if err := checked(a, x, &patch); err != nil {
 		return err
 	}
+	patch.If = ifMatch(x, func(current *parley.Session) ([]byte, error) { return appendSession(nil, current), nil })
 	session, err := a.engine.UpdateSession(x.r.Context(), x.principal, id, patch)
 	if err != nil {
 		return err

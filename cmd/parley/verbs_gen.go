@@ -139,8 +139,8 @@ func sessionsListCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived sessions; any shows all: false, true, any")
 	addChoice(command, &query.Pinned, "pinned", "true lists only pinned sessions, false only others")
 	command.Flags().Var(wordFlag(&query.Tag), "tag", "only sessions with this tag")
-	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only sessions created at this time or later")
-	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only sessions created before this time")
+	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only sessions created at this time or later. A date alone, such as 2026-01-31, is the whole day in UTC")
+	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only sessions created before this time. A date alone, such as 2026-01-31, is the whole day in UTC")
 	paging := addPaging(command, 20)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Session], error) {
@@ -432,8 +432,8 @@ func searchMessagesCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&query.AgentID), "agent", "only sessions of this agent: its id or slug")
 	command.Flags().Var(idFlag(&query.ProjectID), "project", "only sessions of this project")
 	command.Flags().Var(idFlag(&query.SessionID), "session", "only messages of this session, those that it shares as a fork included")
-	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only messages created at this time or later, and titles of sessions created then")
-	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only messages created before this time")
+	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only messages created at this time or later, and titles of sessions created then. A date alone, such as 2026-01-31, is the whole day in UTC")
+	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only messages created before this time. A date alone, such as 2026-01-31, is the whole day in UTC")
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "any, the default, searches all sessions, false leaves out archived ones, true searches only those: any, false, true")
 	command.Flags().Var(numberFlag(&query.Limit), "limit", "hits per page; 20 by default")
 	command.Flags().Var(wordFlag(&query.Cursor), "cursor", "the next of the previous page")

@@ -2912,7 +2912,7 @@ export interface components {
              * @description What is wrong, for a program.
              * @enum {string}
              */
-            code: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "conflict" | "archived" | "busy" | "nothing_to_cancel" | "key_reused" | "too_large" | "unsupported" | "rate_limited" | "storage_full" | "unavailable" | "internal";
+            code: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "conflict" | "archived" | "busy" | "nothing_to_cancel" | "key_reused" | "changed" | "too_large" | "unsupported" | "rate_limited" | "storage_full" | "unavailable" | "internal";
             /** @description What is wrong and what to do, for a person. */
             detail: string;
             /**
