@@ -80,6 +80,7 @@ func TestAgentRules(t *testing.T) {
 	if err != nil || agent.Slug != "good-one" || agent.Runtime != parley.StandardRuntime || agent.Version != 1 {
 		t.Fatalf("CreateAgent = %+v, %v", agent, err)
 	}
+	good.Slug = "good-one"
 	_, _, err = h.CreateAgent(t.Context(), h.member, good, store.Idempotency{})
 	wantCode(t, err, parley.CodeConflict, "")
 }
