@@ -187,8 +187,8 @@ func TitleFrom(text string) string {
 }
 
 // A workspace stores its session keys in one column, in two namespaces. A key derived from {type, feature, task} begins
-// with derivedStart. An opaque key that would begin so as well, perhaps behind backslashes, is stored with one backslash
-// more. So an opaque key never names the session that a derived one names.
+// with derivedStart. An opaque key that would begin so as well, perhaps behind backslashes, is stored with one more
+// backslash. So an opaque key never names the session that a derived one names.
 
 const (
 	derivedStart = `["`

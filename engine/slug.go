@@ -24,8 +24,8 @@ func slugFrom(name string) string {
 // slugAttempts bounds how often a derived slug is numbered anew when others take the number first.
 const slugAttempts = 16
 
-// createDerived stores an agent under a slug derived from its name, with a number if that one is taken. The bool reports
-// an idempotent repeat.
+// createDerived stores an agent under a slug derived from its name, with a number if that one is taken. The bool
+// reports an idempotent repeat.
 func (e *Engine) createDerived(
 	ctx context.Context,
 	scope store.Scope,

@@ -63,6 +63,8 @@ func ifMatch[T any](x *exchange, encode func(T) ([]byte, error)) func(current T)
 const compressFrom = 1 << 10
 
 // compressors are reused: each takes more memory than most answers.
+//
+//nolint:gochecknoglobals // a pool serves the whole process
 var compressors = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is a valid one
 	return w

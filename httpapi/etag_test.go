@@ -131,7 +131,7 @@ func TestCompression(t *testing.T) {
 		if got := response.Header.Get(
 			"Content-Encoding",
 		) == "gzip"; got != test.compressed ||
-			response.StatusCode != 200 {
+			response.StatusCode != http.StatusOK {
 			t.Errorf("%s: compressed %t, status %d", test.name, got, response.StatusCode)
 		}
 		if test.compressed && test.path == path {

@@ -139,8 +139,8 @@ func (a *arguments) number(name string, least, most int) *int {
 // UTC.
 func (a *arguments) since(name string) parley.Time { return a.time(name, 0) }
 
-// until reads the end of a span, which does not belong to it; zero if absent. A date alone is the end of its day in UTC:
-// the day belongs to the span.
+// until reads the end of a span, which does not belong to it; zero if absent. A date alone is the end of its day in
+// UTC: the day belongs to the span.
 func (a *arguments) until(name string) parley.Time { return a.time(name, 1) }
 
 // time reads an instant, or a date to whose beginning it adds days.

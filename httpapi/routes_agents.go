@@ -18,8 +18,8 @@ func agentRoutes() []route {
 			verb:   engine.WriteAgents,
 			makes:  true,
 			says:   "Create an agent",
-			about: "Only name is required. Without slug, one is derived from the name, in Latin letters, with a number if it " +
-				"is taken. 409 if the given slug is taken.",
+			about: "Only name is required. Without slug, one is derived from the name, in Latin letters, with a number " +
+				"if it is taken. 409 if the given slug is taken.",
 			headers: idempotent(),
 			input:   inputOf[engine.AgentInput](agentInputExample),
 			serve:   serveCreateAgent,
@@ -70,7 +70,8 @@ func agentRoutes() []route {
 			says:   "Change an agent",
 			about: "Fields that are left out keep their values; null clears one. Every change makes a new version, " +
 				"and a patch that changes nothing makes none; turns that have begun keep theirs. Setting status to " +
-				"active brings an archived agent back. 409 for archiving the built-in agent, or giving it another slug.",
+				"active brings an archived agent back. 409 for archiving the built-in agent, or giving it another " +
+				"slug.",
 			headers: conditional(),
 			input:   inputOf[engine.AgentPatch](`{"model":"sim/echo","temperature":0.2}`),
 			serve:   serveUpdateAgent,
@@ -104,13 +105,14 @@ func agentRoutes() []route {
 			fails:   []parley.Code{parley.CodeUnavailable},
 		},
 		{
-			method:  http.MethodGet,
-			paths:   []string{"/v1/agents/{agent}/versions"},
-			name:    "listAgentVersions",
-			tag:     "agents",
-			verb:    engine.ReadAgents,
-			says:    "List the versions of an agent",
-			about:   "The latest first unless order says otherwise. Each is the agent as the turns of that version used it.",
+			method: http.MethodGet,
+			paths:  []string{"/v1/agents/{agent}/versions"},
+			name:   "listAgentVersions",
+			tag:    "agents",
+			verb:   engine.ReadAgents,
+			says:   "List the versions of an agent",
+			about: "The latest first unless order says otherwise. Each is the agent as the turns of that version " +
+				"used it.",
 			query:   paging(),
 			serve:   serveAgentVersions,
 			answers: listed[parley.Agent](agentExample()),

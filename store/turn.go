@@ -77,8 +77,8 @@ type Named struct {
 	Agent, Visibility bool
 }
 
-// errKeyTaken refuses a key whose session the caller may not see. It reveals that the session exists, because the key is
-// taken, and nothing else about it.
+// errKeyTaken refuses a key whose session the caller may not see. It reveals that the session exists, because the key
+// is taken, and nothing else about it.
 func errKeyTaken() error {
 	return parley.Errorf(
 		parley.CodeConflict,
