@@ -18,8 +18,8 @@ func agentRoutes() []route {
 			verb:   engine.WriteAgents,
 			makes:  true,
 			says:   "Create an agent",
-			about: "Only name is required. Without slug, one is derived from the name, in Latin letters, with a number " +
-				"if it is taken. 409 if the given slug is taken.",
+			about: "Only name is required. Without slug, one is derived from the name, in Latin letters, with a " +
+				"number if it is taken. 409 if the given slug is taken.",
 			headers: idempotent(),
 			input:   inputOf[engine.AgentInput](agentInputExample),
 			serve:   serveCreateAgent,
