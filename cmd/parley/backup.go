@@ -93,7 +93,7 @@ func backupTo(ctx context.Context, dir string, term terminal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := io.Copy(term.out, file); err != nil {
+	if _, err := io.Copy(term.exact, file); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(term.err, contentsLine(contents))
@@ -171,7 +171,8 @@ func (t terminal) progress(what string) func(done, total int) {
 			return
 		}
 		shown = time.Now()
-		fmt.Fprintf(t.err, "\r%s %3d %%", what, 100*done/max(total, 1))
+		steer(t.err, clearLine)
+		fmt.Fprintf(t.err, "%s %3d %%", what, 100*done/max(total, 1))
 		if done >= total {
 			fmt.Fprintln(t.err)
 		}

@@ -90,7 +90,7 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 
 // follow prints a loop's iterations until it ends.
 func (c *chat) follow(ctx context.Context, loop parley.Loop, after int64) error {
-	view := &turnView{chat: c, shown: map[shownKey]int{}}
+	view := newTurnView(c)
 	for frame, err := range c.server.WatchSession(ctx, loop.SessionID, client.WatchSessionQuery{After: after}) {
 		if parley.ErrorCode(err) == parley.CodeUnavailable {
 			return parley.WrapError(parley.CodeUnavailable, err,
