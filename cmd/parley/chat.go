@@ -95,7 +95,7 @@ type chat struct {
 	json    bool
 	model   parley.ModelID
 	during  parley.During
-	files   []parley.File // of the next message
+	files   []parley.File  // of the next message
 	session parley.Session // none before the first message of a new one
 	agent   string         // of a new session
 	fresh   bool           // this chat made the session, and the server has taken no message yet

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-		"iter"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +34,12 @@ type referent struct {
 
 // referents returns what exists of a kind, which is named as in lines of use, newest first; false for a kind whose ids
 // have no short form.
-func referents(ctx context.Context, server *client.Client, kind string, begins string) (iter.Seq2[referent, error], bool) {
+func referents(
+	ctx context.Context,
+	server *client.Client,
+	kind string,
+	begins string,
+) (iter.Seq2[referent, error], bool) {
 	switch kind {
 	case "AGENT":
 		return each(server.AllAgents(ctx, client.AgentsQuery{Limit: parley.MaxPage, Status: "any", Order: "desc"}),

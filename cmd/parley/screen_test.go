@@ -14,15 +14,15 @@ import (
 func TestNothingThatOthersSaidSteersTheTerminal(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"plain, ÄÖ 漢字 👩‍🚀\tand\n": "plain, ÄÖ 漢字 👩‍🚀\tand\n",
-		"\x1b]0;title\x07":        " ]0;title ",
-		"\x1b]52;c;AAAA\x1b\\":    " ]52;c;AAAA \\",
-		"gone\x1b[2J\x1b[H":       "gone [2J [H",
-		"first\rsecond\b":         "first second ",
-		"a line\r\nand another":   "a line\nand another",
-		"c1 \u009b31m":            "c1  31m",
-		"c1 in Latin-1 \x9b31m":   "c1 in Latin-1 \ufffd31m",
-		"right\u202eleft\u2066":   "right left ",
+		"plain, ÄÖ 漢字 👩‍🚀\tand\n":                   "plain, ÄÖ 漢字 👩‍🚀\tand\n",
+		"\x1b]0;title\x07":                          " ]0;title ",
+		"\x1b]52;c;AAAA\x1b\\":                      " ]52;c;AAAA \\",
+		"gone\x1b[2J\x1b[H":                         "gone [2J [H",
+		"first\rsecond\b":                           "first second ",
+		"a line\r\nand another":                     "a line\nand another",
+		"c1 \u009b31m":                              "c1  31m",
+		"c1 in Latin-1 \x9b31m":                     "c1 in Latin-1 \ufffd31m",
+		"right\u202eleft\u2066":                     "right left ",
 		string(clearLine + "x" + markOn + styleOff): "  [Kx [1;33m [0m", // only steer writes them
 	} {
 		for _, cut := range []int{len(text), 1} { // whole, and byte by byte

@@ -39,7 +39,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 				return err
 			}
 			defer func() { _ = file.Close() }()
-			return writeExport(term, file, output)
+			return writeExport(term, term.counted(file, "exporting"), output)
 		}),
 	}
 	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output by default")

@@ -162,8 +162,9 @@ func (w *writer) run(v *verb, o *operations.Operation, named string) (place stri
 		)
 	case o.Places[0].Schema.Format == "uuid":
 		w.printf(
-			"command.RunE = shared.about(func(" +
-				"ctx context.Context, server *client.Client, id parley.ID, "+v.more()+" []string) error {\n",
+			"command.RunE = shared.about(func("+
+				"ctx context.Context, server *client.Client, id parley.ID, %s []string) error {\n",
+			v.more(),
 		)
 		return "id, "
 	default:
