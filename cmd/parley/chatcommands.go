@@ -217,7 +217,7 @@ func (c *chat) export(ctx context.Context, rest string) error {
 	if rest == "" {
 		rest = "parley-" + c.session.ID.String() + ".md"
 	}
-	if err := saveFile(rest, file); err != nil {
+	if err := saveFile(rest, file, false); err != nil {
 		return parley.WrapError(parley.CodeInvalid, err, "the conversation was not written: "+err.Error())
 	}
 	fmt.Fprintln(c.term.err, "wrote", rest)
