@@ -154,11 +154,11 @@ func suggestions(command *cobra.Command, word string) string {
 	if command.SuggestionsMinimumDistance <= 0 {
 		command.SuggestionsMinimumDistance = typoDistance
 	}
-	close := command.SuggestionsFor(word)
-	if len(close) == 0 {
+	meant := command.SuggestionsFor(word)
+	if len(meant) == 0 {
 		return ""
 	}
-	return "; did you mean " + strings.Join(close, " or ") + "?"
+	return "; did you mean " + strings.Join(meant, " or ") + "?"
 }
 
 // printError prints why a command failed, and returns its exit status.

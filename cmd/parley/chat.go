@@ -55,6 +55,8 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 			// command; the turn continues without it.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
 			defer stop()
+			c.over = make(chan struct{})
+			defer close(c.over)
 			c.interrupts = make(chan os.Signal, 1)
 			signal.Notify(c.interrupts, os.Interrupt)
 			defer signal.Stop(c.interrupts)
@@ -102,6 +104,7 @@ type chat struct {
 
 	interrupts chan os.Signal // Ctrl-C; nil: each turn listens by itself
 	left       bool           // the person pressed it twice
+	over       chan struct{}  // closed when the chat ends; nil for what ends with the process
 
 	owed   asking        // answers that the session waited for when the chat began
 	lines  <-chan string // what the person types, once input has been called
@@ -250,8 +253,8 @@ func (r resumption) stream(ctx context.Context, server *client.Client, turn parl
 	return server.ContinueTurnStream(ctx, turn)
 }
 
-// readLines reads the input in its own goroutine, which ends with the input, or with the process if the person types
-// nothing more.
+// readLines reads the input in its own goroutine, which ends with the input or the chat; or with the process, if the
+// person types nothing more.
 func (c *chat) readLines() (<-chan string, <-chan error) {
 	lines, failed := make(chan string), make(chan error, 1)
 	go func() {
@@ -260,7 +263,11 @@ func (c *chat) readLines() (<-chan string, <-chan error) {
 		for {
 			line, err := reader.ReadString('\n')
 			if strings.TrimSpace(line) != "" {
-				lines <- strings.TrimRight(line, "\r\n")
+				select {
+				case lines <- strings.TrimRight(line, "\r\n"):
+				case <-c.over:
+					return
+				}
 			}
 			if errors.Is(err, io.EOF) {
 				err = nil

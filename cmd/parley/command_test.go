@@ -252,7 +252,8 @@ func TestCommandsOfAChat(t *testing.T) {
 	}
 	for _, want := range []string{
 		"! nothing was said yet", "! there is no command /nope; /help lists them", "/export [FILE]",
-		"! write provider/model; configured are sim", "model: sim/echo", "pinned #6: /help", "3 turns, 3 calls", "wrote " + file,
+		"! write provider/model; configured are sim", "model: sim/echo",
+		"pinned #6: /help", "3 turns, 3 calls", "wrote " + file,
 		`! there is no agent "nobody"; there are: `, "The next message begins a session with scout",
 	} {
 		if !strings.Contains(complained, want) {

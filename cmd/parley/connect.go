@@ -156,8 +156,8 @@ func (f *flags) asking(
 	}
 }
 
-// about makes a command's RunE of a function that asks the server about one thing, which the first argument names by its
-// id, the beginning of it, or last; args are all arguments.
+// about makes a command's RunE of a function that asks the server about one thing, which the first argument names by
+// its id, the beginning of it, or last; args are all arguments.
 func (f *flags) about(
 	run func(ctx context.Context, server *client.Client, id parley.ID, args []string) error,
 ) func(*cobra.Command, []string) error {

@@ -45,7 +45,7 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 func messagesCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "messages",
-		Short: "List, show, pin and set aside messages, edit them and ask again in a branch, list branches and versions",
+		Short: "List, show, pin and set aside messages, edit them and ask again in a branch",
 	}
 
 	var edited, again client.BranchInput
@@ -105,5 +105,5 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 
 // printBranch prints a new fork as the list of branches does.
 func printBranch(t terminal, shared *flags, session parley.Session) error {
-	return printPage(t, shared, &client.Page[parley.Session]{Data: []parley.Session{session}}, messagesBranchesTable())
+	return printOne(t, shared, &session, asRow(messagesBranchesTable()))
 }

@@ -25,7 +25,7 @@ func loopsCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printLoops(term, shared, loop)
+			return printLoop(term, shared, loop)
 		}),
 	}
 	stop.Flags().BoolVar(&now, "now", false, "cancel the running iteration")
@@ -70,7 +70,7 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 				return err
 			}
 			if detach {
-				return printLoops(term, shared, loop)
+				return printLoop(term, shared, loop)
 			}
 			c := &chat{server: server, term: term, json: shared.json, session: session}
 			return c.follow(ctx, loop, session.LastEvent)
@@ -135,6 +135,6 @@ func (v *turnView) loop(frame client.Frame) (event.LoopProgress, error) {
 	return progress, nil
 }
 
-func printLoops(t terminal, shared *flags, loops ...parley.Loop) error {
-	return printPage(t, shared, &client.Page[parley.Loop]{Data: loops}, loopsTable())
+func printLoop(t terminal, shared *flags, loop parley.Loop) error {
+	return printOne(t, shared, &loop, asRow(loopsTable()))
 }
