@@ -5,7 +5,9 @@ import { type ReactNode, useRef, useState, useSyncExternalStore } from 'react';
 import { approvalList, principal } from '../api/queries';
 import { Problem } from '../api/http';
 import { feed } from '../live/feed';
+import { FirstKey } from '../pages/firstkey';
 import { SignIn } from '../pages/signin';
+import { useFreshKey } from './freshkey';
 import { Palette } from './palette';
 import { signOut } from './person';
 import { SessionList } from './sessionlist';
@@ -31,6 +33,8 @@ export function Shell() {
   const refused = useRef(false);
   if (me.data) refused.current = false;
   if (me.error instanceof Problem && me.error.status === 401) refused.current = true;
+  const fresh = useFreshKey();
+  if (fresh) return <FirstKey secret={fresh} />;
   if (refused.current) return <SignIn />;
   return (
     <div className="flex h-page">

@@ -6,10 +6,12 @@ import { request, sentence } from '../api/http';
 import { keyList, modelList, principal, providerList } from '../api/queries';
 import type { Key, ModelInfo } from '../api/types';
 import { compact, fullTime } from '../components/format';
+import { keepFreshKey } from '../components/freshkey';
 import { signOut } from '../components/person';
+import { Secret } from '../components/secret';
 import { ShortcutTable } from '../components/shortcuts';
 import { choose, type Theme, useTheme } from '../components/theme';
-import { Badge, Button, cx, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
+import { Badge, Button, cx, Dialog, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
 
 const SignIns = lazy(() => import('./signinlist').then((module) => ({ default: module.SignIns })));
 
@@ -155,14 +157,19 @@ function KeyList() {
   const queries = useQueryClient();
   const keys = useQuery(keyList());
   const [name, setName] = useState('');
-  const [role, setRole] = useState('member');
+  const [chosen, setRole] = useState('member');
   const [secret, setSecret] = useState('');
+  const [ending, setEnding] = useState<Key | null>(null); // asks before it is revoked
   const [error, setError] = useState('');
+  const { data: me } = useQuery(principal());
+  const first = keys.data !== undefined && keys.data.every((key) => key.revoked_at); // it closes the server to everybody without a key
+  const role = first ? 'admin' : chosen; // else nobody could make more of them
   const again = () => void queries.invalidateQueries({ queryKey: ['keys'] });
   const make = () => {
     setError('');
     request<{ key: string }>('/v1/keys', { body: { name, role } }).then(
       (made) => {
+        if (first) return keepFreshKey(made.key);
         setSecret(made.key);
         setName('');
         again();
@@ -170,10 +177,14 @@ function KeyList() {
       (failure: unknown) => setError(sentence(failure)),
     );
   };
-  const revoke = (key: Key) => request(`/v1/keys/${key.id}`, { method: 'DELETE' }).then(again, (failure: unknown) => setError(sentence(failure)));
+  const revoke = (key: Key) => {
+    setEnding(null);
+    setError('');
+    request(`/v1/keys/${key.id}`, { method: 'DELETE' }).then(again, (failure: unknown) => setError(sentence(failure)));
+  };
   return (
     <>
-      <p className="max-w-prose text-sm text-soft">From the first key on, every request needs one. A key is shown only once, when it is created.</p>
+      <p className="max-w-prose text-sm text-soft">{first ? 'Nobody needs a key yet. From the first one on every request needs one: you are shown it once, and sign in with it.' : 'Every request needs a key. A key is shown only once, when it is created.'}</p>
       <form
         className="flex flex-wrap items-end gap-3"
         onSubmit={(event) => {
@@ -187,20 +198,20 @@ function KeyList() {
         </label>
         <label className="text-sm">
           <span className="mb-1 block font-medium">Role</span>
-          <Select value={role} onChange={(event) => setRole(event.target.value)}>
+          <Select value={role} disabled={first} onChange={(event) => setRole(event.target.value)}>
             {['admin', 'member', 'reader'].map((one) => (
               <option key={one}>{one}</option>
             ))}
           </Select>
         </label>
-        <Button look="primary" type="submit" disabled={name.trim() === ''}>
+        <Button look="primary" type="submit" disabled={name.trim() === '' || keys.data === undefined}>
           Create a key
         </Button>
       </form>
       {secret && (
         <div role="status" className="rounded-xl border border-line bg-good-soft p-4 text-sm">
           <p className="font-medium text-good">Copy it now: it is not shown again.</p>
-          <code className="mt-2 block font-mono break-all">{secret}</code>
+          <Secret text={secret} />
         </div>
       )}
       {error && <Failed error={new Error(error)} />}
@@ -217,13 +228,26 @@ function KeyList() {
             {key.revoked_at ? (
               <Badge tone="bad">revoked</Badge>
             ) : (
-              <Button look="danger" onClick={() => void revoke(key)}>
+              <Button look="danger" aria-label={`Revoke ${key.name}`} onClick={() => setEnding(key)}>
                 Revoke
               </Button>
             )}
           </li>
         ))}
       </ul>
+      <Dialog
+        open={ending !== null}
+        onClose={() => setEnding(null)}
+        title={`Revoke ${ending?.name ?? ''}?`}
+        about={`Everything that uses this key is refused immediately, and browsers that signed in with it are signed out.${ending && ending.principal_id === me?.id ? ' It is yours: you may need another one.' : ''}`}
+      >
+        <div className="flex justify-end gap-2">
+          <Button onClick={() => setEnding(null)}>Keep it</Button>
+          <Button look="danger" onClick={() => ending && revoke(ending)}>
+            Revoke
+          </Button>
+        </div>
+      </Dialog>
     </>
   );
 }
