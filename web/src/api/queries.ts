@@ -2,7 +2,7 @@ import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react
 import { Offline, Problem, request, requestText } from './http';
 import { rawMember } from './raw';
 import { type Filter, ROLES } from '../chat/chapters';
-import type { Agent, Approval, AuditEntry, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -73,6 +73,9 @@ export const agentVersion = (id: ID, version: number) =>
 function explained<T extends { request: string }>(text: string): T {
   return { ...(JSON.parse(text) as T), request: rawMember(text, 'request') };
 }
+
+// callsOf lists the latest calls of a session.
+export const callsOf = (session: ID) => queryOptions({ queryKey: ['calls', session], queryFn: ({ signal }) => request<Page<Call>>(`/v1/sessions/${session}/calls`, { query: { limit: 100 }, signal }).then((page) => page.data) });
 
 // callOf explains a call, and again when its outcome changes.
 export const callOf = (id: ID, outcome: string) => queryOptions({ queryKey: ['call', id, outcome], queryFn: ({ signal }) => requestText(`/v1/calls/${id}`, { signal }).then((text) => explained<CallDetail>(text)) });

@@ -114,7 +114,7 @@ function AssistantRow({ live, ends, latest }: Props) {
           <Badge>stopped</Badge>
         </p>
       )}
-      {message.error && <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} />}
+      {message.error && <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} interrupted={message.error.class === 'interrupted' ? message : undefined} />}
       {latest && message.metadata.finish === 'length' && <CutOff session={session} />}
       {!live.streaming && <Actions message={message} text={text} facts={ends} floats={!ends} shown={latest || marked(message) || (tapped && coarse())} />}
     </article>

@@ -38,11 +38,11 @@ export function rowsOf(transcript: Transcript): Row[] {
   return rows;
 }
 
-// saysNothing reports an answer without a row: it only called tools, has no text yet (the
-// activity line shows it), or was interrupted before it had any.
+// saysNothing reports an answer without a row: it only called tools, or has no text yet (the
+// activity line shows it).
 function saysNothing(live: LiveMessage): boolean {
   if (!live.silent) return false;
-  return live.message.status !== 'failed' || live.message.error?.class === 'interrupted';
+  return live.message.status !== 'failed'; // a failed one says why, and an interrupted one what it cost
 }
 
 // beginsAt is the sequence of a row's first message.

@@ -1,16 +1,17 @@
 import { Check, ChevronRight, CircleAlert, CircleSlash, Hourglass, Loader2, Wrench } from 'lucide-react';
-import { lazy, memo, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
+import { memo, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
 import { Link } from '@tanstack/react-router';
 import { filesIn, resultText } from '../api/parts';
 import type { Approval } from '../api/types';
 import { duration } from '../components/format';
 import { cx } from '../components/ui';
+import { part } from '../live/arrive';
 import type { Transcript } from '../live/transcript';
 import { Answer } from './answer';
 import { Files } from './files';
 import type { Call } from './rows';
 
-const ApprovalCard = lazy(() => import('./approval').then((module) => ({ default: module.ApprovalCard })));
+const ApprovalCard = part(() => import('./approval'), 'ApprovalCard');
 
 const CLIP = 4_000; // characters shown of a payload before "show more"
 const open = new Map<string, boolean>(); // cards that a person opened or closed; kept while the page lives

@@ -8,6 +8,7 @@ import { feed } from '../live/feed';
 import { FirstKey } from '../pages/firstkey';
 import { SignIn } from '../pages/signin';
 import { useFreshKey } from './freshkey';
+import { OutboxNote } from './outboxnote';
 import { Palette } from './palette';
 import { signOut } from './person';
 import { SessionList } from './sessionlist';
@@ -51,7 +52,10 @@ export function Shell() {
             </IconButton>
           </div>
         )}
-        <LinkBanner />
+        <div className="pointer-events-none absolute inset-x-0 top-2 z-20 flex flex-col items-center gap-1.5 px-12">
+          <LinkBanner />
+          <OutboxNote />
+        </div>
         <Outlet />
       </main>
       <Palette open={palette} onClose={() => setPalette(false)} />
@@ -163,8 +167,8 @@ function LinkBanner() {
   const state = useSyncExternalStore(feed.onState, feed.linkState);
   if (state !== 'reconnecting') return null;
   return (
-    <div role="status" className="pointer-events-none absolute inset-x-0 top-2 z-20 flex justify-center">
-      <span className="rounded-full border border-line bg-warn-soft px-3 py-1 text-xs font-medium text-warn shadow-pop">Reconnecting… nothing is lost</span>
-    </div>
+    <p role="status" className="rounded-full border border-line bg-warn-soft px-3 py-1 text-xs font-medium text-warn shadow-pop">
+      Reconnecting… What is stored stays; an answer that is being written may be asked for again.
+    </p>
   );
 }

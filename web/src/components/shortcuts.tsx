@@ -19,7 +19,7 @@ export const SHORTCUTS: [string, string][] = [
   ['[ / ]', 'Previous, next question'],
   ['m', 'Write a message'],
   ['Enter', 'Send; Shift Enter starts a new line'],
-  ['Esc', 'Stop the running turn, if the message is empty'],
+  ['Esc', 'Stop the running turn, if the message is empty; what you queued is held'],
   ['End', 'Jump to the latest message'],
   ['?', 'These shortcuts'],
 ];

@@ -199,6 +199,15 @@ export function Loading({ what }: { what: string }) {
   );
 }
 
+// Arriving is a page whose code has not arrived yet.
+export function Arriving() {
+  return (
+    <div className="px-8 pt-6">
+      <Loading what="the page" />
+    </div>
+  );
+}
+
 // Failed says what went wrong, and offers to try again.
 export function Failed({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const offline = error instanceof Offline;

@@ -1,4 +1,4 @@
-import { Problem, request } from '../api/http';
+import { passes, Problem, request } from '../api/http';
 import type { EventOf, MessageMarked, StepError, StepGenerated, StreamEvent } from '../api/events';
 import type { Approval, ID, Message, Page, Session, Turn } from '../api/types';
 import { type Activity, IDLE, type Summary, type ToolRun, type Warning } from './activity';
@@ -132,6 +132,7 @@ export class Transcript {
       }
       this.state = 'failed';
       this.error = error;
+      if (passes(error)) this.again = setTimeout(() => void this.load(at, aims), RELOAD_MS);
     }
     this.changed();
   }

@@ -1,7 +1,10 @@
 import { Check, Copy } from 'lucide-react';
 import { memo, useEffect, useState } from 'react';
 import { copyText } from '../components/clipboard';
+import { ahead } from '../live/arrive';
 import type { Run } from './highlight';
+
+const highlighter = ahead(() => import('./highlight'));
 
 const LONGEST_HIGHLIGHTED = 50_000; // characters
 
@@ -12,7 +15,7 @@ export const CodeBlock = memo(function CodeBlock({ text, language, closed }: { t
   useEffect(() => {
     if (!closed || !language || text.length > LONGEST_HIGHLIGHTED) return;
     let here = true;
-    void import('./highlight').then(({ highlight }) => here && setRuns(highlight(text, language)));
+    void highlighter().then(({ highlight }) => here && setRuns(highlight(text, language)));
     return () => {
       here = false;
     };

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { Check, Compass, KeyRound, Moon, Sun, SunMoon } from 'lucide-react';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { Suspense, useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { keyList, modelList, principal, providerList } from '../api/queries';
 import type { Key, ModelInfo } from '../api/types';
@@ -11,9 +11,10 @@ import { signOut } from '../components/person';
 import { Secret } from '../components/secret';
 import { ShortcutTable } from '../components/shortcuts';
 import { choose, type Theme, useTheme } from '../components/theme';
+import { part } from '../live/arrive';
 import { Badge, Button, cx, Dialog, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
 
-const SignIns = lazy(() => import('./signinlist').then((module) => ({ default: module.SignIns })));
+const SignIns = part(() => import('./signinlist'), 'SignIns');
 
 const SECTIONS = [
   ['models', 'Models'],
