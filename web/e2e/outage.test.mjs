@@ -30,7 +30,9 @@ once('a page is opened while the server is away, and a message written there is 
   await page.goBack();
   await page.locator(composer).waitFor();
   assert.equal(await page.inputValue(composer), '');
-  await page.locator('[data-lost]').getByText('It counts as an estimate').waitFor(); // the answer that the kill broke off
+  const broken = (await server.ask('GET', `/v1/sessions/${session.id}/messages`)).data.find((one) => one.error?.class === 'interrupted');
+  await page.goto(`${server.url}/c/${session.id}?at=${broken.id}`);
+  await page.locator('[data-lost]').getByText('it is in no sum here, and may be charged all the same').waitFor(); // the answer that the kill broke off
   await accessible(page, 'an answer that was broken off');
   await server.ask('POST', `/v1/sessions/${session.id}/cancel?queued=true`, {});
   right(page);
@@ -67,6 +69,7 @@ once('Escape holds what was queued, says so, and sends it when asked', async () 
   assert.equal((await server.ask('GET', `/v1/sessions/${session.id}`)).status, 'cancelled', 'nothing begins by itself');
   await page.reload();
   await held.getByText('drop me').waitFor();
+  await page.getByRole('heading', { level: 1 }).waitFor();
   await accessible(page, 'held messages');
   await held.getByRole('button', { name: 'Discard the held message' }).last().click();
   await held.getByRole('button', { name: 'Send' }).click();
@@ -82,7 +85,7 @@ once('thinking and searching are offered where the model can, and asked for', as
   await page.locator(composer).waitFor();
   await page.getByText('simulator').first().waitFor();
   assert.equal(await page.getByRole('button', { name: 'Think first', exact: true }).count(), 0, 'sim/echo does not reason');
-  const agent = await server.ask('POST', '/v1/agents', { name: 'Searching', model: 'sim/reason', tools: ['web_search'] });
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Searching', model: 'sim/reason', tools: [{ name: 'web_search', description: 'Searches.', parameters: { type: 'object', properties: {} } }] });
   await page.goto(`${server.url}/new?agent=${agent.id}&model=sim/reason`);
   await page.getByRole('button', { name: 'Think first', exact: true }).click();
   assert.equal(await page.getByRole('button', { name: 'Think first', exact: true }).getAttribute('aria-pressed'), 'true');

@@ -54,6 +54,26 @@ export const directoriesIn = (path: string, name: string, hidden: boolean) =>
   });
 export const approvalList = (state: string) => list<Approval>('/v1/approvals', 'approvals', { state });
 
+const ASKED = 20; // messages read to find the open question of a session
+const FAILED = 10; // failed conversations shown
+
+const inState = (status: string, limit: number, signal: AbortSignal) => request<Page<Session>>('/v1/sessions', { query: { status, limit, kind: 'agent' }, signal }).then((page) => page.data);
+
+// questionList lists the conversations whose agents wait for an answer.
+export const questionList = () => queryOptions({ queryKey: ['questions'], queryFn: ({ signal }) => inState('waiting', WHOLE, signal).then((sessions) => sessions.filter((one) => one.wait_reason === 'input')) });
+
+// callsAndResults are the latest tool calls and results of a session, newest first.
+export const callsAndResults = (session: Session) =>
+  queryOptions({
+    queryKey: ['asked', session.id, session.updated_at],
+    queryFn: ({ signal }) => request<Page<Message>>(`/v1/sessions/${session.id}/messages`, { query: { role: ['tool_call', 'tool_result'], order: 'desc', limit: ASKED }, signal }).then((page) => page.data),
+  });
+
+// failureList lists the conversations whose last turn failed.
+export const failureList = () => queryOptions({ queryKey: ['failures'], queryFn: ({ signal }) => inState('failed', FAILED, signal) });
+export const lastTurnOf = (session: Session) =>
+  queryOptions({ queryKey: ['last turn', session.id, session.updated_at], queryFn: ({ signal }) => request<Page<Turn>>(`/v1/sessions/${session.id}/turns`, { query: { limit: 1 }, signal }).then((page) => page.data[0] ?? null) });
+
 // These lists are complete and take no limit.
 const fixed = <T>(path: string, name: string) =>
   queryOptions({ queryKey: [name], queryFn: ({ signal }) => request<T>(path, { signal }), staleTime: 300_000 });

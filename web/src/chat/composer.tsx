@@ -220,6 +220,7 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, ab
           )}
           <IconButton
             name="Send"
+            data-filled
             disabled={empty || sending || !!disabled || held}
             onClick={() => void send()}
             className="border border-transparent bg-accent text-on-accent hover:bg-accent-strong hover:text-on-accent disabled:border-line-strong disabled:bg-sunken disabled:text-faint disabled:opacity-100"

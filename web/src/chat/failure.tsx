@@ -1,10 +1,10 @@
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { RotateCcw } from 'lucide-react';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { callsOf } from '../api/queries';
-import type { Failure, ID, Message } from '../api/types';
+import type { Call, Failure, ID, Message } from '../api/types';
 import { fullTime, money } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, Button } from '../components/ui';
@@ -72,6 +72,12 @@ export function ErrorCard({ failure, turn: tried, session, interrupted }: Props)
   );
 }
 
+function priceOf({ cost, estimated, usage }: Call): string {
+  if (estimated) return `The provider had no chance to report what this attempt cost. It counts as an estimate${cost === null ? '' : `, ${money(cost)}`}; the provider may charge more or less. Another attempt costs again.`;
+  if (cost === null || usage.input_tokens === null) return 'The provider had no chance to report what this attempt cost: it is in no sum here, and may be charged all the same. Another attempt costs again.';
+  return `This attempt cost ${money(cost)}; another attempt costs again.`;
+}
+
 // Lost says what an interrupted call cost, as far as anybody knows.
 function Lost({ message }: { message: Message }) {
   const calls = useQuery(callsOf(message.session_id));
@@ -79,9 +85,7 @@ function Lost({ message }: { message: Message }) {
   if (!call) return null;
   return (
     <p className="mt-1 text-soft" data-lost>
-      {call.estimated
-        ? `The provider had no chance to report what this attempt cost. It counts as an estimate, ${money(call.cost)}; the provider may charge more or less, and charges another attempt anew.`
-        : `This attempt cost ${money(call.cost)}; another attempt costs again.`}{' '}
+      {priceOf(call)}{' '}
       <Link to="/c/$id/inspect" params={{ id: message.session_id }} search={{ row: `call-${call.id}` }} className="text-accent underline underline-offset-2">
         Inspect the call
       </Link>
@@ -90,6 +94,12 @@ function Lost({ message }: { message: Message }) {
 }
 
 function Help({ remedy, session, busy, act }: { remedy: Remedy; session: ID; busy: boolean; act: (path: string, done: string) => void }) {
+  const navigate = useNavigate();
+  const choose = () => {
+    const choice = document.getElementById('model-choice');
+    if (choice) choice.focus();
+    else void navigate({ to: '/c/$id', params: { id: session } }); // the choice is there
+  };
   switch (remedy) {
     case 'providers':
       return (
@@ -99,9 +109,7 @@ function Help({ remedy, session, busy, act }: { remedy: Remedy; session: ID; bus
       );
     case 'model':
       return (
-        <Button onClick={() => document.getElementById('model-choice')?.focus()} className="max-sm:hidden">
-          Choose another model
-        </Button>
+        <Button onClick={choose}>Choose another model</Button>
       );
     case 'summary':
       return (

@@ -14,6 +14,7 @@ import { Header } from './header';
 import { stopHere } from './hold';
 import { useJumps } from './jump';
 import { Missing } from './missing';
+import { leave, leftAt } from './left';
 import { Notices } from './notices';
 import { usePresence } from './presence';
 import { Queue } from './queue';
@@ -21,7 +22,7 @@ import { TranscriptView } from './view';
 
 const Drawer = part(() => import('./drawer'), 'Drawer');
 const READS = 'You have read access. To write, ask an admin for a key with the role member.';
-const narrow = () => matchMedia('(max-width: 1023px)').matches; // the drawer covers the conversation
+const narrow = () => matchMedia('(max-width: 1279px)').matches; // the drawer covers the conversation
 
 export function ChatPage() {
   const { id } = useParams({ from: '/c/$id' });
@@ -35,9 +36,13 @@ function Chat({ id }: { id: string }) {
   useSyncExternalStore(transcript.subscribe, transcript.snapshot);
   const opened = useRef(at);
   useEffect(() => {
-    transcript.open(opened.current);
-    return () => transcript.close();
-  }, [transcript]);
+    const left = opened.current === undefined ? leftAt(id) : undefined;
+    transcript.open(left ? String(left.sequence) : opened.current, left?.offset);
+    return () => {
+      leave(id, transcript.reading);
+      transcript.close();
+    };
+  }, [id, transcript]);
   useEffect(() => {
     if (at === opened.current) return;
     opened.current = at;
@@ -106,7 +111,7 @@ function Chat({ id }: { id: string }) {
         )}
       </div>
       {panel && session && (
-        <Suspense fallback={<aside aria-busy className="w-96 shrink-0 border-l border-line bg-raised max-lg:hidden" />}>
+        <Suspense fallback={<aside aria-busy className="w-96 shrink-0 border-l border-line bg-raised max-xl:hidden" />}>
           <Drawer
             panel={panel}
             transcript={transcript}

@@ -15,6 +15,7 @@ type Hold = 'lands' | 'stays' | null;
 export interface Sought {
   key: string; // of the row
   sequence: number;
+  quiet: boolean; // it is only where a person was: nothing is highlighted or unfolded
 }
 
 // rangesOf finds a text in an element, ignoring case.
@@ -79,7 +80,8 @@ export function useSought(
     if (!row) return;
     stick(false);
     holds.current = 'lands';
-    setSought({ key: row.key, sequence: target.sequence });
+    const { offset } = target;
+    setSought({ key: row.key, sequence: target.sequence, quiet: offset !== undefined });
     let frame = 0;
     let still = 0;
     let frames = 0;
@@ -89,8 +91,8 @@ export function useSought(
       const index = latest.current.findIndex((one) => one.key === row.key);
       const found = shown ? rangesOf(shown, find) : [];
       const top = shown
-        ? element.scrollTop + topOf(shown, found[0], element.clientHeight) - element.getBoundingClientRect().top - ABOVE
-        : (virtual.getOffsetForIndex(Math.max(0, index), 'start')?.[0] ?? 0) - ABOVE;
+        ? element.scrollTop + topOf(shown, found[0], element.clientHeight) - element.getBoundingClientRect().top - (offset ?? ABOVE)
+        : (virtual.getOffsetForIndex(Math.max(0, index), 'start')?.[0] ?? 0) - (offset ?? ABOVE);
       const most = element.scrollHeight - element.clientHeight;
       const wanted = Math.round(Math.max(0, Math.min(top, most)));
       if (Math.abs(element.scrollTop - wanted) > 1 || !shown) {

@@ -1,6 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { typing } from '../components/shortcuts';
 import { cx, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 import { ActivityLine } from './activity';
@@ -78,8 +79,9 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
       if (up) leaves = false;
       if (atEnd && !up && !leaves && !holds.current && !transcript.newer) stick(true);
       last = element.scrollTop;
-      const row = shown.current[virtual.getVirtualItemForOffset(last)?.index ?? 0];
-      if (!pin.current && row) transcript.reading = beginsAt(row);
+      const item = virtual.getVirtualItemForOffset(last);
+      const row = shown.current[item?.index ?? 0];
+      if (!pin.current && row) transcript.reading = { sequence: beginsAt(row), offset: (item?.start ?? last) - last };
       edges();
     };
     // Any intent to go up unpins before the scroll event itself.
@@ -116,7 +118,12 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
   }, [transcript]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === 'End' && !(event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLInputElement)) onLatest();
+      if (typing(event.target)) return;
+      if (event.key === 'End') onLatest();
+      if (event.key === 'Home') {
+        event.preventDefault(); // the browser goes to the first message that is loaded
+        void transcript.goTo('1');
+      }
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
@@ -130,11 +137,11 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
             const row = rows[item.index];
             const marked = row?.kind === 'message' && row.key === sought?.key;
             return (
-              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={cx('absolute inset-x-4 top-0', marked && 'sought')} data-sought={marked || undefined}>
+              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={cx('absolute inset-x-4 top-0', marked && !sought?.quiet && 'sought')} data-sought={marked || undefined}>
                 {row?.kind === 'tools' ? (
-                  <ToolsRow calls={row.calls} transcript={transcript} version={version} sought={row.key === sought?.key ? sought.sequence : null} />
+                  <ToolsRow calls={row.calls} transcript={transcript} version={version} sought={row.key === sought?.key && !sought.quiet ? sought.sequence : null} marked={row.key === sought?.key} />
                 ) : row ? (
-                  <MessageRow live={row.live} ends={row.ends} latest={item.index === latest} sought={marked} />
+                  <MessageRow live={row.live} ends={row.ends} latest={item.index === latest} sought={marked} question={row.ends ? row.question?.sequence : undefined} before={row.question?.before} />
                 ) : transcript.newer ? (
                   <Loading what="what came after" />
                 ) : (

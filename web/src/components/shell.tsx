@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { Bot, ChartColumn, Folder, Inbox, LogOut, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, UserRound, X } from 'lucide-react';
 import { type ReactNode, useRef, useState, useSyncExternalStore } from 'react';
-import { approvalList, principal } from '../api/queries';
+import { approvalList, principal, questionList } from '../api/queries';
 import { Problem } from '../api/http';
 import { feed } from '../live/feed';
 import { FirstKey } from '../pages/firstkey';
@@ -66,6 +66,7 @@ export function Shell() {
 
 function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
   const { data: waiting } = useQuery(approvalList('pending'));
+  const { data: questions } = useQuery(questionList());
   const { data: me } = useQuery(principal());
   return (
     <nav
@@ -91,6 +92,7 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
         <div className="px-3 pb-2">
           <Link
             to="/new"
+            data-filled
             className="flex h-9 items-center justify-center gap-2 rounded-lg bg-accent text-sm font-medium text-on-accent transition-colors hover:bg-accent-strong"
           >
             <SquarePen size={16} aria-hidden /> New conversation
@@ -112,7 +114,7 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
       </div>
       <SessionList />
       <div className="border-t border-line p-2">
-        <Place to="/inbox" icon={<Inbox size={16} />} badge={waiting?.length}>
+        <Place to="/inbox" icon={<Inbox size={16} />} badge={(waiting?.length ?? 0) + (questions?.length ?? 0)}>
           Approvals
         </Place>
         <Place to="/agents" icon={<Bot size={16} />}>

@@ -20,7 +20,7 @@ export const SHORTCUTS: [string, string][] = [
   ['m', 'Write a message'],
   ['Enter', 'Send; Shift Enter starts a new line'],
   ['Esc', 'Stop the running turn, if the message is empty; what you queued is held'],
-  ['End', 'Jump to the latest message'],
+  ['Home / End', 'First message, latest message'],
   ['?', 'These shortcuts'],
 ];
 

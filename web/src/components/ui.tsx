@@ -20,6 +20,7 @@ export function Button({ look = 'plain', className, type = 'button', ...rest }: 
   return (
     <button
       type={type}
+      data-filled={look === 'primary' || undefined}
       className={cx('inline-flex min-h-8 items-center justify-center gap-1.5 rounded-lg px-3 text-sm font-medium transition-colors disabled:opacity-50', LOOKS[look], className)}
       {...rest}
     />

@@ -72,8 +72,8 @@ function Models() {
   if (models.isError) return <Failed error={models.error} onRetry={() => void models.refetch()} />;
   return (
     <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Models">
-      <table className="w-full min-w-160 text-left text-sm">
-        <thead className="border-b border-line text-xs text-faint">
+      <table className="w-full text-left text-sm max-sm:block sm:min-w-160">
+        <thead className="border-b border-line text-xs text-faint max-sm:sr-only">
           <tr>
             <th className="py-2 pr-4 font-medium">Model</th>
             <th className="pr-4 font-medium">Can</th>
@@ -81,22 +81,28 @@ function Models() {
             <th className="text-right font-medium">Price per million tokens, in / cached / out</th>
           </tr>
         </thead>
-        <tbody className="divide-y divide-line">
+        <tbody className="divide-y divide-line max-sm:block">
           {models.data.data.map((model) => (
-            <tr key={model.id}>
-              <td className="py-2 pr-4">
+            <tr key={model.id} className="max-sm:block max-sm:py-2.5">
+              <td className="py-2 pr-4 max-sm:block max-sm:py-0.5">
                 <span className="font-mono text-[13px]">{model.id}</span> {model.simulator && <Badge tone="warn">simulator</Badge>}{' '}
                 {model.id === models.data.default && <Badge tone="accent">default</Badge>}
               </td>
-              <td className="pr-4">
+              <td className="pr-4 max-sm:block max-sm:py-0.5">
                 <span className="flex flex-wrap gap-1">
                   {ABILITIES.filter(([key]) => model[key]).map(([, label]) => (
                     <Badge key={label}>{label}</Badge>
                   ))}
                 </span>
               </td>
-              <td className="pr-4 text-right">{model.context_length ? compact(model.context_length) : 'unknown'}</td>
-              <td className="text-right">{model.price ? `$${model.price.input} / $${model.price.cached_input} / $${model.price.output}` : 'unknown'}</td>
+              <td className="pr-4 text-right max-sm:block max-sm:text-left">
+                <span className="text-faint sm:hidden">Context </span>
+                {model.context_length ? compact(model.context_length) : 'unknown'}
+              </td>
+              <td className="text-right max-sm:block max-sm:text-left">
+                <span className="text-faint sm:hidden">Price </span>
+                {model.price ? `$${model.price.input} / $${model.price.cached_input} / $${model.price.output}` : 'unknown'}
+              </td>
             </tr>
           ))}
         </tbody>
