@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { typing } from '../components/shortcuts';
 import { cx, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
@@ -58,6 +58,7 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
   useLayoutEffect(() => {
     if (pin.current) toEnd(scroller.current);
   }, [count]);
+  const settled = useSettled(scroller);
   const { sought, holds, release } = useSought(transcript, rows, scroller, virtual, stick, find);
   const edges = () => {
     const element = scroller.current;
@@ -132,7 +133,7 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
   return (
     <div className="relative min-h-0 flex-1">
       <div ref={scroller} className="h-full overflow-y-auto -outline-offset-2 [overflow-anchor:none]" tabIndex={0} role="log" aria-live="off" aria-label="Conversation" data-transcript>
-        <div ref={virtual.containerRef} className="relative mx-auto w-full max-w-3xl px-4">
+        <div ref={virtual.containerRef} className={cx('relative mx-auto w-full max-w-3xl px-4', !settled && 'invisible')}>
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index];
             const marked = row?.kind === 'message' && row.key === sought?.key;
@@ -168,6 +169,28 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
       )}
     </div>
   );
+}
+
+const STILL = 2; // unchanged frames after which rows have their heights
+const UNSETTLED = 20; // frames after which they are shown in any case
+
+// useSettled reports when the first rows have been measured: until then they would jump
+// from where they were expected to be.
+function useSettled(scroller: RefObject<HTMLDivElement | null>): boolean {
+  const [settled, setSettled] = useState(false);
+  useLayoutEffect(() => {
+    let [frames, still, was, frame] = [0, 0, '', 0];
+    const look = () => {
+      const now = `${scroller.current?.scrollHeight} ${scroller.current?.scrollTop}`;
+      still = now === was ? still + 1 : 0;
+      was = now;
+      if (still >= STILL || ++frames > UNSETTLED) setSettled(true);
+      else frame = requestAnimationFrame(look);
+    };
+    look();
+    return () => cancelAnimationFrame(frame);
+  }, [scroller]);
+  return settled;
 }
 
 function toEnd(element: HTMLElement | null): void {

@@ -1,0 +1,10 @@
+import { browser, open, Server, until } from './harness.mjs';
+const server = await Server.start(); 
+const session = await server.ask('POST', '/v1/sessions', { model: 'sim/echo', title: 'Long' });
+for (let n = 1; n <= 150; n++) await server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', respond: false, content: { text: `Number ${n}. ${'More words of it. '.repeat((n * 7) % 60)}` } });
+const chrome = await browser(); const ctx = await chrome.newContext({ viewport: { width: 1200, height: 800 } });
+await ctx.addInitScript(() => { window.shifts = []; new PerformanceObserver((list) => list.getEntries().forEach((e) => window.shifts.push([Math.round(e.startTime), e.value.toFixed(3), e.hadRecentInput, e.sources.slice(0,3).map((s) => `${s.node?.nodeName}.${String(s.node?.className ?? s.node?.textContent).slice(0, 60)} ${JSON.stringify(s.previousRect.toJSON?.() ?? 0).slice(0,60)}->${JSON.stringify(s.currentRect).slice(0,60)}`)]))).observe({ type: 'layout-shift', buffered: true }); });
+const page = await open(ctx, server, `/c/${session.id}`);
+await page.getByText('Number 150.').waitFor(); await page.waitForTimeout(1200);
+console.log(JSON.stringify(await page.evaluate(() => window.shifts), null, 1));
+await chrome.close(); await server.end();
