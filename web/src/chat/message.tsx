@@ -80,12 +80,7 @@ function UserRow({ message, sought }: { message: Message; sought?: boolean }) {
   if (editing) return <EditBox message={message} onClose={() => closed(message.id, () => setEditing(false))} />;
   return (
     <article onClick={() => setTapped(!tapped)} className="group/message relative mt-4 mb-3 flex flex-col items-end" aria-label={`Message from ${message.author.name}`} data-message={message.id}>
-      <p className="mb-1 text-xs text-faint">
-        {(message.author.kind !== 'person' || (me && message.author.id !== me.id)) && `${message.author.name} · `}
-        <time dateTime={message.created_at} title={fullTime(message.created_at)}>
-          {time(message.created_at)}
-        </time>
-      </p>
+      {(message.author.kind !== 'person' || (me && message.author.id !== me.id)) && <p className="mb-1 text-xs text-faint">{message.author.name}</p>}
       <div dir="auto" data-bubble className={cx('max-w-[85%] rounded-2xl bg-user px-4 py-2.5 whitespace-pre-wrap [overflow-wrap:anywhere]', message.marks.set_aside && 'opacity-50')}>
         {whole ? text : `${text.slice(0, CLIP)}…`}
         {!whole && (
@@ -100,6 +95,9 @@ function UserRow({ message, sought }: { message: Message; sought?: boolean }) {
         ))}
         {files && files.length > 0 && <Files ids={files} />}
       </div>
+      <time dateTime={message.created_at} title={fullTime(message.created_at)} className="mt-1 text-xs text-faint">
+        {time(message.created_at)}
+      </time>
       <Actions message={message} text={text} floats={!marked(message)} shown={marked(message) || (tapped && coarse())} onEdit={() => setEditing(true)} />
     </article>
   );

@@ -172,19 +172,20 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
 }
 
 const STILL = 2; // unchanged frames after which rows have their heights
-const UNSETTLED = 20; // frames after which they are shown in any case
+const UNSETTLED_MS = 500; // after which they are shown in any case
 
 // useSettled reports when the first rows have been measured: until then they would jump
 // from where they were expected to be.
 function useSettled(scroller: RefObject<HTMLDivElement | null>): boolean {
   const [settled, setSettled] = useState(false);
   useLayoutEffect(() => {
-    let [frames, still, was, frame] = [0, 0, '', 0];
+    const began = performance.now();
+    let [still, was, frame] = [0, '', 0];
     const look = () => {
       const now = `${scroller.current?.scrollHeight} ${scroller.current?.scrollTop}`;
       still = now === was ? still + 1 : 0;
       was = now;
-      if (still >= STILL || ++frames > UNSETTLED) setSettled(true);
+      if (still >= STILL || performance.now() - began > UNSETTLED_MS) setSettled(true);
       else frame = requestAnimationFrame(look);
     };
     look();
