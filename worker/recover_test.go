@@ -18,24 +18,29 @@ import (
 	"example.org/parley/tool"
 )
 
-// crashing starts a worker whose store can die under it: its earlier writes stay. Its lease is short, so that another
-// process takes over soon.
+// crashing starts a worker whose store can die under it: its earlier writes stay.
 func (r *rig) crashing() *faults {
 	r.Helper()
 	store := &faults{Store: r.store}
-	r.options.Lease = crashLease
 	r.options.StoreFlush = 5 * time.Millisecond
 	r.options.Drain = time.Millisecond
 	r.start(store)
-	r.options.Lease = DefaultLease
+	r.dying = store
 	return store
 }
 
 const crashLease = 300 * time.Millisecond
 
-// takeOver starts another worker, which takes over from the dead one once its lease has expired.
+// takeOver starts another worker, which takes over from the dead one, whose lease has expired: the test ends it, so
+// that a slow machine does not do so earlier.
 func (r *rig) takeOver() {
 	r.Helper()
+	r.dying.mu.Lock()
+	dead := r.dying.process
+	r.dying.mu.Unlock()
+	if _, err := r.store.RenewLease(r.Context(), dead, -time.Second); parley.ErrorCode(err) != parley.CodeFenced {
+		r.must(err)
+	}
 	r.start(nil)
 }
 

@@ -174,7 +174,11 @@ func (s *server) openTools() (tool.Source, error) {
 		s.sources = append(s.sources, search)
 		sources = append(sources, search)
 	}
-	servers, err := openMCP(s.settings, s.env, mcp.Options{Version: version, Log: s.log})
+	self, err := itself()
+	if err != nil {
+		return nil, err
+	}
+	servers, err := openMCP(s.settings, s.env, mcp.Options{Version: version, Self: self, Log: s.log})
 	if err != nil {
 		return nil, err
 	}
