@@ -85,8 +85,10 @@ export function useSought(
     let frame = 0;
     let still = 0;
     let frames = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const landed = () => (timer = setTimeout(() => setSought(null), MARKED_MS));
     const land = () => {
-      if (holds.current !== 'lands') return; // the person moved
+      if (holds.current !== 'lands') return void landed(); // the person moved
       const shown = element.querySelector('[data-sought]');
       const index = latest.current.findIndex((one) => one.key === row.key);
       const found = shown ? rangesOf(shown, find) : [];
@@ -103,6 +105,7 @@ export function useSought(
       }
       if (still >= STILL || ++frames > LONGEST) {
         holds.current = 'stays';
+        landed();
         if (found.length > 0 && 'highlights' in CSS) CSS.highlights.set(FOUND, new Highlight(...found));
         setSought((was) => was && { ...was }); // landed: earlier and later pages may be loaded now
         if (document.activeElement === document.body) element.focus({ preventScroll: true }); // so that keys scroll it
@@ -111,7 +114,6 @@ export function useSought(
       }
     };
     frame = requestAnimationFrame(land);
-    const timer = setTimeout(() => setSought(null), MARKED_MS);
     return () => {
       cancelAnimationFrame(frame);
       clearTimeout(timer);
