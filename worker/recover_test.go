@@ -29,18 +29,24 @@ func (r *rig) crashing() *faults {
 	return store
 }
 
-const crashLease = 300 * time.Millisecond
+// crashLease is short, so that its renewals, sweeps and end come soon, and long enough for a slow machine to renew it.
+const crashLease = 3 * time.Second
 
-// takeOver starts another worker, which takes over from the dead one, whose lease has expired: the test ends it, so
-// that a slow machine does not do so earlier.
-func (r *rig) takeOver() {
+// expire ends the lease of a dead worker: by the test, so that a slow machine does not do so while it lives.
+func (r *rig) expire(dying *faults) {
 	r.Helper()
-	r.dying.mu.Lock()
-	dead := r.dying.process
-	r.dying.mu.Unlock()
+	dying.mu.Lock()
+	dead := dying.process
+	dying.mu.Unlock()
 	if _, err := r.store.RenewLease(r.Context(), dead, -time.Second); parley.ErrorCode(err) != parley.CodeFenced {
 		r.must(err)
 	}
+}
+
+// takeOver starts another worker, which takes over from the dead one.
+func (r *rig) takeOver() {
+	r.Helper()
+	r.expire(r.dying)
 	r.start(nil)
 }
 

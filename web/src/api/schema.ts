@@ -2562,6 +2562,7 @@ export interface components {
             price: components["schemas"]["Price"] | null;
             provider: string;
             reasoning: boolean;
+            search: boolean;
             simulator: boolean;
             think_tags: boolean;
             tools: boolean;

@@ -14,6 +14,6 @@ export function useAbilities(agentID: ID | null, chosen: string | null): Abiliti
   const model = models?.data.find((one) => one.id === id);
   return {
     think: model?.reasoning ?? false,
-    search: (model !== undefined && 'search' in model && model.search === true) || (agent?.tools.some((tool) => (typeof tool === 'string' ? tool : 'name' in tool && tool.name) === SEARCHES) ?? false),
+    search: model?.search || (agent?.tools.some((tool) => (typeof tool === 'string' ? tool : 'name' in tool && tool.name) === SEARCHES) ?? false),
   };
 }

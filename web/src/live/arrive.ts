@@ -36,10 +36,12 @@ function back(): Promise<void> {
 
 // part makes a component whose code is fetched ahead.
 export function part<Name extends string, Props extends object>(load: () => Promise<Record<Name, ComponentType<Props>>>, name: Name): ((props: Props) => ReactNode) & { preload: () => Promise<void> } {
-  parts.add(load);
-  const Lazy = lazy(() => arriving(load).then((module) => ({ default: module[name] })));
-  const Part = (props: Props) => createElement(Lazy as unknown as ComponentType<Props>, props);
-  return Object.assign(Part, { preload: () => load().then(() => undefined, () => undefined) });
+  let here: ComponentType<Props> | undefined; // once it is, it is drawn at once
+  const read = () => load().then((module) => (here = module[name]));
+  parts.add(read);
+  const Lazy = lazy(() => arriving(read).then((component) => ({ default: component })));
+  const Part = (props: Props) => createElement(here ?? (Lazy as unknown as ComponentType<Props>), props);
+  return Object.assign(Part, { preload: () => read().then(() => undefined, () => undefined) });
 }
 
 // ahead names code without a component.

@@ -63,6 +63,7 @@ const ABILITIES: [keyof ModelInfo, string][] = [
   ['reasoning', 'reasoning'],
   ['tools', 'tools'],
   ['vision', 'vision'],
+  ['search', 'search'],
   ['caching', 'caching'],
 ];
 
