@@ -1,13 +1,15 @@
 import { Link } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { Suspense, useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { duration } from '../components/format';
 import { useReader } from '../components/role';
 import { waitName } from '../components/status';
 import { Button } from '../components/ui';
+import { part } from '../live/arrive';
 import type { Transcript } from '../live/transcript';
-import { ErrorCard } from './failure';
 import { ContextEdge } from './message';
+
+const ErrorCard = part(() => import('./failure'), 'ErrorCard');
 
 const TICK_MS = 1_000;
 const SHORT_MS = 2_000; // shorter waits show no time
@@ -27,7 +29,12 @@ export function ActivityLine({ transcript }: { transcript: Transcript }) {
     const told = transcript.order.at(-1)?.message.error; // the card below that message shows it
     if (!activity.ended) return cleared(transcript) ? <ContextEdge /> : null;
     if (!activity.failure) return <Stopped key={activity.ended} turn={activity.ended} />;
-    return told ? null : <ErrorCard failure={activity.failure} turn={activity.ended} session={transcript.id} />;
+    if (told) return null;
+    return (
+      <Suspense fallback={null}>
+        <ErrorCard failure={activity.failure} turn={activity.ended} session={transcript.id} />
+      </Suspense>
+    );
   }
   return (
     <div className="flex min-h-8 flex-wrap items-center gap-x-2 gap-y-1 py-1 text-sm text-soft" data-activity>

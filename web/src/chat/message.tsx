@@ -1,22 +1,24 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { Brain, ChevronRight } from 'lucide-react';
-import { memo, useEffect, useState, useSyncExternalStore } from 'react';
+import { memo, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
 import { flushSync } from 'react-dom';
 import { principal } from '../api/queries';
 import type { Message } from '../api/types';
 import { fullTime, number, time } from '../components/format';
 import { Badge, cx } from '../components/ui';
+import { part } from '../live/arrive';
 import type { LiveMessage } from '../live/message';
 import { Markdown } from '../markdown/markdown';
 import { Actions } from './actions';
 import { coarse } from './coarse';
 import { CutOff } from './cutoff';
-import { EditBox } from './edit';
-import { ErrorCard } from './failure';
 import { Files } from './files';
 import { NoteRow } from './note';
 import { VersionSwitch } from './versions';
+
+const ErrorCard = part(() => import('./failure'), 'ErrorCard');
+const EditBox = part(() => import('./edit'), 'EditBox');
 
 interface Props {
   live: LiveMessage;
@@ -77,7 +79,12 @@ function UserRow({ message, sought }: { message: Message; sought?: boolean }) {
   useEffect(() => {
     if (sought) setWhole(true);
   }, [sought]);
-  if (editing) return <EditBox message={message} onClose={() => closed(message.id, () => setEditing(false))} />;
+  if (editing)
+    return (
+      <Suspense fallback={null}>
+        <EditBox message={message} onClose={() => closed(message.id, () => setEditing(false))} />
+      </Suspense>
+    );
   return (
     <article onClick={() => setTapped(!tapped)} className="group/message relative mt-4 mb-3 flex flex-col items-end" aria-label={`Message from ${message.author.name}`} data-message={message.id}>
       {(message.author.kind !== 'person' || (me && message.author.id !== me.id)) && <p className="mb-1 text-xs text-faint">{message.author.name}</p>}
@@ -120,7 +127,11 @@ function AssistantRow({ live, ends, latest, question, before = null }: Props) {
           <Badge>stopped</Badge>
         </p>
       )}
-      {message.error && <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} interrupted={message.error.class === 'interrupted' ? message : undefined} />}
+      {message.error && (
+        <Suspense fallback={null}>
+          <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} interrupted={message.error.class === 'interrupted' ? message : undefined} />
+        </Suspense>
+      )}
       {latest && message.metadata.finish === 'length' && <CutOff session={session} />}
       {!live.streaming && question !== undefined && <VersionSwitch place={{ session, question, before }} />}
       {!live.streaming && <Actions message={message} text={text} facts={ends} floats={!ends} shown={latest || marked(message) || (tapped && coarse())} />}

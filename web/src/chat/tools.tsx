@@ -4,16 +4,17 @@ import { Link } from '@tanstack/react-router';
 import { filesIn, resultText } from '../api/parts';
 import type { Approval, Message } from '../api/types';
 import { duration } from '../components/format';
-import { Payload } from '../components/payload';
 import { cx } from '../components/ui';
 import { part } from '../live/arrive';
 import type { Transcript } from '../live/transcript';
-import { Answer } from './answer';
 import { Files } from './files';
 import type { Call } from './rows';
-import { formerText, Written, writingOf } from './written';
+import { formerText, writingOf } from './writing';
 
+const Answer = part(() => import('./answer'), 'Answer');
 const ApprovalCard = part(() => import('./approval'), 'ApprovalCard');
+const Payload = part(() => import('../components/payload'), 'Payload');
+const Written = part(() => import('./written'), 'Written');
 
 const open = new Map<string, boolean>(); // cards that a person opened or closed; kept while the page lives
 
@@ -91,14 +92,12 @@ function OneCall({ one: { call, result }, alone, transcript, sought }: { one: Ca
           </Link>
         )}
       </div>
-      {writing ? <Written writing={writing} former={formerText(transcript, writing.path, message.sequence ?? 0)} /> : !asked && <Payload name="Arguments" text={pretty(call.text('arguments'))} tree sought={sought} />}
-      {approval && !result && (
-        <Suspense fallback={null}>
-          <ApprovalCard approval={approval} />
-        </Suspense>
-      )}
-      {asked && <Answer question={asked} call={message} />}
-      {said && (said.error ? <Payload name="Error" text={said.error} bad tree sought={sought} /> : <Payload name="Result" text={resultText(said)} tree sought={sought} />)}
+      <Suspense fallback={null}>
+        {writing ? <Written writing={writing} former={formerText(transcript, writing.path, message.sequence ?? 0)} /> : !asked && <Payload name="Arguments" text={pretty(call.text('arguments'))} tree sought={sought} />}
+        {approval && !result && <ApprovalCard approval={approval} />}
+        {asked && <Answer question={asked} call={message} />}
+        {said && (said.error ? <Payload name="Error" text={said.error} bad tree sought={sought} /> : <Payload name="Result" text={resultText(said)} tree sought={sought} />)}
+      </Suspense>
       {filesIn(said?.parts).length > 0 && <Files ids={filesIn(said?.parts)} />}
     </div>
   );

@@ -1,15 +1,17 @@
 import { Link, useParams } from '@tanstack/react-router';
 import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
 import { ChevronRight, Pin } from 'lucide-react';
-import { memo, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { memo, type ReactNode, Suspense, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Session } from '../api/types';
+import { part } from '../live/arrive';
 import type { Family } from './families';
 import { time } from './format';
 import { useReader } from './role';
-import { RowMenu } from './rowmenu';
 import { ForkMark, StatusDot } from './status';
 import { cx } from './ui';
 import { unread, useSaw, useSeen } from './unread';
+
+const RowMenu = part(() => import('./rowmenu'), 'RowMenu');
 
 export const PINNED = 'Pinned';
 const ROW = 2.25; // heights in rem, equal to the classes below
@@ -115,7 +117,9 @@ const Row = memo(function Row({ session, open, branches, inside, unfolded, onFol
       )}
       {!reader && (
         <span className={cx('absolute top-1 opacity-0 group-focus-within/row:opacity-100 group-hover/row:opacity-100 pointer-coarse:opacity-100', branches > 0 ? 'right-9' : 'right-0.5')}>
-          <RowMenu session={session} />
+          <Suspense fallback={null}>
+            <RowMenu session={session} />
+          </Suspense>
         </span>
       )}
     </div>

@@ -1,19 +1,22 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { Bot, ChartColumn, Folder, Inbox, LogOut, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, UserRound, X } from 'lucide-react';
-import { type ReactNode, useRef, useState, useSyncExternalStore } from 'react';
+import { type ReactNode, Suspense, useRef, useState, useSyncExternalStore } from 'react';
 import { approvalList, principal, questionList } from '../api/queries';
 import { Problem } from '../api/http';
+import { part } from '../live/arrive';
 import { feed } from '../live/feed';
-import { FirstKey } from '../pages/firstkey';
-import { SignIn } from '../pages/signin';
 import { useFreshKey } from './freshkey';
-import { OutboxNote } from './outboxnote';
-import { Palette } from './palette';
 import { signOut } from './person';
+import { OutboxNote } from './outboxnote';
 import { SessionList } from './sessionlist';
-import { Shortcuts, useShortcuts } from './shortcuts';
+import { useShortcuts } from './shortcuts';
 import { cx, IconButton } from './ui';
+
+const FirstKey = part(() => import('../pages/firstkey'), 'FirstKey');
+const Palette = part(() => import('./palette'), 'Palette');
+const Shortcuts = part(() => import('./shortcutlist'), 'Shortcuts');
+const SignIn = part(() => import('../pages/signin'), 'SignIn');
 
 const wide = () => matchMedia('(min-width: 768px)').matches;
 
@@ -35,8 +38,7 @@ export function Shell() {
   if (me.data) refused.current = false;
   if (me.error instanceof Problem && me.error.status === 401) refused.current = true;
   const fresh = useFreshKey();
-  if (fresh) return <FirstKey secret={fresh} />;
-  if (refused.current) return <SignIn />;
+  if (fresh || refused.current) return <Suspense fallback={null}>{fresh ? <FirstKey secret={fresh} /> : <SignIn />}</Suspense>;
   return (
     <div className="flex h-page">
       <a href="#main" className="sr-only z-50 rounded-lg bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
@@ -58,8 +60,10 @@ export function Shell() {
         </div>
         <Outlet />
       </main>
-      <Palette open={palette} onClose={() => setPalette(false)} />
-      <Shortcuts open={help} onClose={() => setHelp(false)} />
+      <Suspense fallback={null}>
+        <Palette open={palette} onClose={() => setPalette(false)} />
+        <Shortcuts open={help} onClose={() => setHelp(false)} />
+      </Suspense>
     </div>
   );
 }

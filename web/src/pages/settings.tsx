@@ -9,7 +9,7 @@ import { compact, fullTime } from '../components/format';
 import { keepFreshKey } from '../components/freshkey';
 import { signOut } from '../components/person';
 import { Secret } from '../components/secret';
-import { ShortcutTable } from '../components/shortcuts';
+import { ShortcutTable } from '../components/shortcutlist';
 import { choose, type Theme, useTheme } from '../components/theme';
 import { part } from '../live/arrive';
 import { Badge, Button, cx, Dialog, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';

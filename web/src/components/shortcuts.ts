@@ -1,5 +1,4 @@
 import { useEffect, useRef } from 'react';
-import { Dialog } from './ui';
 
 interface Actions {
   palette: () => void;
@@ -8,21 +7,6 @@ interface Actions {
   search: () => void;
   rail: () => void;
 }
-
-export const SHORTCUTS: [string, string][] = [
-  ['Ctrl K', 'Go to anything'],
-  ['n', 'New conversation'],
-  ['/', 'Search'],
-  ['j / k', 'Next, previous conversation or search result'],
-  ['\\', 'Show or hide the list'],
-  ['o', 'Outline of the conversation'],
-  ['[ / ]', 'Previous, next question'],
-  ['m', 'Write a message'],
-  ['Enter', 'Send; Shift Enter starts a new line'],
-  ['Esc', 'Stop the running turn, if the message is empty; what you queued is held'],
-  ['Home / End', 'First message, latest message'],
-  ['?', 'These shortcuts'],
-];
 
 // useShortcuts listens for keys outside of fields.
 export function useShortcuts(actions: Actions): void {
@@ -86,27 +70,4 @@ function step(by: number): void {
   const links = [...document.querySelectorAll<HTMLAnchorElement>('[data-session-list] a')];
   const at = links.findIndex((link) => link.getAttribute('aria-current') === 'page');
   links[at < 0 ? 0 : at + by]?.click();
-}
-
-export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
-  return (
-    <Dialog open={open} onClose={onClose} title="Keyboard shortcuts">
-      <ShortcutTable />
-    </Dialog>
-  );
-}
-
-export function ShortcutTable() {
-  return (
-    <dl className="divide-y divide-line text-sm">
-      {SHORTCUTS.map(([keys, does]) => (
-        <div key={keys} className="flex items-center justify-between py-2">
-          <dt>{does}</dt>
-          <dd>
-            <kbd className="rounded border border-line-strong bg-raised px-1.5 py-0.5 font-mono text-xs">{keys}</kbd>
-          </dd>
-        </div>
-      ))}
-    </dl>
-  );
 }
