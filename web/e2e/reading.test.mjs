@@ -50,7 +50,7 @@ once('headings, tasks, tables, formulas and other scripts are shown as they are 
 });
 
 once('code has its colours while it streams', async () => {
-  const lines = Array.from({ length: 60 }, (_, i) => ({ text: `${i === 0 ? '```go\n' : ''}func f${i}() string { return "x" }\n`, wait_ms: 60 }));
+  const lines = Array.from({ length: 60 }, (_, i) => ({ text: `${i === 0 ? '```go\n' : ''}func f${i}() string { return "x" }\n`, wait_ms: 500 }));
   const session = await script([[...lines.flatMap((one) => [{ text: one.text }, { wait_ms: one.wait_ms }])]], { title: 'Code' });
   const page = await tab(`/c/${session.id}`);
   await page.locator('article[aria-busy=true] .hljs-keyword').first().waitFor();
