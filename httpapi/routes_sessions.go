@@ -101,6 +101,23 @@ func sessionRoutes() []route {
 			answers: found[engine.FeatureArchived]("The archived sessions.", featureArchivedExample),
 		},
 		{
+			method: http.MethodPost,
+			paths:  []string{"/v1/imports"},
+			name:   "importSessions",
+			tag:    "sessions",
+			verb:   engine.OpenSessions,
+			makes:  true,
+			most:   maxImportBody,
+			says:   "Import a file's sessions",
+			about: "The file is an export of a session as JSON, a chat.json, a per-task session.json or a " +
+				"conversation file. Its format is recognised. Each session is imported whole, belongs to you and is " +
+				"private; importing it again changes nothing. dry_run says what would happen.",
+			input:   inputOf[engine.ImportInput](importInputExample),
+			serve:   serveImport,
+			answers: found[engine.Imported]("What became of the file.", importedExample),
+			fails:   conflicting(),
+		},
+		{
 			method:  http.MethodGet,
 			paths:   bothPaths(""),
 			name:    "getSession",
