@@ -113,7 +113,7 @@ func (f *fold) delta(frame client.Frame) error {
 }
 
 func textOf(content json.RawMessage) (string, error) {
-	var in struct{ Text string }
+	var in parley.AssistantContent // reads parts and the short form; a user's text is in the same place
 	err := json.Unmarshal(content, &in)
 	return in.Text, err
 }
