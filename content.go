@@ -114,6 +114,9 @@ type ToolResultContent struct {
 	Success         bool            `json:"success"`
 }
 
+// MaxExecutionMS is the longest time that a tool may report, in milliseconds: a year.
+const MaxExecutionMS = 365 * 24 * 60 * 60 * 1000
+
 // plainResult is ToolResultContent without its methods.
 type plainResult ToolResultContent
 
@@ -337,6 +340,9 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 			return nil, err
 		}
 		content := ToolResultContent(given)
+		if ms := content.ExecutionTimeMS; ms != nil && (*ms < 0 || *ms > MaxExecutionMS) {
+			return nil, InvalidField("content.execution_time_ms", "must lie between 0 and %d", MaxExecutionMS)
+		}
 		var said struct{ Success *bool }
 		if json.Unmarshal(raw, &said) == nil && said.Success == nil {
 			content.Success = content.Error == nil

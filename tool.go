@@ -9,6 +9,10 @@ type ToolDefinition struct {
 	Parameters  json.RawMessage `json:"parameters"` // JSON Schema of the arguments object
 }
 
+// WebSearchTool is the built-in tool that searches the web, if the server has a key for it. It serves messages that ask
+// for a search where the model's provider has none.
+const WebSearchTool = "web_search"
+
 // ToolAnnotations say what a tool does to the world.
 type ToolAnnotations struct {
 	ReadOnly    bool `json:"read_only"`

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -41,7 +42,7 @@ type act struct {
 	Long   int        `json:"long,omitempty"` // a line of this many bytes
 	Grow   int        `json:"grow,omitempty"`
 	Stop   string     `json:"stop,omitempty"`
-	Child  bool       `json:"child,omitempty"` // start a process that outlives it
+	Child  bool       `json:"child,omitempty"` // start a process that leaves its group and its session
 	Error  string     `json:"error,omitempty"`
 }
 
@@ -267,7 +268,7 @@ func (a *agentSide) act(one *act, told string) bool {
 		a.chunk(says, "told: "+told)
 	case one.Child:
 		child := exec.Command("sh", "-c", "sleep 600; : "+a.home)
-		child.Stdout = os.Stdout
+		child.Stdout, child.SysProcAttr = os.Stdout, &syscall.SysProcAttr{Setsid: true}
 		if err := child.Start(); err != nil {
 			panic(err)
 		}

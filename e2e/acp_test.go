@@ -489,6 +489,7 @@ func anAgentDies(t *testing.T, at place) {
 	session, turn = a.session(t, "ada", act{Say: kept}, act{Child: true}, act{Hang: true})
 	a.said(t, session.ID, "tail")
 	a.kill()
+	a.gone(t)
 	a.server = a.started(t, a.at)
 	a.interrupted(t, session.ID, turn.ID)
 	if at.database == "" {
@@ -591,6 +592,8 @@ func TestAHostileAgent(t *testing.T) {
 		class parley.ErrorClass
 	}{
 		"no JSON":        {[]act{{Raw: "hello"}, {Hang: true}}, parley.ClassInterrupted},
+		"a NUL in it":    {[]act{{Raw: "{\"jsonrpc\"\x00"}, {Hang: true}}, parley.ClassInterrupted},
+		"a NUL in text":  {[]act{{Say: "cut\x00by"}}, ""},
 		"a list":         {[]act{{Raw: "[]"}, {Hang: true}}, parley.ClassInterrupted},
 		"a long line":    {[]act{{Long: 17 << 20}, {Hang: true}}, parley.ClassInterrupted},
 		"a death":        {[]act{{Die: true}}, parley.ClassInterrupted},

@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"slices"
 
 	"example.org/parley"
 	"example.org/parley/model"
 	"example.org/parley/prompt"
+	"example.org/parley/setting"
 	"example.org/parley/store"
 )
 
@@ -34,18 +37,16 @@ func (a *attachments) of(messages []parley.Message) (prompt.Attachments, error) 
 	return files, a.err
 }
 
-// checkFiles fills in what parts leave to the server, and refuses files in a user's message that the answering model
-// cannot be shown. models are those that agent, session and message set, the nearest last.
-func (e *Engine) checkFiles(
+// checkAnswerable fills in what parts leave to the server, and refuses what the answering model cannot do: files that
+// it cannot be shown, and a search that nothing serves.
+func (e *Engine) checkAnswerable(
 	ctx context.Context,
 	scope store.Scope,
 	message *store.NewMessage,
-	models ...parley.ModelID,
+	agent *parley.Agent,
+	session *parley.Session,
 ) error {
 	ids := parley.FilesOf(message.Content)
-	if len(ids) == 0 {
-		return nil
-	}
 	files, err := e.filesIn(ctx, scope, ids)
 	if err != nil {
 		return err
@@ -56,15 +57,18 @@ func (e *Engine) checkFiles(
 	if message.Role != parley.RoleUser {
 		return nil // files in other messages are shown as far as possible
 	}
-	id := e.models.Default()
-	for _, wider := range models { // the nearest is last
-		if wider != "" {
-			id = wider
-		}
-	}
-	_, info, err := e.models.Resolve(id)
+	set := setting.Effective(message.Settings, &session.Settings, &agent.Settings)
+	_, info, err := e.models.Resolve(cmp.Or(set.Model, e.models.Default()))
 	if err != nil {
 		return err
+	}
+	if _, search := parley.Wishes(message.Content); search && agent.Runtime == parley.StandardRuntime {
+		if err := e.checkSearch(info, parley.ValueOf(set.Tools)); err != nil {
+			return err
+		}
+	}
+	if len(files) == 0 {
+		return nil
 	}
 	var total int64
 	tokens := 0
@@ -85,6 +89,29 @@ func (e *Engine) checkFiles(
 	}
 	message.TokenEstimate += tokens
 	return nil
+}
+
+// checkSearch refuses a search that neither the model's provider nor a tool of the session can do.
+func (e *Engine) checkSearch(model model.Info, tools []parley.ToolRef) error {
+	offered := slices.ContainsFunc(tools, func(ref parley.ToolRef) bool { return ref.Offers(parley.WebSearchTool) })
+	if model.Search || offered && e.hasTool(parley.WebSearchTool) {
+		return nil
+	}
+	help := "this server has no tool web_search either (it needs TAVILY_API_KEY)"
+	if e.hasTool(parley.WebSearchTool) {
+		help = "give the agent the tool web_search"
+	}
+	return parley.InvalidField(
+		"content.search",
+		"%s has no web search of its own: choose a model that has one, or leave search out; %s",
+		model.ID,
+		help,
+	)
+}
+
+func (e *Engine) hasTool(name string) bool {
+	_, found := e.tools.Tool(name)
+	return found
 }
 
 // filesIn reads the files that a content names, as far as its author may see them.
@@ -144,36 +171,42 @@ func checkFile(file parley.File, model model.Info) error {
 	return nil
 }
 
-// checkFilesIn is checkFiles for a message of a session.
-func (e *Engine) checkFilesIn(
+// asksModel reports whether a message asks for something that depends on the model: it has files, or wants a search.
+func asksModel(content []byte) bool {
+	_, search := parley.Wishes(content)
+	return search || len(parley.FilesOf(content)) > 0
+}
+
+// checkAnswerableIn is checkAnswerable for a message of a session.
+func (e *Engine) checkAnswerableIn(
 	ctx context.Context,
 	scope store.Scope,
 	session parley.Session,
 	message *store.NewMessage,
 ) error {
-	if len(parley.FilesOf(message.Content)) == 0 {
+	if !asksModel(message.Content) {
 		return nil
 	}
 	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
 	if err != nil {
 		return err
 	}
-	return e.checkFiles(ctx, scope, message, agent.Model, session.Model, message.Settings.Model)
+	return e.checkAnswerable(ctx, scope, message, &agent, &session)
 }
 
-// checkFilesOf is checkFilesIn for a session that must be read first.
-func (e *Engine) checkFilesOf(
+// checkAnswerableOf is checkAnswerableIn for a session that must be read first.
+func (e *Engine) checkAnswerableOf(
 	ctx context.Context,
 	scope store.Scope,
 	sessionID parley.ID,
 	message *store.NewMessage,
 ) error {
-	if len(parley.FilesOf(message.Content)) == 0 {
+	if !asksModel(message.Content) {
 		return nil
 	}
 	session, err := e.store.Session(ctx, scope, sessionID)
 	if err != nil {
 		return err
 	}
-	return e.checkFilesIn(ctx, scope, session, message)
+	return e.checkAnswerableIn(ctx, scope, session, message)
 }

@@ -207,7 +207,7 @@ func (e *Engine) dryTurn(
 		of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, of.Session.AgentID.String())
 	}
 	if err == nil {
-		err = e.checkFiles(ctx, scope, &message, of.Agent.Model, of.Session.Model, message.Settings.Model)
+		err = e.checkAnswerable(ctx, scope, &message, &of.Agent, &of.Session)
 	}
 	of.Message = message
 	return err

@@ -246,7 +246,7 @@ func (e *Engine) fork(ctx context.Context, call verbCall, fork store.NewFork) (s
 	}
 	starts := false
 	if fork.First != nil {
-		if err := e.checkFilesIn(ctx, scope, fork.Session, fork.First); err != nil {
+		if err := e.checkAnswerableIn(ctx, scope, fork.Session, fork.First); err != nil {
 			return store.Opened{}, err
 		}
 		if err := traced(ctx, fork.First); err != nil {

@@ -84,7 +84,7 @@ func (e *Engine) PostMessage(
 		err = e.findAgents(ctx, scope, parley.ValueOf(input.Tools))
 	}
 	if err == nil {
-		err = e.checkFilesOf(ctx, scope, sessionID, &message)
+		err = e.checkAnswerableOf(ctx, scope, sessionID, &message)
 	}
 	if err != nil {
 		return store.Posted{}, err
@@ -157,7 +157,7 @@ func (e *Engine) UpdateMessage(
 		return parley.Message{}, err
 	}
 	fresh := store.NewMessage{Role: message.Role, Content: content, Settings: message.Settings}
-	if err := e.checkFilesOf(ctx, scope, message.SessionID, &fresh); err != nil {
+	if err := e.checkAnswerableOf(ctx, scope, message.SessionID, &fresh); err != nil {
 		return parley.Message{}, err
 	}
 	edited, err := e.store.EditQueued(ctx, scope, principal.ID, id, fresh.Content)

@@ -77,6 +77,8 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (sto
 		if !input.Internal {
 			message.Title = title
 		}
+	case parley.RoleAssistant:
+		message.Model, message.Settings = input.Model, parley.Settings{}
 	case parley.RoleToolCall:
 		var call parley.ToolCallContent
 		if err := json.Unmarshal(content, &call); err != nil {
@@ -114,12 +116,19 @@ func (e *Engine) checkUserInput(input MessageInput) error {
 // checkRecordedInput checks messages of roles that are only recorded.
 func checkRecordedInput(input MessageInput) error {
 	role := input.Role
+	others := input.Settings
+	if role == parley.RoleAssistant { // the model that wrote it
+		if err := checkOutsideModel(input.Model); err != nil {
+			return err
+		}
+		others.Model = ""
+	}
 	switch {
 	case input.Respond != nil && *input.Respond:
 		return parley.InvalidField("respond", "only a user message starts a turn, not a %s", role)
 	case input.During != "":
 		return parley.InvalidField("during", "belongs to user messages, not to a %s", role)
-	case !setting.IsZero(&input.Settings):
+	case !setting.IsZero(&others):
 		return parley.InvalidField(
 			"model",
 			"model, parameters, system_prompt and tools are set by user messages, not by those of role %s",

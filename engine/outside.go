@@ -303,7 +303,7 @@ func callsOf(principal parley.Principal, input SettleInput) ([]store.NewMessage,
 	case len(input.ToolCalls) > parley.MaxOutsideCalls:
 		return nil, parley.InvalidField("tool_calls", "at most %d", parley.MaxOutsideCalls)
 	}
-	calls := make([]store.NewMessage, len(input.ToolCalls))
+	calls, ids := make([]store.NewMessage, len(input.ToolCalls)), map[string]bool{}
 	for i, raw := range input.ToolCalls {
 		content, err := parley.ValidateContent(parley.RoleToolCall, raw)
 		if err != nil {
@@ -313,6 +313,10 @@ func callsOf(principal parley.Principal, input SettleInput) ([]store.NewMessage,
 		if err := json.Unmarshal(content, &call); err != nil {
 			return nil, parley.WrapError(parley.CodeInternal, err, "a tool_call's content cannot be read back")
 		}
+		if ids[call.ID] {
+			return nil, parley.InvalidField("tool_calls", "two calls have the id %q", parley.Clip(call.ID, 64))
+		}
+		ids[call.ID] = true
 		calls[i] = store.NewMessage{
 			ID:         parley.NewID(),
 			Role:       parley.RoleToolCall,

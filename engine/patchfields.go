@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"example.org/parley"
+	"example.org/parley/setting"
 	"example.org/parley/store"
 )
 
@@ -24,20 +25,17 @@ func (p *SessionPatch) anybodysFields() []patchField {
 }
 
 // ownersFields are the fields that only a session's owner and admins may change (GrantSessions): they decide what runs
-// in it, where, at whose cost, and what a provider sees of it.
+// in it, where, at whose cost, and what a provider sees of it. Every setting is one of them.
 func (p *SessionPatch) ownersFields() []patchField {
-	return []patchField{
-		{"instructions", p.Instructions.Set}, {"system_prompt", p.SystemPrompt.Set}, {"model", p.Model.Set},
-		{"temperature", p.Temperature.Set}, {"top_p", p.TopP.Set}, {"max_tokens", p.MaxTokens.Set},
-		{"seed", p.Seed.Set}, {"reasoning_effort", p.ReasoningEffort.Set},
-		{"tool_choice", p.ToolChoice.Set}, {"parallel_tool_calls", p.ParallelToolCalls.Set},
-		{"response_format", p.ResponseFormat.Set}, {"stop", p.Stop.Set}, {"end_user", p.EndUser.Set},
-		{"request_metadata", p.RequestMetadata.Set}, {"service_tier", p.ServiceTier.Set},
-		{"tools", p.Tools.Set}, {"grants", p.Grants.Set}, {"approval_timeout", p.ApprovalTimeout.Set},
-		{"project_id", p.ProjectID.Set}, {"limits", p.Limits.Set}, {"middleware", p.Middleware.Set},
-		{"response_cache", p.ResponseCache.Set}, {"context_policy", p.Policy.Set}, {"compaction", p.Compaction.Set},
-		{"retry_policy", p.Retry.Set}, {"during", p.During.Set},
+	fields := []patchField{
+		{"instructions", p.Instructions.Set},
+		{"project_id", p.ProjectID.Set},
+		{"during", p.During.Set},
 	}
+	for _, one := range setting.All(setting.Session) {
+		fields = append(fields, patchField{one.Describe().Name, one.IsNamed(&p.SettingsPatch)})
+	}
+	return fields
 }
 
 // mayPatch returns CodeForbidden for a patch of somebody else's session that names fields reserved for its owner.

@@ -83,6 +83,10 @@ func (e *Engine) Replay(
 	if err := e.affordReplay(ctx, scope, r); err != nil {
 		return ReplayResult{}, err
 	}
+	old, err := e.answerOf(ctx, scope, &original) // first: an answer is not paid for and then refused for want of room
+	if err != nil {
+		return ReplayResult{}, err
+	}
 	timed, stop := context.WithTimeout(ctx, replayTime)
 	defer stop()
 	r.run(timed, tell)
@@ -98,12 +102,10 @@ func (e *Engine) Replay(
 	result := ReplayResult{
 		Original:  original,
 		Answer:    r.row.Answer,
+		OldAnswer: old,
 		SameBytes: r.row.Call.RequestHash == original.RequestHash,
 	}
 	if result.Call, err = e.store.Call(kept, scope, r.row.Call.ID); err != nil {
-		return ReplayResult{}, err
-	}
-	if result.OldAnswer, err = e.answerOf(kept, scope, &original); err != nil {
 		return ReplayResult{}, err
 	}
 	result.SameAnswer = sameAnswer(&result.Answer, &result.OldAnswer)
@@ -387,32 +389,44 @@ func (e *Engine) answerOf(ctx context.Context, scope store.Scope, call *parley.C
 	if call.TurnID.IsZero() {
 		return answer, nil
 	}
-	messages, err := e.store.Messages(
-		ctx,
-		scope,
-		call.SessionID,
-		store.MessageQuery{TurnID: call.TurnID, RecordOnly: true, Limit: parley.MaxPage},
-	)
-	for i := range messages {
-		m := &messages[i]
-		if m.Step != call.Step {
-			continue
+	query := store.MessageQuery{
+		Roles: []parley.Role{parley.RoleAssistant, parley.RoleToolCall}, TurnID: call.TurnID, RecordOnly: true,
+		Limit: parley.MaxPage, MaxBytes: readingPage,
+	}
+	var text, reasoning, refusal strings.Builder
+	for {
+		page, err := e.store.Messages(ctx, scope, call.SessionID, query)
+		if err != nil {
+			return parley.ReplayAnswer{}, err
 		}
-		switch m.Role {
-		case parley.RoleAssistant:
+		for i := range page {
+			m := &page[i]
+			if m.Step != call.Step {
+				continue
+			}
+			if err := countRead(ctx, m.Size()); err != nil {
+				return parley.ReplayAnswer{}, err
+			}
+			if m.Role == parley.RoleToolCall {
+				var asked parley.ToolCallContent
+				if json.Unmarshal(m.Content, &asked) == nil {
+					answer.ToolCalls = append(answer.ToolCalls, asked)
+				}
+				continue
+			}
 			var said parley.AssistantContent
 			if json.Unmarshal(m.Content, &said) == nil {
-				answer.Text, answer.Reasoning, answer.Refusal = answer.Text+said.Text, answer.Reasoning+said.Reasoning,
-					answer.Refusal+said.Refusal
-			}
-		case parley.RoleToolCall:
-			var asked parley.ToolCallContent
-			if json.Unmarshal(m.Content, &asked) == nil {
-				answer.ToolCalls = append(answer.ToolCalls, asked)
+				text.WriteString(said.Text)
+				reasoning.WriteString(said.Reasoning)
+				refusal.WriteString(said.Refusal)
 			}
 		}
+		if len(page) == 0 || page[len(page)-1].Step > call.Step {
+			answer.Text, answer.Reasoning, answer.Refusal = text.String(), reasoning.String(), refusal.String()
+			return answer, nil
+		}
+		query.AfterSequence = page[len(page)-1].Sequence
 	}
-	return answer, err
 }
 
 // sameAnswer compares what two answers say, ignoring the ids of their calls.

@@ -130,7 +130,7 @@ func (e *Engine) OpenSession(
 			err = e.findAgents(ctx, scope, parley.ValueOf(input.Message.Tools))
 		}
 		if err == nil {
-			err = e.checkFilesIn(ctx, scope, session, &first)
+			err = e.checkAnswerableIn(ctx, scope, session, &first)
 		}
 		if err != nil {
 			return store.Opened{}, inside("message", err)

@@ -45,7 +45,7 @@ func TestPostedContent(t *testing.T) {
 		`{"content":{"text":"x","colour":"y"}}`:      "content.colour",
 		`{"content":{"text":"x","files":["f"]}}`:     "content.files",
 		`{"role":"assistant","content":{"txt":"x"}}`: "content.txt",
-		`{"role":"assistant","content":{"text":"x"},"model":"sim/echo"}`:       "model",
+		`{"role":"assistant","content":{"text":"x"},"temperature":1}`:          "model",
 		`{"role":"tool_call","content":{"id":"c","arguments":{}}}`:             "content.name",
 		`{"role":"tool_call","content":{"id":"c","name":"n","arguments":[1]}}`: "content.arguments",
 		`{"role":"tool_result","content":{"result":1,"success":true}}`:         "tool_call_id",

@@ -173,7 +173,8 @@ const (
 		otherIDExample + `","name":"chart.png","media_type":"image/png","size":48213,"sha256":"` + hashExample +
 		`","width":640,"height":480,"created_at":"` + timeExample + `"}`
 	modelsExample = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,` +
-		`"reasoning":false,"caching":false,"tools":true,"vision":false,"think_tags":false,"context_length":128000,` +
+		`"reasoning":false,"caching":false,"tools":true,"vision":false,"search":false,` +
+		`"think_tags":false,"context_length":128000,` +
 		`"max_output":0,"price":null}],"default":"sim/echo","next":null}`
 	warmedExample = `{"agent_id":"` + agentIDExample +
 		`","model":"anthropic/claude-sonnet-5","warmed":true,"reason":null,"tokens":3100,` +

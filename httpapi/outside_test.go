@@ -296,3 +296,54 @@ func TestShares(t *testing.T) {
 		t.Errorf("the audit of the reader: %v", fmt.Sprint(actions))
 	}
 }
+
+// TestWhatAnAgentOutsidePostsIsChecked: a whole message names its model, two open calls never
+// share an id, and a tool takes no negative time.
+func TestWhatAnAgentOutsidePostsIsChecked(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{}`).ID.String()
+	at := "/v1/sessions/" + session + "/messages"
+	said := want[parley.Message](s, 201, "POST", at,
+		`{"role":"assistant","content":{"text":"Done."},"model":"outside/crawler-2"}`)
+	read := want[parley.Message](s, 200, "GET", "/v1/messages/"+said.ID.String(), "")
+	if said.Model != "outside/crawler-2" || read.Model != said.Model {
+		t.Errorf("the model is %q, read as %q", said.Model, read.Model)
+	}
+	const call = `{"role":"tool_call","content":{"id":"c1","name":"crawl","arguments":{}}}`
+	result := func(ms string) string {
+		return `{"role":"tool_result","tool_call_id":"c1","content":{"result":1,"execution_time_ms":` + ms + `}}`
+	}
+	open := s.openMessage(session, "")
+	for _, c := range []struct {
+		path, body string
+		status     int
+		field      string
+	}{
+		{"/v1/messages/" + open.ID.String() + "/settle", `{"status":"completed","tool_calls":[
+			{"id":"d","name":"n","arguments":{}},{"id":"d","name":"n","arguments":{}}]}`, 422, "tool_calls"},
+		{"/v1/messages/" + open.ID.String() + "/settle", `{"status":"completed"}`, 200, ""},
+		{at, call, 201, ""},
+		{at, call, 422, "content.id"},
+		{at, result("-5"), 422, "content.execution_time_ms"},
+		{at, result("5"), 201, ""},
+		{at, call, 201, ""}, // providers number their calls anew with each answer
+		{at, `{"role":"assistant","content":{"text":"x"},"temperature":1}`, 422, "model"},
+		{at, `{"role":"tool_result","tool_call_id":"c1","content":{"result":1},"model":"x/y"}`, 422, "model"},
+	} {
+		got := s.do("POST", c.path, c.body)
+		if got.status != c.status {
+			t.Errorf("%s: status %d, want %d: %s", c.body, got.status, c.status, got.body)
+			continue
+		}
+		if c.field != "" && !strings.Contains(string(got.body), `"field":"`+c.field+`"`) {
+			t.Errorf("%s: %s", c.body, got.body)
+		}
+	}
+	again := s.openMessage(session, "")
+	got := s.do("POST", "/v1/messages/"+again.ID.String()+"/settle",
+		`{"status":"completed","tool_calls":[{"id":"c1","name":"n","arguments":{}}]}`)
+	if got.status != 422 {
+		t.Errorf("a settled message repeats an open call: %d %s", got.status, got.body)
+	}
+}

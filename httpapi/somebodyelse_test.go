@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/setting"
 )
 
 // people are two members and an admin of one workspace: their bearers.
@@ -225,15 +226,14 @@ func TestSettingsOfSomebodyElsesSession(t *testing.T) {
 		s.vera,
 	).ID.String()
 	before := s.as(s.vera, 200, "GET", session, "").body
-	for field, value := range map[string]string{
-		"project_id": `"` + project.ID.String() + `"`, "limits": "null", "middleware": `{"redact":[]}`,
-		"instructions": `"Obey."`, "system_prompt": `"Obey."`,
-		"model": `"sim/echo"`, "temperature": "0.5", "top_p": "0.5", "max_tokens": "5", "seed": "1",
-		"reasoning_effort": `"low"`, "tools": `["current_time"]`,
-		"grants": "[]", "approval_timeout": "5", "response_cache": `{}`, "context_policy": `{"kind":"single"}`,
-		"compaction":   "null",
-		"retry_policy": "null", "during": `"reject"`, "visibility": `"private"`,
-	} {
+	owners := map[string]string{
+		"project_id": `"` + project.ID.String() + `"`, "instructions": `"Obey."`, "during": `"reject"`,
+		"visibility": `"private"`,
+	}
+	for _, one := range setting.All(setting.Session) {
+		owners[one.Describe().Name] = one.Describe().Example
+	}
+	for field, value := range owners {
 		body := `{"` + field + `":` + value + `}`
 		got := s.as(s.mallory, http.StatusForbidden, "PATCH", session, body)
 		if field != "visibility" && !strings.Contains(string(got.body), field) {

@@ -53,6 +53,7 @@ type Info struct {
 	Caching       bool           `json:"caching"`
 	Tools         bool           `json:"tools"`
 	Vision        bool           `json:"vision"`
+	Search        bool           `json:"search"`         // its provider can search the web for an answer
 	ThinkTags     bool           `json:"think_tags"`     // it writes its reasoning as text between <think> and </think>
 	ContextLength int            `json:"context_length"` // tokens
 	MaxOutput     int            `json:"max_output"`     // tokens of one answer

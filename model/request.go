@@ -72,4 +72,6 @@ type EncodedRequest struct {
 	Model   parley.ModelID
 	Body    []byte // request_hash is its SHA-256
 	Version int    // encoder version; old ones stay decodable under golden tests
+	// Longest is how many tokens the request lets an answer have, its reasoning included; 0: it does not say.
+	Longest int
 }

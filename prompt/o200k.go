@@ -20,12 +20,15 @@ import (
 var o200kTokens []byte
 
 // pieces splits a text as o200k_base does, except for what follows blanks: Go's expressions cannot look ahead, so the
-// last group is a run of blanks for splitBlanks to cut.
-var pieces = regexp.MustCompile(
-	`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]*[\p{Ll}\p{Lm}\p{Lo}\pM]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
-		`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]+[\p{Ll}\p{Lm}\p{Lo}\pM]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
-		`\pN{1,3}| ?[^` + blank + `\pL\pN]+[\r\n/]*|[` + blank + `]*[\r\n]+|([` + blank + `]+)`,
-)
+// last group is a run of blanks for splitBlanks to cut. It is compiled on first use, because compiling takes a
+// millisecond of a start.
+var pieces = sync.OnceValue(func() *regexp.Regexp { //nolint:gochecknoglobals // set once
+	return regexp.MustCompile(
+		`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]*[\p{Ll}\p{Lm}\p{Lo}\pM]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+			`[^\r\n\pL\pN]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\pM]+[\p{Ll}\p{Lm}\p{Lo}\pM]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+			`\pN{1,3}| ?[^` + blank + `\pL\pN]+[\r\n/]*|[` + blank + `]*[\r\n]+|([` + blank + `]+)`,
+	)
+})
 
 // longestPiece is how much is merged at once, at quadratic cost. Only a text without a break for a kilobyte is cut
 // there, and counted a token or two too high.
@@ -80,7 +83,7 @@ func countO200k(text string) (int, error) {
 // nextPiece returns the beginning of a text that is merged on its own. A run of blanks before something else leaves its
 // last blank to that.
 func nextPiece(text string) string {
-	at := pieces.FindStringSubmatchIndex(text)
+	at := pieces().FindStringSubmatchIndex(text)
 	if at == nil || at[0] != 0 {
 		_, n := utf8.DecodeRuneInString(text)
 		return text[:n] // never: some part of the expression takes any character

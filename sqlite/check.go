@@ -48,7 +48,7 @@ func check(ctx context.Context, c *conn, name string) (contents Contents, err er
 // schemaOf returns the newest migration of a database. CodeUnavailable if it has none, or one that this program does
 // not know.
 func schemaOf(c *conn, name string) (int64, error) {
-	found, err := c.has("SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version'")
+	found, err := versionsTable(c, name)
 	if err != nil {
 		return 0, err
 	}

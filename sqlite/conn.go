@@ -14,6 +14,7 @@ import (
 
 // arg is an argument of a statement: parley.ID, parley.Hash and parley.Time (zero is NULL), string, int, int64, bool,
 // []byte, json.RawMessage (nil is NULL), *int64, *parley.Money, or nil. The caller converts named string types.
+// Pointers to the first three and to a json.RawMessage bind what they point to: passing them needs no allocation.
 type arg = driver.Value
 
 // conn is one connection to the database with its prepared statements. It is not safe for concurrent use. It talks to
@@ -22,6 +23,7 @@ type conn struct {
 	raw        driver.Conn
 	statements map[string]statement
 	named      []driver.NamedValue      // scratch for arguments
+	ids, sums  boundBytes               // scratch for their ids and hashes
 	before     func(query string) error // called before each statement; set in tests, on the writer
 
 	since   atomic.Int64 // of a reader: start of its read, Unix nanoseconds; 0 between reads
@@ -75,8 +77,29 @@ func (c *conn) prepared(query string) (statement, error) {
 	return made, nil
 }
 
+// boundBytes hold the bytes of a statement's ids or hashes. The driver copies what it binds, so each statement uses the
+// same ones again: an id would otherwise cost an allocation for its bytes and one for the slice.
+type boundBytes struct {
+	bytes [][]byte
+	args  []arg // the same slices, as arguments
+	used  int
+}
+
+// put copies a value to the next slice and returns that as an argument.
+func (p *boundBytes) put(value []byte) arg {
+	if p.used == len(p.bytes) {
+		fresh := make([]byte, len(value))
+		p.bytes, p.args = append(p.bytes, fresh), append(p.args, fresh)
+	}
+	copy(p.bytes[p.used], value)
+	p.used++
+	return p.args[p.used-1]
+}
+
+// bind returns the arguments as the driver takes them, until the next call.
 func (c *conn) bind(args []arg) ([]driver.NamedValue, error) {
 	named := c.named[:0]
+	c.ids.used, c.sums.used = 0, 0
 	for i, value := range args {
 		switch v := value.(type) {
 		case nil, string, []byte, int64, bool, float64:
@@ -85,22 +108,42 @@ func (c *conn) bind(args []arg) ([]driver.NamedValue, error) {
 		case parley.ID:
 			value = nil
 			if !v.IsZero() {
-				value = v[:]
+				value = c.ids.put(v[:])
+			}
+		case *parley.ID:
+			value = nil
+			if !v.IsZero() {
+				value = c.ids.put(v[:])
 			}
 		case parley.Time:
 			value = nil
 			if v != 0 {
 				value = int64(v)
 			}
+		case *parley.Time:
+			value = nil
+			if *v != 0 {
+				value = int64(*v)
+			}
 		case parley.Hash:
 			value = nil
 			if !v.IsZero() {
-				value = v[:]
+				value = c.sums.put(v[:])
+			}
+		case *parley.Hash:
+			value = nil
+			if !v.IsZero() {
+				value = c.sums.put(v[:])
 			}
 		case json.RawMessage:
 			value = nil
 			if v != nil {
 				value = string(v)
+			}
+		case *json.RawMessage:
+			value = nil
+			if *v != nil {
+				value = string(*v)
 			}
 		case *int64:
 			value = nil

@@ -216,7 +216,7 @@ func settle(name string, tool bool, end *store.TurnEnd) move {
 			{
 				MessageID: a.begin.Call.MessageID,
 				Status:    parley.MessageCompleted,
-				Content:   json.RawMessage(`{"text":"Half an answer"}`),
+				Content:   json.RawMessage(`{"parts":[{"text":"Half an answer","type":"text"}]}`),
 			},
 		}}
 		if tool {

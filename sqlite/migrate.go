@@ -78,6 +78,9 @@ func migrate(ctx context.Context, path string) (err error) {
 	if made, err := makeSchema(ctx, db, steps); err != nil || made {
 		return err
 	}
+	if err := checkVersionsAt(ctx, path); err != nil {
+		return err
+	}
 	current, target, err := provider.GetVersions(ctx)
 	if err != nil {
 		return err
@@ -137,14 +140,27 @@ func makeSchema(ctx context.Context, db *sql.DB, steps []*goose.Migration) (bool
 	return true, tx.Commit()
 }
 
+// checkVersionsAt refuses a database whose table of versions is something else, before anybody reads it.
+func checkVersionsAt(ctx context.Context, path string) error {
+	return readAt(ctx, path, func(c *conn) error {
+		_, err := versionsTable(c, path)
+		return err
+	})
+}
+
 // checkSchemaAt is checkSchema over its own connection.
-func checkSchemaAt(ctx context.Context, path string) (err error) {
+func checkSchemaAt(ctx context.Context, path string) error {
+	return readAt(ctx, path, func(c *conn) error { return checkSchema(ctx, c, path) })
+}
+
+// readAt reads over a connection of its own.
+func readAt(ctx context.Context, path string, read func(c *conn) error) (err error) {
 	c, err := openConn(ctx, dsn(path), "PRAGMA busy_timeout = "+strconv.Itoa(busyTimeoutMS), "PRAGMA query_only = 1")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	return checkSchema(ctx, c, path)
+	return read(c)
 }
 
 // migrationText is the upward part of a migration.

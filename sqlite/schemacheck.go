@@ -46,14 +46,53 @@ func checkSchema(ctx context.Context, c *conn, name string) error {
 	if err != nil || len(differences) == 0 {
 		return err
 	}
+	return changedOutside(name, differences[0])
+}
+
+func changedOutside(name, difference string) error {
 	return parley.Errorf(parley.CodeUnavailable,
 		"%s was changed outside Parley: %s; do not use it until you know who did that: "+
 			"put another backup back, or undo the change with sqlite3",
-		name, differences[0])
+		name, difference)
+}
+
+// versionsTable reports whether a database has goose's table, whose text schemaObjects does not compare. Whatever else
+// has its name is an error, and is not read: a view and a virtual table run what somebody wrote into them. Errors call
+// the database name.
+func versionsTable(c *conn, name string) (found bool, err error) {
+	found, foreign, err := foreignVersions(c)
+	if err == nil && foreign != "" {
+		err = changedOutside(name, foreign)
+	}
+	return found, err
+}
+
+// foreignVersions reports whether something has the name of goose's table, and describes it in a sentence if it is not
+// a plain table.
+func foreignVersions(c *conn) (found bool, foreign string, err error) {
+	if err := c.each("SELECT type, rootpage FROM sqlite_schema WHERE name = 'goose_db_version' COLLATE NOCASE "+
+		"AND type <> 'trigger'", func(r *row) error {
+		kind, page := r.text(), r.int64()
+		if found = true; kind != "table" || page == 0 {
+			foreign = schemaObject{kind: kind, name: "goose_db_version", table: "goose_db_version"}.String() +
+				" was not made by Parley"
+		}
+		return nil
+	}); err != nil || !found || foreign != "" {
+		return found, foreign, err
+	}
+	computes, err := c.has("SELECT 1 FROM pragma_table_xinfo('goose_db_version') WHERE hidden <> 0")
+	if computes {
+		foreign = `the table "goose_db_version" is not as Parley made it`
+	}
+	return true, foreign, err
 }
 
 // schemaDifferences describes, in sentences, what differs from the schema that the applied migrations create.
 func schemaDifferences(ctx context.Context, c *conn) ([]string, error) {
+	if _, foreign, err := foreignVersions(c); err != nil || foreign != "" {
+		return []string{foreign}, err
+	}
 	found, err := schemaObjects(c)
 	if err != nil || hashOf(found) == schemaHash {
 		return nil, err
@@ -102,11 +141,11 @@ func byKindAndName(a, b schemaObject) int {
 
 // schemaObjects reads the schema, sorted. It omits tables that come from elsewhere: SQLite, FTS5 (for search_words),
 // goose, a copy under way, and Litestream if somebody replicates the file. Their text depends on the program that made
-// them. Triggers on them are not omitted.
+// them. Triggers on them are not omitted, nor are virtual tables of their names.
 func schemaObjects(c *conn) (objects []schemaObject, err error) {
 	err = c.each(`SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema
- WHERE NOT (type = 'table' AND (name IN ('goose_db_version', ?, 'search_words_data', 'search_words_idx',
-  'search_words_content', 'search_words_docsize', 'search_words_config') OR name GLOB 'sqlite_*'
+ WHERE NOT (type = 'table' AND rootpage > 0 AND (name IN ('goose_db_version', ?, 'search_words_data',
+  'search_words_idx', 'search_words_content', 'search_words_docsize', 'search_words_config') OR name GLOB 'sqlite_*'
   	OR name GLOB '_litestream_*'))
  AND NOT (type = 'index' AND sql IS NULL)`, func(r *row) error {
 		objects = append(
@@ -131,7 +170,7 @@ func hashOf(objects []schemaObject) string {
 // appliedMigrations returns the versions of the migrations that a database records as applied.
 func appliedMigrations(c *conn) (map[int64]bool, error) {
 	applied := map[int64]bool{}
-	found, err := c.has("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'goose_db_version'")
+	found, err := versionsTable(c, "this database")
 	if err != nil || !found {
 		return applied, err
 	}

@@ -44,16 +44,16 @@ const insertKeyPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 // insertKeyArgs appends the arguments of its columns.
 func insertKeyArgs(to []arg, of *store.NewKey) []arg {
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.PrincipalID,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.PrincipalID,
 		of.Name,
-		of.Hash,
+		&of.Hash,
 		of.Prefix,
 		limitOf(of.RequestsPerMinute),
 		limitOf(of.MaxSessions),
 		limitOf(of.MaxStorage),
-		of.CreatedAt,
+		&of.CreatedAt,
 	)
 }
 
@@ -85,13 +85,13 @@ const insertProjectPlaces = "?, ?, ?, ?, ?, ?, ?"
 // insertProjectArgs appends the arguments of its columns.
 func insertProjectArgs(to []arg, of *parley.Project) []arg {
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
+		&of.ID,
+		&of.WorkspaceID,
 		of.Path,
 		of.Name,
 		of.Icon,
-		of.CreatedAt,
-		of.LastAccessAt,
+		&of.CreatedAt,
+		&of.LastAccessAt,
 	)
 }
 
@@ -200,16 +200,16 @@ func insertSessionArgs(to []arg, of *transition.SessionRow) ([]arg, error) {
 		return nil, err
 	}
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.AgentID,
-		of.OwnerID,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.AgentID,
+		&of.OwnerID,
 		string(of.Visibility),
-		of.ProjectID,
-		of.ParentSessionID,
-		of.ParentMessageID,
-		of.RootID,
-		of.LogID,
+		&of.ProjectID,
+		&of.ParentSessionID,
+		&of.ParentMessageID,
+		&of.RootID,
+		&of.LogID,
 		string(of.Kind),
 		string(of.Mode),
 		of.Type,
@@ -220,7 +220,7 @@ func insertSessionArgs(to []arg, of *transition.SessionRow) ([]arg, error) {
 		of.Instructions,
 		tags,
 		of.Pinned,
-		of.Metadata,
+		&of.Metadata,
 		overrides,
 		policy,
 		retry,
@@ -228,13 +228,13 @@ func insertSessionArgs(to []arg, of *transition.SessionRow) ([]arg, error) {
 		string(of.Status),
 		string(of.WaitReason),
 		of.Depth,
-		of.ArchivedAt,
+		&of.ArchivedAt,
 		idempotencyKey,
-		of.Idempotency.Fingerprint,
-		of.CreatedAt,
-		of.UpdatedAt,
-		of.StartedAt,
-		of.FinishedAt,
+		&of.Idempotency.Fingerprint,
+		&of.CreatedAt,
+		&of.UpdatedAt,
+		&of.StartedAt,
+		&of.FinishedAt,
 		of.ForkedThrough,
 		accepted,
 	), nil
@@ -249,9 +249,9 @@ func updateSessionArgs(to []arg, of *parley.Session) []arg {
 		of.Title,
 		string(of.Status),
 		string(of.WaitReason),
-		of.UpdatedAt,
-		of.StartedAt,
-		of.FinishedAt,
+		&of.UpdatedAt,
+		&of.StartedAt,
+		&of.FinishedAt,
 	)
 }
 
@@ -279,17 +279,17 @@ func patchSessionArgs(to []arg, of *parley.Session) ([]arg, error) {
 	}
 	return append(slices.Grow(to, 14),
 		string(of.Visibility),
-		of.ProjectID,
+		&of.ProjectID,
 		of.Title,
 		of.Instructions,
 		tags,
 		of.Pinned,
-		of.Metadata,
+		&of.Metadata,
 		overrides,
 		policy,
 		retry,
 		string(of.During),
-		of.ArchivedAt,
+		&of.ArchivedAt,
 	), nil
 }
 
@@ -359,14 +359,14 @@ const insertHeadPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 // insertHeadArgs appends the arguments of its columns.
 func insertHeadArgs(to []arg, of *transition.Head) []arg {
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.LogID,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.LogID,
 		of.Epoch,
-		of.Holder,
-		of.TurnID,
+		&of.Holder,
+		&of.TurnID,
 		string(of.TurnStatus),
-		of.Cancel,
+		&of.Cancel,
 		of.LastSequence+1,
 		of.LastEvent+1,
 		of.Back,
@@ -374,7 +374,7 @@ func insertHeadArgs(to []arg, of *transition.Head) []arg {
 		of.NextCall,
 		of.Queued,
 		of.Steers,
-		of.LastHash,
+		&of.LastHash,
 		string(of.Mode),
 		of.Statistics.Messages,
 		of.Statistics.UserFacing,
@@ -385,7 +385,7 @@ func insertHeadArgs(to []arg, of *transition.Head) []arg {
 		of.Statistics.Unknown,
 		int64(of.Statistics.Cost),
 		of.Statistics.Unpriced,
-		of.DeletedAt,
+		&of.DeletedAt,
 		of.Statistics.Calls,
 		of.Statistics.CacheHits,
 		of.Statistics.CacheWriteTokens,
@@ -416,7 +416,7 @@ func updateHeadArgs(to []arg, of *transition.Head) []arg {
 		of.NextCall,
 		of.Queued,
 		of.Steers,
-		of.LastHash,
+		&of.LastHash,
 		of.Statistics.Messages,
 		of.Statistics.UserFacing,
 		of.Statistics.Turns,
@@ -445,10 +445,10 @@ const claimHeadSet = "epoch = ?, holder = ?, turn_id = ?, cancel_turn = ?, delet
 func claimHeadArgs(to []arg, of *transition.Head) []arg {
 	return append(slices.Grow(to, 8),
 		of.Epoch,
-		of.Holder,
-		of.TurnID,
-		of.Cancel,
-		of.DeletedAt,
+		&of.Holder,
+		&of.TurnID,
+		&of.Cancel,
+		&of.DeletedAt,
 	)
 }
 
@@ -480,13 +480,13 @@ const insertSharePlaces = "?, ?, ?, ?, ?, ?, ?"
 // insertShareArgs appends the arguments of its columns.
 func insertShareArgs(to []arg, of *parley.Share) []arg {
 	return append(to,
-		of.SessionID,
-		of.ReaderID,
-		of.WorkspaceID,
+		&of.SessionID,
+		&of.ReaderID,
+		&of.WorkspaceID,
 		string(of.SharedBy.Kind),
-		of.SharedBy.ID,
+		&of.SharedBy.ID,
 		of.SharedBy.Name,
-		of.CreatedAt,
+		&of.CreatedAt,
 	)
 }
 
@@ -573,20 +573,20 @@ func insertMessageArgs(to []arg, of *transition.NewMessage) ([]arg, error) {
 		idempotencyKey = of.Idempotency.Key
 	}
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.SessionID,
-		of.LogID,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.SessionID,
+		&of.LogID,
 		sequence,
 		of.Position,
-		of.TurnID,
+		&of.TurnID,
 		of.Step,
 		string(of.Role),
 		string(of.Status),
 		string(of.Author.Kind),
-		of.Author.ID,
+		&of.Author.ID,
 		of.Author.Name,
-		of.Content,
+		&of.Content,
 		of.ContextNote,
 		of.ToolCallID,
 		of.ToolName,
@@ -597,19 +597,19 @@ func insertMessageArgs(to []arg, of *transition.NewMessage) ([]arg, error) {
 		of.AgentType,
 		of.Iteration,
 		usage,
-		of.ContentHash,
+		&of.ContentHash,
 		max(of.ChainVersion, parley.ChainVersion1),
 		of.CallOrdinal,
 		of.ProviderData,
 		error,
-		of.Metadata,
+		&of.Metadata,
 		overrides,
 		of.TokenEstimate,
 		idempotencyKey,
-		of.Idempotency.Fingerprint,
+		&of.Idempotency.Fingerprint,
 		of.PostedEvent,
-		of.CreatedAt,
-		of.UpdatedAt,
+		&of.CreatedAt,
+		&of.UpdatedAt,
 	), nil
 }
 
@@ -629,10 +629,10 @@ func settleMessageArgs(to []arg, of *transition.SettledRow) ([]arg, error) {
 	}
 	return append(slices.Grow(to, 13),
 		string(of.Status),
-		of.Content,
+		&of.Content,
 		of.ToolName,
 		usage,
-		of.ContentHash,
+		&of.ContentHash,
 		max(of.ChainVersion, parley.ChainVersion1),
 		of.ProviderData,
 		error,
@@ -697,21 +697,21 @@ const insertTurnPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 // insertTurnArgs appends the arguments of its columns.
 func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.SessionID,
-		of.TriggerMessageID,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.SessionID,
+		&of.TriggerMessageID,
 		string(of.Status),
 		string(of.WaitReason),
 		of.Ordinal,
 		of.Attempt,
 		of.Step,
-		of.AgentID,
+		&of.AgentID,
 		of.AgentVersion,
-		of.LoopID,
+		&of.LoopID,
 		of.Iteration,
-		of.CreatedAt,
-		of.StartedAt,
+		&of.CreatedAt,
+		&of.StartedAt,
 	)
 }
 
@@ -732,7 +732,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 		of.Attempt,
 		of.Takeovers,
 		of.Step,
-		of.AgentID,
+		&of.AgentID,
 		of.AgentVersion,
 		error,
 		of.Usage.InputTokens,
@@ -740,8 +740,8 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 		of.Usage.CachedTokens,
 		of.Usage.Unknown,
 		of.Cost,
-		of.StartedAt,
-		of.FinishedAt,
+		&of.StartedAt,
+		&of.FinishedAt,
 	), nil
 }
 
@@ -755,9 +755,9 @@ func resumeTurnArgs(to []arg, of *transition.Resumed) []arg {
 		idempotencyKey = of.Idempotency.Key
 	}
 	return append(slices.Grow(to, 6),
-		of.ContinuesID,
+		&of.ContinuesID,
 		idempotencyKey,
-		of.Idempotency.Fingerprint,
+		&of.Idempotency.Fingerprint,
 		of.PostedEvent,
 	)
 }
@@ -841,11 +841,11 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 	}
 	requestHash := of.RequestHash
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.SessionID,
-		of.TurnID,
-		of.MessageID,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.SessionID,
+		&of.TurnID,
+		&of.MessageID,
 		of.Ordinal,
 		of.Step,
 		of.Attempt,
@@ -853,15 +853,15 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 		parameters,
 		of.Think,
 		of.Search,
-		of.SystemHash,
-		of.ToolsHash,
+		&of.SystemHash,
+		&of.ToolsHash,
 		manifest,
 		requestHash[:],
 		of.EncoderVersion,
 		string(of.Outcome),
-		of.CreatedAt,
+		&of.CreatedAt,
 		string(of.Purpose),
-		of.MiddlewareHash,
+		&of.MiddlewareHash,
 	), nil
 }
 
@@ -939,20 +939,20 @@ const insertApprovalPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 // insertApprovalArgs appends the arguments of its columns.
 func insertApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.SessionID,
-		of.RootID,
-		of.AgentID,
-		of.TurnID,
-		of.MessageID,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.SessionID,
+		&of.RootID,
+		&of.AgentID,
+		&of.TurnID,
+		&of.MessageID,
 		of.ToolCallID,
 		of.ToolName,
-		of.Arguments,
-		of.Fingerprint,
+		&of.Arguments,
+		&of.Fingerprint,
 		string(of.State),
-		of.CreatedAt,
-		of.ExpiresAt,
+		&of.CreatedAt,
+		&of.ExpiresAt,
 		of.Terms,
 	)
 }
@@ -972,11 +972,11 @@ func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 		string(of.Scope),
 		string(of.Covers),
 		string(of.By.Kind),
-		of.By.ID,
+		&of.By.ID,
 		of.By.Name,
 		of.Comment,
-		of.DecidedAt,
-		of.UsedAt,
+		&of.DecidedAt,
+		&of.UsedAt,
 		approvedBy,
 	)
 }
@@ -1045,28 +1045,28 @@ func insertLoopArgs(to []arg, of *transition.NewLoop) ([]arg, error) {
 		idempotencyKey = of.Idempotency.Key
 	}
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.SessionID,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.SessionID,
 		of.Ordinal,
 		of.Prompt,
-		of.Content,
+		&of.Content,
 		of.Max,
 		until,
 		context,
 		of.ArchiveDone,
 		string(of.Author.Kind),
-		of.Author.ID,
+		&of.Author.ID,
 		of.Author.Name,
 		string(of.State),
 		of.Reason,
 		of.Iteration,
-		of.TurnID,
+		&of.TurnID,
 		idempotencyKey,
-		of.Idempotency.Fingerprint,
+		&of.Idempotency.Fingerprint,
 		of.PostedEvent,
-		of.CreatedAt,
-		of.FinishedAt,
+		&of.CreatedAt,
+		&of.FinishedAt,
 	), nil
 }
 
@@ -1079,8 +1079,8 @@ func updateLoopArgs(to []arg, of *transition.NewLoop) []arg {
 		string(of.State),
 		of.Reason,
 		of.Iteration,
-		of.TurnID,
-		of.FinishedAt,
+		&of.TurnID,
+		&of.FinishedAt,
 	)
 }
 
@@ -1092,11 +1092,11 @@ const insertDeliveryPlaces = "?, ?, ?, ?, ?"
 // insertDeliveryArgs appends the arguments of its columns.
 func insertDeliveryArgs(to []arg, of *transition.DeliveryRow) []arg {
 	return append(to,
-		of.SessionID,
-		of.WorkspaceID,
+		&of.SessionID,
+		&of.WorkspaceID,
 		of.Kind,
-		of.Key,
-		of.DeliveredAt,
+		&of.Key,
+		&of.DeliveredAt,
 	)
 }
 
@@ -1131,15 +1131,15 @@ const insertAuditPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?"
 // insertAuditArgs appends the arguments of its columns.
 func insertAuditArgs(to []arg, of *parley.AuditEntry) []arg {
 	return append(to,
-		of.WorkspaceID,
+		&of.WorkspaceID,
 		int64(of.At),
-		of.ID,
-		of.PrincipalID,
+		&of.ID,
+		&of.PrincipalID,
 		of.PrincipalName,
 		of.Action,
-		of.SessionID,
-		of.TargetID,
-		of.RequestID,
+		&of.SessionID,
+		&of.TargetID,
+		&of.RequestID,
 	)
 }
 
@@ -1205,25 +1205,25 @@ func insertCompactionArgs(to []arg, of *parley.Compaction) ([]arg, error) {
 		return nil, err
 	}
 	return append(to,
-		of.SessionID,
-		of.WorkspaceID,
-		of.ID,
+		&of.SessionID,
+		&of.WorkspaceID,
+		&of.ID,
 		string(of.State),
 		string(of.Reason),
 		of.Attempt,
-		of.Holder,
+		&of.Holder,
 		of.Epoch,
 		of.CoversFrom,
 		of.CoversThrough,
-		of.AbsorbsID,
-		of.CallID,
-		of.MessageID,
+		&of.AbsorbsID,
+		&of.CallID,
+		&of.MessageID,
 		error,
 		int64(of.NotBefore),
 		of.RestsUntil,
-		of.CreatedAt,
-		of.UpdatedAt,
-		of.FinishedAt,
+		&of.CreatedAt,
+		&of.UpdatedAt,
+		&of.FinishedAt,
 	), nil
 }
 
@@ -1260,17 +1260,17 @@ const insertFilePlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 // insertFileArgs appends the arguments of its columns.
 func insertFileArgs(to []arg, of *parley.File) []arg {
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.OwnerID,
-		of.BlobID,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.OwnerID,
+		&of.BlobID,
 		of.Name,
 		of.MediaType,
 		of.Size,
-		of.SHA256,
+		&of.SHA256,
 		of.Width,
 		of.Height,
-		of.CreatedAt,
+		&of.CreatedAt,
 	)
 }
 
@@ -1302,12 +1302,12 @@ const insertSignInPlaces = "?, ?, ?, ?, ?, ?, ?"
 // insertSignInArgs appends the arguments of its columns.
 func insertSignInArgs(to []arg, of *store.NewSignIn) []arg {
 	return append(to,
-		of.ID,
-		of.WorkspaceID,
-		of.PrincipalID,
-		of.Hash,
-		of.CreatedAt,
-		of.LastUsedAt,
-		of.ExpiresAt,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.PrincipalID,
+		&of.Hash,
+		&of.CreatedAt,
+		&of.LastUsedAt,
+		&of.ExpiresAt,
 	)
 }

@@ -112,14 +112,14 @@ var eventInserts = func() (texts [eventsPerInsert + 1]string) { //nolint:gocheck
 func (w changes) AppendEvents(h *transition.Head, events []transition.Event) error {
 	for rest := events; len(rest) > 0; {
 		n := min(len(rest), eventsPerInsert)
-		args := make([]arg, 0, n*7)
+		args := w.args[:0]
 		for i := range rest[:n] {
 			e := &rest[i]
-			data := e.Data
+			data := &e.Data
 			if e.Stored != nil {
-				data = e.Stored
+				data = &e.Stored
 			}
-			args = append(args, h.ID, e.Sequence, h.WorkspaceID, string(e.Type), e.TurnID, data, e.CreatedAt)
+			args = append(args, &h.ID, e.Sequence, &h.WorkspaceID, string(e.Type), &e.TurnID, data, &e.CreatedAt)
 		}
 		if _, err := w.exec(eventInserts[n], args...); err != nil {
 			return err

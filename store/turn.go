@@ -273,7 +273,8 @@ type Turns interface {
 	// except in background sessions, whose turns wait for Claim and its shares. A tool_result answers a waiting turn;
 	// while the turn runs its tools, it is accepted if a client is to answer the call.
 	//
-	// CodeNotFound, CodeArchived, CodeBusy (reject), CodeConflict (late or orphan result, full queue), CodeKeyReused.
+	// CodeNotFound, CodeArchived, CodeBusy (reject), CodeConflict (late or orphan result, full queue), CodeKeyReused,
+	// CodeInvalid (a tool call with the id of an open one).
 	PostMessage(
 		ctx context.Context,
 		scope Scope,

@@ -56,11 +56,8 @@ func (s *asking) ask(q *question) (*answer, error) {
 		}
 		err := s.attempt(a, q)
 		if parley.ErrorCode(err) == parley.CodeOverBudget && a.begun { // other calls used up the rest meanwhile
-			a.failure = s.limits.atLimit(
-				"budget",
-				"other calls used up the budget between the first attempt and the next",
-			)
-			return a, nil
+			a.failure, err = s.budgets.usedUp(q)
+			return a, err
 		}
 		if err != nil {
 			a.drop()

@@ -221,6 +221,23 @@ func (b *budgets) afford(q *question) (*store.Reservation, *store.Refusal, error
 	return reservation, nil, nil
 }
 
+// usedUp returns the failure of a turn whose call may not be tried again, because a budget was used up meanwhile: by
+// other calls, or by the attempts before, if they were paid for.
+func (b *budgets) usedUp(q *question) (*parley.Failure, error) {
+	_, refusal, err := b.afford(q)
+	if err != nil {
+		return nil, err
+	}
+	if refusal != nil {
+		return b.limits.atLimit(refusal.Limit, "the budget was used up between two attempts"), nil
+	}
+	return &parley.Failure{
+		Class:    parley.ClassLimit,
+		Sentence: b.settings.Retry.Sentence(parley.ClassLimit),
+		Detail:   "A budget was used up between two attempts, and has room again. Continue the turn.",
+	}, nil
+}
+
 // estimate returns the most that a call is expected to use: its request and the longest possible answer.
 func (b *budgets) estimate(q *question) parley.Reserved {
 	if b.speaker != nil { // its calls are its own: what it tells of them is charged
@@ -234,6 +251,8 @@ func (b *budgets) estimate(q *question) parley.Reserved {
 // longestAnswer returns how many tokens an answer may have.
 func (b *budgets) longestAnswer(q *question) int {
 	switch {
+	case q.encoded.Longest > 0:
+		return q.encoded.Longest
 	case q.call.MaxTokens != nil:
 		return *q.call.MaxTokens
 	case b.info.MaxOutput > 0:

@@ -81,13 +81,13 @@ func TestCrashesAroundChildren(t *testing.T) {
 		t.Run(fmt.Sprint(c.method, c.nth), func(t *testing.T) {
 			r := newRig(t)
 			dying := &faults{Store: r.store}
-			r.options.Lease, r.options.Drain = crashLease, 1
+			r.options.Drain = 1
 			r.startTroupe(dying, oneAsksTwo)
-			r.options.Lease = DefaultLease
 			dead := dying.killBefore(c.method, c.nth)
 			sessionID := r.session(withTools(r.colleague("Scout")), nil)
 			turnID := r.post(sessionID, "Go", "").Turn.ID
 			r.wait("the crash", dead)
+			r.expire(dying)
 			r.startTroupe(nil, oneAsksTwo)
 			if turn := r.ended(turnID); turn.Status != parley.TurnCompleted {
 				t.Errorf("turn %+v", turn)

@@ -13,8 +13,9 @@ import (
 // faults is a store between a worker and the real one. A hook may make each call wait or fail.
 type faults struct {
 	Store
-	mu   sync.Mutex // guards hook
-	hook func(method string) error
+	mu      sync.Mutex // guards what follows
+	hook    func(method string) error
+	process parley.ID // of the worker that uses it
 }
 
 // errLocked, returned by a flush, means that every session is locked by somebody else.
@@ -60,6 +61,9 @@ func (f *faults) RegisterProcess(ctx context.Context, process store.Process, lea
 	if err := f.before("RegisterProcess"); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	f.process = process.ID
+	f.mu.Unlock()
 	return f.Store.RegisterProcess(ctx, process, lease)
 }
 

@@ -257,6 +257,7 @@ type rig struct {
 	options Options
 	seen    *recorder
 	worker  *Worker
+	dying   *faults                // the store of the worker that crashing started
 	running atomic.Pointer[Worker] // receives commits
 	owner   parley.Principal
 	agent   parley.Agent

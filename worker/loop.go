@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"example.org/parley"
@@ -27,6 +28,8 @@ func (u *until) completed(a *answer) (store.TurnEnd, error) {
 	if a != nil {
 		text = a.text()
 	} else {
+		u.w.recalling.Lock()
+		defer u.w.recalling.Unlock()
 		var err error
 		if text, err = u.recordedText(); err != nil {
 			return end, err
@@ -69,29 +72,18 @@ func jsonOf(text string) string {
 }
 
 // succeeded reports whether the iteration called a tool successfully, in this turn or in one that it resumes.
-func (u *until) succeeded(tool string) (bool, error) {
-	scope := store.Scope{WorkspaceID: u.fence.WorkspaceID}
+func (u *until) succeeded(tool string) (found bool, err error) {
+	scope, record := store.Scope{WorkspaceID: u.fence.WorkspaceID}, requesters{u.claimed}
 	for turn := u.claim.Turn; ; {
-		results, err := u.w.store.Messages(u.writes, scope, u.fence.SessionID, store.MessageQuery{
-			Roles: []parley.Role{
-				parley.RoleToolResult,
-			},
-			ToolName:   tool,
-			TurnID:     turn.ID,
-			RecordOnly: true,
-			Limit:      parley.MaxPage,
-		})
-		if err != nil {
-			return false, err
+		results := store.MessageQuery{
+			Roles: []parley.Role{parley.RoleToolResult}, ToolName: tool, TurnID: turn.ID,
 		}
-		for i := range results {
+		if err := record.messages(u.fence.SessionID, results, func(m *parley.Message) (bool, error) {
 			var content parley.ToolResultContent
-			if json.Unmarshal(results[i].Content, &content) == nil && content.Success {
-				return true, nil
-			}
-		}
-		if turn.ContinuesID.IsZero() {
-			return false, nil
+			found = json.Unmarshal(m.Content, &content) == nil && content.Success
+			return !found, nil
+		}); err != nil || found || turn.ContinuesID.IsZero() {
+			return found, err
 		}
 		if turn, err = u.w.store.Turn(u.writes, scope, turn.ContinuesID); err != nil {
 			return false, err
@@ -99,33 +91,30 @@ func (u *until) succeeded(tool string) (bool, error) {
 	}
 }
 
-// recordedText returns the text of the turn's last answer.
+// recordedText returns the text of the turn's last answer, which is as long as an answer may be; recalling is held.
 func (u *until) recordedText() (string, error) {
-	rows, err := u.w.store.Messages(
-		u.writes,
-		store.Scope{WorkspaceID: u.fence.WorkspaceID},
-		u.fence.SessionID,
-		store.MessageQuery{
-			Roles: []parley.Role{
-				parley.RoleAssistant,
-			},
-			Status:     parley.MessageCompleted,
-			TurnID:     u.fence.TurnID,
-			RecordOnly: true,
-			Limit:      parley.MaxPage,
-		},
-	)
-	if err != nil || len(rows) == 0 {
-		return "", err
+	answers := store.MessageQuery{
+		Roles: []parley.Role{parley.RoleAssistant}, Status: parley.MessageCompleted, TurnID: u.fence.TurnID,
+		Descending: true,
 	}
-	var text strings.Builder
-	for i := range rows {
-		var content parley.AssistantContent
-		if rows[i].Step == rows[len(rows)-1].Step && json.Unmarshal(rows[i].Content, &content) == nil {
-			text.WriteString(content.Text)
+	var texts []string // from the end
+	step := 0
+	record := requesters{u.claimed}
+	err := record.messages(u.fence.SessionID, answers, func(m *parley.Message) (bool, error) {
+		if step == 0 {
+			step = m.Step
 		}
-	}
-	return text.String(), nil
+		if m.Step != step {
+			return false, nil
+		}
+		var content parley.AssistantContent
+		if json.Unmarshal(m.Content, &content) == nil {
+			texts = append(texts, content.Text)
+		}
+		return true, nil
+	})
+	slices.Reverse(texts)
+	return strings.Join(texts, ""), err
 }
 
 // text returns the answer's text over all its rows.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,11 +157,34 @@ func (r *rig) awaitLoop(loop parley.ID) {
 	})
 }
 
-// A turn that was taken over checks the loop's condition against the record.
+// recordPages notes the longest page of messages that is read, in bytes.
+type recordPages struct {
+	Store
+	longest atomic.Int64
+}
+
+func (s *recordPages) Messages(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	query store.MessageQuery,
+) ([]parley.Message, error) {
+	page, err := s.Store.Messages(ctx, scope, sessionID, query)
+	size := 0
+	for i := range page {
+		size += page[i].Size()
+	}
+	if s.longest.Load() < int64(size) {
+		s.longest.Store(int64(size))
+	}
+	return page, err
+}
+
+// A turn that was taken over checks the loop's condition against the record, which it reads by pages.
 func TestLoopConditionAfterATakeOver(t *testing.T) {
 	r := newRig(t)
 	sessionID := r.session(parley.Settings{}, nil)
-	loop := r.startLoop(sessionID, 3, &parley.LoopUntil{TextMatches: "^done$"}, parley.LoopContext{})
+	loop := r.startLoop(sessionID, 3, &parley.LoopUntil{TextMatches: "^d+o+n+e$"}, parley.LoopContext{})
 	dead := parley.NewID()
 	r.must(r.store.RegisterProcess(t.Context(), store.Process{ID: dead, Name: "dead"}, time.Hour))
 	claims, err := r.store.Claim(t.Context(), dead, 1, store.Occupancy{Slots: 10})
@@ -174,26 +198,40 @@ func TestLoopConditionAfterATakeOver(t *testing.T) {
 	}
 	_, err = r.store.BeginStep(t.Context(), fence, begin)
 	r.must(err)
-	content, err := parley.EncodeContent(parley.AssistantContent{Text: "done"})
-	r.must(err)
+	const long = 3 * requestersBytes / 5 // three are more than a page, and two are not
+	blocks := []store.BlockSettled{{MessageID: begin.Call.MessageID}}
+	for range 2 {
+		open := store.BlockOpen{MessageID: parley.NewID(), Role: parley.RoleAssistant, Step: 1, Author: begin.Author}
+		_, err = r.store.OpenBlock(t.Context(), fence, open)
+		r.must(err)
+		blocks = append(blocks, store.BlockSettled{MessageID: open.MessageID})
+	}
+	for i, letter := range []string{"d", "o", "ne"} {
+		text := strings.Repeat(letter[:1], long) + letter[1:]
+		content, err := parley.EncodeContent(parley.AssistantContent{Text: text})
+		r.must(err)
+		blocks[i].Status, blocks[i].Content = parley.MessageCompleted, content
+	}
 	_, err = r.store.SettleStep(
 		t.Context(),
 		fence,
 		store.StepSettle{
-			Step: 1,
-			Call: store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted},
-			Blocks: []store.BlockSettled{
-				{MessageID: begin.Call.MessageID, Status: parley.MessageCompleted, Content: content},
-			},
+			Step:   1,
+			Call:   store.CallSettled{CallID: begin.Call.ID, Outcome: parley.CallCompleted},
+			Blocks: blocks,
 		},
 	)
 	r.must(err)
 	r.must(r.store.ReleaseProcess(t.Context(), dead))
-	r.start(nil)
+	read := &recordPages{Store: r.store}
+	r.start(read)
 	if ended := r.loopEnded(sessionID, loop.ID); ended.State != parley.LoopCompleted || ended.Iteration != 1 {
 		t.Errorf("the loop is %s at %d", ended.State, ended.Iteration)
 	}
 	if r.model.sent() != 0 {
 		t.Error("the model was asked again")
+	}
+	if size := read.longest.Load(); size == 0 || size > requestersBytes+long+rowBytes {
+		t.Errorf("the longest page has %d bytes", size)
 	}
 }

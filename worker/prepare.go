@@ -74,6 +74,7 @@ func (t *turn) prepare() (*parley.Failure, error) {
 	}
 	if err == nil {
 		t.model, t.info, err = t.w.models.Resolve(t.settings.Model)
+		t.settings.Search = t.settings.Search && t.info.Search // a tool serves it, or the model changed meanwhile
 	}
 	if err == nil {
 		t.layers, err = t.w.layersOf(&t.claim.Session, &t.claim.Agent, &t.info)

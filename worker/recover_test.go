@@ -18,24 +18,35 @@ import (
 	"example.org/parley/tool"
 )
 
-// crashing starts a worker whose store can die under it: its earlier writes stay. Its lease is short, so that another
-// process takes over soon.
+// crashing starts a worker whose store can die under it: its earlier writes stay.
 func (r *rig) crashing() *faults {
 	r.Helper()
 	store := &faults{Store: r.store}
-	r.options.Lease = crashLease
 	r.options.StoreFlush = 5 * time.Millisecond
 	r.options.Drain = time.Millisecond
 	r.start(store)
-	r.options.Lease = DefaultLease
+	r.dying = store
 	return store
 }
 
-const crashLease = 300 * time.Millisecond
+// crashLease is short, so that its renewals, sweeps and end come soon, and long enough for a slow machine to renew it.
+const crashLease = 3 * time.Second
 
-// takeOver starts another worker, which takes over from the dead one once its lease has expired.
+// expire ends the lease of a dead worker: by the test, so that a slow machine does not do so while it lives.
+func (r *rig) expire(dying *faults) {
+	r.Helper()
+	dying.mu.Lock()
+	dead := dying.process
+	dying.mu.Unlock()
+	if _, err := r.store.RenewLease(r.Context(), dead, -time.Second); parley.ErrorCode(err) != parley.CodeFenced {
+		r.must(err)
+	}
+}
+
+// takeOver starts another worker, which takes over from the dead one.
 func (r *rig) takeOver() {
 	r.Helper()
+	r.expire(r.dying)
 	r.start(nil)
 }
 

@@ -54,6 +54,10 @@ func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultCon
 		if refusal != "" {
 			return content, 0, refusal
 		}
+		if len(raw) > MaxToolResultBytes {
+			content.Parts = k.excerpt(plainOf(raw))
+			return content, k.tokens, ""
+		}
 		content.Result = raw
 		if len(k.files) > 0 {
 			content.Result, content.Parts = nil, append(parley.ResultParts(raw), k.files...)
@@ -69,15 +73,61 @@ func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultCon
 		if refusal != "" {
 			return content, 0, refusal
 		}
-		for j := range parts {
-			size += len(parts[j].Text) + len(parts[j].Object) + len(parts[j].URL) + len(parts[j].Title)
+		if long := sizeOf(parts); size+long > MaxToolResultBytes && long > excerptBytes {
+			parts = k.shortened(parts)
 		}
+		size += sizeOf(parts)
 		content.Parts = append(content.Parts, parts...)
 	}
 	if size > MaxToolResultBytes {
 		return content, 0, fmt.Sprintf(resultTooLarge, MaxToolResultBytes)
 	}
 	return content, k.tokens, ""
+}
+
+// excerptBytes is how much is shown of a text that is too long for the record.
+const excerptBytes = 32 << 10
+
+// resultExcerpt follows such a beginning, and says where the rest is.
+const resultExcerpt = "\n\n[This is the beginning of %d bytes. All of them: %s]"
+
+func sizeOf(parts []parley.Part) (size int) {
+	for i := range parts {
+		size += len(parts[i].Text) + len(parts[i].Object) + len(parts[i].URL) + len(parts[i].Title)
+	}
+	return size
+}
+
+// plainOf returns JSON as text: a string's own.
+func plainOf(raw json.RawMessage) string {
+	var text string
+	if raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
+		return string(raw)
+	}
+	return text
+}
+
+// excerpt returns the beginning of a text, and all of it as a file.
+func (k *filing) excerpt(text string) []parley.Part {
+	before := len(k.files)
+	kept := k.storeFile(parley.Part{Type: parley.PartFile}, []byte(text))
+	text = parley.Clip(text, excerptBytes) + fmt.Sprintf(resultExcerpt, len(text), kept)
+	return append([]parley.Part{{Type: parley.PartText, Text: text}}, k.files[before:]...)
+}
+
+// shortened returns the parts of a piece with an excerpt where a text or an object stood.
+func (k *filing) shortened(parts []parley.Part) (short []parley.Part) {
+	for i := range parts {
+		switch parts[i].Type { //nolint:exhaustive // the others are short
+		case parley.PartObject:
+			short = append(short, k.excerpt(string(parts[i].Object))...)
+		case parley.PartText:
+			short = append(short, k.excerpt(parts[i].Text)...)
+		default:
+			short = append(short, parts[i])
+		}
+	}
+	return short
 }
 
 // json returns a tool's JSON without the bytes carried in its strings.
@@ -88,10 +138,7 @@ func (k *filing) json(raw json.RawMessage) (json.RawMessage, string) {
 	if !json.Valid(raw) || parley.CheckJSONBounds(raw) != nil {
 		return nil, resultNoJSON
 	}
-	if raw = k.strings(raw); len(raw) > MaxToolResultBytes {
-		return nil, fmt.Sprintf(resultTooLarge, MaxToolResultBytes)
-	}
-	return raw, ""
+	return k.strings(raw), ""
 }
 
 // strings rewrites those strings of valid JSON that carry bytes, and nothing else.

@@ -22,7 +22,8 @@ import (
 const (
 	// ParallelTools bounds the tools of one turn that run at once.
 	ParallelTools = 8
-	// MaxToolResultBytes bounds one tool's answer without its files.
+	// MaxToolResultBytes bounds one tool's answer without its files. A longer text is recorded as its beginning and a
+	// file.
 	MaxToolResultBytes = 1 << 20
 	// MaxToolAnswerBytes bounds one tool's answer with its files.
 	MaxToolAnswerBytes = 32 << 20

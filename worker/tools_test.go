@@ -50,9 +50,6 @@ func TestToolResults(t *testing.T) {
 			return json.RawMessage(`"\u0000"`), nil
 		}},
 		{"silent", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) { return nil, nil }},
-		{"floods", readOnly(), func(context.Context, tool.Call) (json.RawMessage, error) {
-			return json.RawMessage(`"` + strings.Repeat("x", MaxToolResultBytes) + `"`), nil
-		}},
 		{"sleeps", readOnly(), func(ctx context.Context, _ tool.Call) (json.RawMessage, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -71,7 +68,6 @@ func TestToolResults(t *testing.T) {
 		{"mumbles", `{}`, `mumbles {}`, resultNoJSON},
 		{"nul", `{}`, `nul {}`, resultNoJSON},
 		{"silent", `{}`, `silent {}`, `null`},
-		{"floods", `{}`, `floods {}`, fmt.Sprintf(resultTooLarge, MaxToolResultBytes)},
 		{"sleeps", `{}`, `sleeps {}`, fmt.Sprintf(resultTimeout, timeout)},
 		{"missing", `{}`, `missing {}`, fmt.Sprintf(resultUnknown, "missing")},
 		{"unlisted", `{}`, `unlisted {}`, fmt.Sprintf(resultUnknown, "unlisted")},
@@ -83,7 +79,7 @@ func TestToolResults(t *testing.T) {
 			r.start(nil)
 			r.model.play(calls(parley.FinishToolCalls, c.tool, c.arguments), says("Done."))
 			sessionID := r.session(
-				tooled("fine", "sorry", "groans", "panics", "mumbles", "nul", "silent", "floods", "sleeps", "missing"),
+				tooled("fine", "sorry", "groans", "panics", "mumbles", "nul", "silent", "sleeps", "missing"),
 				nil,
 			)
 			turn := r.ended(r.post(sessionID, "Go", "").Turn.ID)

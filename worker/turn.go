@@ -73,7 +73,8 @@ func newTurn(c *claimed) *turn {
 	t.tools = &tools{claimed: c, rules: t.rules}
 	t.requests = &requests{claimed: c, responses: t.responses, shortening: t.shortening}
 	t.asking = &asking{
-		claimed: c, limits: t.limits, requests: t.requests, responses: t.responses, shortening: t.shortening,
+		claimed: c, limits: t.limits, budgets: t.budgets, requests: t.requests, responses: t.responses,
+		shortening: t.shortening,
 	}
 	return t
 }
@@ -119,6 +120,7 @@ type asking struct {
 	*claimed
 
 	limits     *limits
+	budgets    *budgets
 	requests   *requests
 	responses  *responses
 	shortening *shortening

@@ -48,8 +48,13 @@ type Worker struct {
 	pauses   *pauses
 	answers  *inflight.Bytes // that the answers being given hold, by workspace
 	results  *inflight.Bytes // that the answers of tools hold, by workspace
-	prompts  *inflight.Bytes // that the prompts hold which are being answered, by workspace
-	script   *script         // of a dry run: it answers for all tools; else nil
+
+	// recalling is held while an answer of a turn that was taken over is read, to check a loop's condition: it may be
+	// as long as an answer may be.
+	recalling sync.Mutex
+
+	prompts *inflight.Bytes // that the prompts hold which are being answered, by workspace
+	script  *script         // of a dry run: it answers for all tools; else nil
 	// responses is the store's response cache; nil in dry runs.
 	responses store.ResponseCache
 	// uploads stores files in tools' answers; nil in dry runs, whose tools answer from a script.

@@ -2,10 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -37,11 +43,15 @@ func filesCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func getFileCommand(shared *flags, term terminal) *cobra.Command {
-	var out string
+	var (
+		out   string
+		force bool
+	)
 	command := &cobra.Command{Use: "get ID", Short: "Download a file", Args: cobra.ExactArgs(1)}
 	command.Flags().
 		StringVarP(&out, "output", "o", "",
 			"file or directory to write to; standard output by default")
+	command.Flags().BoolVar(&force, "force", false, "replace a file that exists")
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		file, err := server.File(ctx, id)
 		if err != nil {
@@ -57,16 +67,57 @@ func getFileCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		if info, err := os.Stat(out); err == nil && info.IsDir() {
-			out = filepath.Join(out, filepath.Base(file.Name))
+			out = filepath.Join(out, plainName(file.Name, id))
 		}
-		return saveFile(out, content)
+		return saveFile(out, content, force)
 	})
 	return command
 }
 
-// saveFile writes a new file. It does not overwrite an existing one.
-func saveFile(path string, from io.Reader) (err error) {
+// maxPlainName bounds a name that a stored file is given here, in bytes: most systems know no longer one.
+const maxPlainName = 255
+
+// devices are names that Windows takes for devices, with any extension.
+var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])$`)
+
+// plainName returns the name under which a file is kept in a directory here. Somebody else may have chosen the stored
+// one: it becomes neither a hidden file, nor one elsewhere, nor one that no list shows, on any system. id is a name for
+// what has none.
+func plainName(stored string, id parley.ID) string {
+	name := stored[strings.LastIndexAny(stored, `/\`)+1:]
+	name = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || strings.ContainsRune(`<>:"|?*`, r) {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "_"))
+	name = strings.TrimRight(strings.TrimLeft(name, ". "), ". ")
+	for len(name) > maxPlainName {
+		_, size := utf8.DecodeLastRuneInString(name)
+		name = strings.TrimRight(name[:len(name)-size], ". ")
+	}
+	if name == "" {
+		return id.String()
+	}
+	if base, _, _ := strings.Cut(name, "."); devices.MatchString(strings.TrimRight(base, " ")) ||
+		strings.HasPrefix(name, "-") { // which programs take for an option
+		return "_" + name
+	}
+	return name
+}
+
+// saveFile writes a new file. It replaces an existing one only by force, and then the file alone: what a link leads to
+// stays as it is.
+func saveFile(path string, from io.Reader, force bool) (err error) {
+	if info, err := os.Lstat(path); force && err == nil && !info.IsDir() {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists: choose another name, or replace it with --force", path)
+	}
 	if err != nil {
 		return err
 	}

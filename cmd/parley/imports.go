@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -41,7 +40,7 @@ func importCommand(shared *flags, term terminal) *cobra.Command {
 			}
 		}
 		if shared.json {
-			return json.NewEncoder(term.out).Encode(reports)
+			return term.printJSON(reports)
 		}
 		return nil
 	})
@@ -72,13 +71,14 @@ func printImport(term terminal, path string, report *client.Imported) {
 		if s.SessionID != nil {
 			id = s.SessionID.String()
 		}
-		outcome := string(s.Outcome)
+		outcome := s.Outcome
 		if report.DryRun {
 			outcome = "would be " + outcome
 		}
-		_, _ = fmt.Fprintf(term.out, "%s: %s, %s, %d messages, %s\n", path, outcome, id, s.Messages, s.Title)
+		_, _ = fmt.Fprintf(term.out, "%s: %s, %s, %d messages, %s\n", plainLine(path), outcome, id, s.Messages,
+			plainLine(s.Title))
 		for _, left := range s.Left {
-			_, _ = fmt.Fprintf(term.out, "  not carried over: %s %s\n", left.Pointer, left.Text)
+			_, _ = fmt.Fprintf(term.out, "  not carried over: %s %s\n", plainLine(left.Pointer), plainLine(left.Text))
 		}
 	}
 }

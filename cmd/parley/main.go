@@ -14,12 +14,14 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/confine"
+	"example.org/parley/internal/program"
 )
 
 // version is this build's version, shown by --version and sent to other servers.
 const version = "0.1.0"
 
 func main() {
+	program.Main(os.Args)
 	confine.Main(os.Args)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once

@@ -37,7 +37,7 @@ var knownProviders = [...]struct { //nolint:gochecknoglobals // a table that is 
 		},
 		"ANTHROPIC_BASE_URL",
 	},
-	{providerSetting{Name: "dashscope", Kind: kindOpenAI, KeyEnv: "DASHSCOPE_API_KEY", DefaultModel: "qwen-plus",
+	{providerSetting{Name: dashScope, Kind: kindOpenAI, KeyEnv: "DASHSCOPE_API_KEY", DefaultModel: "qwen-plus",
 		BaseURL: "https://dashscope.aliyuncs.com/compatible-mode/v1"}, "DASHSCOPE_BASE_URL"},
 }
 
@@ -65,6 +65,9 @@ func configuredProviders(s settings, env func(string) string) []providerSetting 
 
 // closer is a provider with open connections.
 type closer interface{ Close() }
+
+// dashScope is the provider whose wire has its own word for a search.
+const dashScope = "dashscope"
 
 // buildModels makes the registry: the configured providers and the simulator.
 func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, error) {
@@ -94,12 +97,14 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 				return nil, nil, err
 			}
 			provider.Model, provider.Caching, open = model, true, append(open, model)
+			provider.Search = true
 		default:
 			model, err := openai.New(openai.Options{Name: p.Name, BaseURL: p.BaseURL, APIKey: key})
 			if err != nil {
 				return nil, nil, err
 			}
 			provider.Model, provider.Caching, open = model, p.Name == openai.DefaultName, append(open, model)
+			provider.Search = p.Name == dashScope
 		}
 		var err error
 		if provider.Model, err = recorded(s, provider.Model, key); err != nil {
@@ -194,6 +199,7 @@ func givenModels(settings []modelSetting) (models []model.Info, err error) {
 			Caching:       m.Caching,
 			Tools:         m.Tools,
 			Vision:        m.Vision,
+			Search:        m.Search,
 			ThinkTags:     m.ThinkTags,
 		}
 		if p := m.Price; p != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ func (s *server) openRuntimes() error {
 	if len(s.settings.Runtimes) > maxRuntimes {
 		return parley.InvalidField("runtimes", "at most %d programs", maxRuntimes)
 	}
-	self, err := os.Executable()
+	self, err := itself()
 	if err != nil {
 		return err
 	}
@@ -58,15 +59,23 @@ func (s *server) openRuntimes() error {
 			return parley.InvalidField("runtimes.name", "%q is named twice", given.Name)
 		}
 		named[given.Name] = true
-		runtime, err := acp.New(command, acp.Options{
+		opened, err := acp.New(command, acp.Options{
 			Self: self, Projects: s.projects, Version: version, Log: s.log,
 		})
 		if err != nil {
 			return err
 		}
-		s.runtimes = append(s.runtimes, runtime)
+		s.runtimes = append(s.runtimes, opened)
 	}
 	return nil
+}
+
+// itself returns where this program can be executed again: on Linux also when another file has taken its place.
+func itself() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
 }
 
 // ports returns the runtimes for the worker.

@@ -12,6 +12,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/cgroup"
+	"example.org/parley/internal/confine"
 )
 
 // collectAt is how much the heap may grow, in percent of what is in use, before garbage is collected. Go's default of
@@ -52,6 +53,9 @@ second signal ends it at once.`,
 				debug.SetGCPercent(collectAt)
 			}
 			limitMemory(getenv, cgroup.MemoryMax, log) // first: what memory bounds is made after it
+			if err := confine.Hide(); err != nil {
+				return err
+			}
 			srv := &server{settings: s, env: getenv, log: log}
 			if err := srv.open(cmd.Context()); err != nil {
 				return errors.Join(err, srv.close())

@@ -165,7 +165,8 @@ func (s *server) openTools() (tool.Source, error) {
 		return nil, err
 	}
 	s.sources = append(s.sources, endpoints)
-	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store), endpoints}
+	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store), endpoints,
+		builtin.NewFetch(builtin.FetchOptions{AllowPrivate: s.settings.Fetch.AllowPrivate})}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})
 		if err != nil {
@@ -174,7 +175,11 @@ func (s *server) openTools() (tool.Source, error) {
 		s.sources = append(s.sources, search)
 		sources = append(sources, search)
 	}
-	servers, err := openMCP(s.settings, s.env, mcp.Options{Version: version, Log: s.log})
+	self, err := itself()
+	if err != nil {
+		return nil, err
+	}
+	servers, err := openMCP(s.settings, s.env, mcp.Options{Version: version, Self: self, Log: s.log})
 	if err != nil {
 		return nil, err
 	}

@@ -108,11 +108,17 @@ type settings struct {
 	MCP         []mcpSetting           `yaml:"mcp"`
 	Runtimes    []runtimeSetting       `yaml:"runtimes"`
 	HTTPTools   []httpToolSetting      `yaml:"http_tools"`
+	Fetch       fetchSetting           `yaml:"fetch"`
 	Redact      []parley.RedactPattern `yaml:"redact"` // hidden from every provider
 	// directory to write exchanges with providers to; "": none
 	Record string `yaml:"record"`
 	// directory to read answers from instead of asking providers; "": none
 	Replay string `yaml:"replay"`
+}
+
+// fetchSetting says what the tool fetch may read.
+type fetchSetting struct {
+	AllowPrivate bool `yaml:"allow_private"` // addresses in loopback and private networks too
 }
 
 // retentionSetting says how long to keep data that is not the record itself.
@@ -137,6 +143,7 @@ type modelSetting struct {
 	Caching       bool           `yaml:"caching"`
 	Tools         bool           `yaml:"tools"`
 	Vision        bool           `yaml:"vision"`
+	Search        bool           `yaml:"search"`
 	ThinkTags     bool           `yaml:"think_tags"`
 	Price         *priceSetting  `yaml:"price"`
 }

@@ -44,7 +44,7 @@ var rules = []struct {
 		},
 	},
 	{"internal/confine", nil},
-	{"internal/program", []string{"."}},
+	{"internal/program", []string{".", "internal/confine"}},
 	{"observe", []string{".", "model", "store", "tool"}},
 
 	{"event", []string{"."}},

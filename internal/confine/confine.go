@@ -46,7 +46,8 @@ var ErrUnsupported = errors.New("confine: this system has no Landlock")
 
 // Cage is what a program is kept in. The zero Cage bounds what it takes, and no more.
 type Cage struct {
-	// User is who it runs as; only root may say so. Nil: this process's user.
+	// User is who it runs as; only root may say so. Nil: this process's user. Where the kernel has scopes and this
+	// process the right to them, programs of one such user cannot signal or trace those of another cage.
 	User *User
 	// Closed are directories that it does not reach, nor the directories above them as
 	// lists, by Landlock.

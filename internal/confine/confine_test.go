@@ -2,6 +2,8 @@ package confine_test
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -15,8 +17,21 @@ import (
 	"example.org/parley/internal/confine"
 )
 
+// hides is the variable that makes this binary wait, hidden or not.
+const hides = "CONFINE_TEST_HIDES"
+
 func TestMain(m *testing.M) {
 	confine.Main(os.Args)
+	if mode := os.Getenv(hides); mode != "" { // a test has started this binary
+		if mode == "yes" {
+			if err := confine.Hide(); err != nil {
+				panic(err)
+			}
+		}
+		fmt.Println("ready")
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the test has looked
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -189,5 +204,119 @@ func TestABombOfForks(t *testing.T) {
 	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // what it has started
 	if failed == nil || strings.Contains(said.String(), "unbounded") {
 		t.Errorf("it said %q and ended with %v", said.String(), failed)
+	}
+}
+
+// A program that hides does not show its environment to others of its user.
+func TestHide(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux hides programs")
+	}
+	var as *syscall.SysProcAttr
+	if os.Getuid() == 0 { // which nothing is hidden from
+		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	for mode, shown := range map[string]bool{"yes": false, "no": true} {
+		hidden := exec.Command("/proc/self/exe")
+		hidden.Env, hidden.Dir, hidden.SysProcAttr = []string{hides + "=" + mode, "SECRET=hush-hush"}, "/", as
+		input, err := hidden.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		output, err := hidden.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := hidden.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(output, make([]byte, len("ready"))); err != nil {
+			t.Fatal(err)
+		}
+		look := exec.Command("cat", "/proc/"+strconv.Itoa(hidden.Process.Pid)+"/environ")
+		look.Dir, look.SysProcAttr = "/", as
+		seen, _ := look.Output() // it fails when it may not
+		if strings.Contains(string(seen), "hush-hush") != shown {
+			t.Errorf("hidden: %s; it shows %q", mode, seen)
+		}
+		if err := input.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := hidden.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Programs of one user, in cages of their own, signal what they have started and not one another.
+func TestCagesOfOneUserAreApart(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 || !confine.SignalsSupported() {
+		t.Skip("only root starts programs of another user, and Linux 6.12 keeps signals in")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	caged := func(script string) *exec.Cmd {
+		path, args := confine.Command(
+			self, confine.Cage{User: &confine.User{UID: 64_124, GID: 64_124}}, "sh", []string{"-c", script},
+		)
+		command := exec.Command(path, args...)
+		command.Dir = "/"
+		return command
+	}
+	other := caged("echo ready; exec cat")
+	input, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(output, make([]byte, len("ready"))); err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf(
+		"sleep 60 & kill $! || echo own; kill -0 %d && echo signals; cat /proc/%d/environ && echo reads",
+		other.Process.Pid,
+		other.Process.Pid,
+	)
+	if said, _ := caged(script).Output(); len(said) > 0 {
+		t.Errorf("with the other program it could do this: %s", said)
+	}
+	if err := input.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What this process has open, and has not marked, does not reach what it becomes.
+func TestDescriptorsEndHere(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("cages are Linux's")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close() // nothing was written
+	path, args := confine.Command(self, confine.Cage{}, "sh", []string{"-c", "test ! -e /proc/self/fd/3"})
+	command := exec.Command(path, args...)
+	command.ExtraFiles = []*os.File{open}
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Errorf("it has a fourth descriptor: %s, %v", said, err)
 	}
 }

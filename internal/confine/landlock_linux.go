@@ -3,9 +3,11 @@ package confine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -66,6 +68,9 @@ func enter(cage Cage, command []string) error {
 		return fmt.Errorf("not bounded: %w", err)
 	}
 	if cage.User != nil {
+		if err := apart(); err != nil {
+			return fmt.Errorf("not apart: %w", err)
+		}
 		if err := change(cage.User); err != nil {
 			return fmt.Errorf("not another user: %w", err)
 		}
@@ -74,6 +79,9 @@ func enter(cage Cage, command []string) error {
 		if err := restrict(cage.Closed); err != nil {
 			return err
 		}
+	}
+	if err := CloseDescriptors(); err != nil {
+		return fmt.Errorf("descriptors stay open: %w", err)
 	}
 	return syscall.Exec(path, command, os.Environ()) //nolint:gosec // an admin's own command
 }
@@ -106,6 +114,11 @@ func change(user *User) error {
 	if err != nil {
 		return err
 	}
+	var dies int32 // the signal at its parent's end, which a change of the user forgets
+	if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&dies)), 0, 0, 0); err != nil {
+		return err
+	}
+	parent := os.Getppid()
 	if err := syscall.Setgroups(nil); err != nil {
 		return err
 	}
@@ -115,7 +128,62 @@ func change(user *User) error {
 	if err := syscall.Setuid(int(user.UID)); err != nil {
 		return err
 	}
+	if dies != 0 {
+		if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(dies), 0, 0, 0); err != nil {
+			return err
+		}
+		if os.Getppid() != parent {
+			return errors.New("its parent has ended")
+		}
+	}
 	return os.Chdir(directory)
+}
+
+// apart puts this process, which is root's, and all that it starts into a domain of their own, out of which no signal
+// and no trace leads, where the kernel has such domains and root all of its rights. Programs with the right to change
+// their user keep it.
+func apart() error {
+	if !SignalsSupported() {
+		return nil
+	}
+	governs := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL}
+	set, _, failed := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&governs)),
+		unsafe.Offsetof(governs.Scoped)+unsafe.Sizeof(governs.Scoped), 0)
+	if failed != 0 {
+		return failed
+	}
+	defer func() { _ = unix.Close(int(set)) }() // nothing was written
+	_, _, failed = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0)
+	if failed != 0 && failed != unix.EPERM { // a root of a container may lack the right
+		return failed
+	}
+	return nil
+}
+
+// Hide keeps other programs of this process's user from its memory, its environment and its open files: nobody but root
+// may trace it. No memory is dumped when it dies.
+func Hide() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
+
+// firstDescriptor is the first after standard input, output and error.
+const firstDescriptor = 3
+
+// CloseDescriptors has all descriptors but the standard ones end with this program when it becomes another one, also
+// those that it was given itself.
+func CloseDescriptors() error {
+	err := unix.CloseRange(firstDescriptor, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	open, err := os.ReadDir("/proc/self/fd") // before Linux 5.11
+	if err != nil {
+		return err
+	}
+	for _, entry := range open {
+		if descriptor, err := strconv.Atoi(entry.Name()); err == nil && descriptor >= firstDescriptor {
+			unix.CloseOnExec(descriptor)
+		}
+	}
+	return nil
 }
 
 func restrict(closed []string) error {

@@ -9,4 +9,7 @@ func Supported() bool { return false }
 // started.
 func SignalsSupported() bool { return false }
 
+// Hide keeps other programs of this process's user from its memory; here nothing does.
+func Hide() error { return nil }
+
 func enter(Cage, []string) error { return ErrUnsupported }

@@ -1,6 +1,7 @@
 // Package program runs programs that are spoken to on their standard input and output.
-// It owns the process and its group: a program ends with everything that it has
-// started and that has not left the group. What it says on standard error goes to the log, within bounds.
+// It owns the process and its group. On Linux a program ends with everything that came from it, even what has left the
+// group and the session: a keeper, this program again, is the parent of all that its own parent has left, and ends it
+// with the program, or when the server is gone. What a program says on standard error goes to the log, within bounds.
 package program
 
 import (
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,10 +34,14 @@ const (
 	maxLogLine   = 2 << 10
 	logLineRate  = 20
 	logLineBurst = 200
+
+	exitFailed = 126 // of a keeper that could not start its program
 )
 
 // Command is what is started.
 type Command struct {
+	// Keeper is this program, which calls Main. "": what leaves the program's group outlives it.
+	Keeper      string
 	Path        string
 	Args        []string // without the program's name
 	Environment []string // all that it gets
@@ -53,6 +59,7 @@ type Process struct {
 	Output *os.File // what it writes
 
 	command Command
+	keeper  *os.File // the lifeline; nil without a keeper
 	exited  chan struct{}
 	heard   chan struct{}
 	pid     int
@@ -82,13 +89,13 @@ func Start(command Command) (*Process, error) {
 	run.Env, run.Dir = command.Environment, command.Directory
 	run.Stdin, run.Stdout, run.Stderr = input, output, says
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	err = run.Start()
+	keeper, err := begin(run, command.Keeper)
 	_ = closeAll(input, output, says) // the child's ends
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot be started: %w", err), closeAll(write, read, said))
 	}
 	p := &Process{
-		Input: write, Output: read, command: command,
+		Input: write, Output: read, command: command, keeper: keeper,
 		exited: make(chan struct{}), heard: make(chan struct{}), pid: run.Process.Pid,
 	}
 	go func() { // ends with the process, which Close sees to
@@ -109,6 +116,32 @@ func Start(command Command) (*Process, error) {
 		return err
 	})
 	return p, nil
+}
+
+// begin starts the program, or its keeper, whose lifeline it returns.
+func begin(run *exec.Cmd, self string) (*os.File, error) {
+	if self == "" || !keeps || run.Err != nil {
+		return nil, run.Start()
+	}
+	at := run.Path
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(run.Dir, at)
+	}
+	if _, err := os.Stat(at); err != nil { // which a keeper could only say on standard error
+		return nil, err
+	}
+	lifeline, start, err := kept(self, run)
+	if err != nil {
+		return nil, err
+	}
+	if err := start(); err != nil {
+		if run.Process != nil {
+			_ = run.Process.Kill() // it has not been told what to start
+			_ = run.Wait()
+		}
+		return nil, errors.Join(err, lifeline.Close())
+	}
+	return lifeline, nil
 }
 
 // Exited is closed when the process has ended.
@@ -135,10 +168,13 @@ func (p *Process) Close() error { return p.stop() }
 // end closes the input, waits for the process to end, and ends it.
 func (p *Process) end() {
 	_ = p.Input.Close()
-	for _, signal := range []syscall.Signal{0, syscall.SIGTERM} {
-		if signal != 0 {
-			_ = syscall.Kill(-p.pid, signal) // it may be gone by now
-		}
+	ways := []func(){func() {}, func() { _ = syscall.Kill(-p.pid, syscall.SIGTERM) }} // it may be gone by now
+	if p.keeper != nil {
+		defer func() { _ = p.keeper.Close() }() // its reader is gone
+		ways = append(ways, func() { _, _ = p.keeper.Write([]byte{0}) })
+	}
+	for _, end := range ways {
+		end()
 		timer := time.NewTimer(leaveTime)
 		select {
 		case <-p.exited:

@@ -273,6 +273,9 @@ func (t *Tx) SettleOutside(
 	settled := store.OutsideSettled{}
 	for i := range settle.Calls {
 		call := t.messageOf(h, settle.Calls[i])
+		if err := t.freshCall(h, call); err != nil {
+			return store.OutsideSettled{}, err
+		}
 		if err := t.record(h, call, store.Idempotency{}); err != nil {
 			return store.OutsideSettled{}, err
 		}

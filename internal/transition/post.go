@@ -65,6 +65,9 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 			m.ToolCallID, m.ToolName, err = callOf(m.Content)
 		}
 		if err == nil {
+			err = t.freshCall(h, m)
+		}
+		if err == nil {
 			err = t.postAlone(h, m, posting)
 		}
 	}
@@ -85,6 +88,22 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 	return posted, nil
 }
 
+// freshCall refuses a tool call with the id of another that still lacks its result: a result could answer either.
+func (t *Tx) freshCall(h *Head, m *parley.Message) error {
+	if m.Role != parley.RoleToolCall {
+		return nil
+	}
+	call, answered, err := t.rows.ToolCall(h, m.ToolCallID)
+	if err != nil || call == nil || answered {
+		return err
+	}
+	return parley.InvalidField(
+		"content.id",
+		"another tool call %q of this session still lacks its result: post that first, or choose another id",
+		parley.Clip(m.ToolCallID, 64),
+	)
+}
+
 // messageOf builds a message from a post.
 func (t *Tx) messageOf(h *Head, posting store.NewMessage) *parley.Message {
 	return &parley.Message{
@@ -102,6 +121,7 @@ func (t *Tx) messageOf(h *Head, posting store.NewMessage) *parley.Message {
 		Internal:      posting.Internal,
 		AgentType:     posting.AgentType,
 		Iteration:     posting.Iteration,
+		Model:         posting.Model,
 		Settings:      posting.Settings,
 		Metadata:      metadata(posting.Metadata),
 		TokenEstimate: posting.TokenEstimate,

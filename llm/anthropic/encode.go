@@ -76,7 +76,7 @@ func (m *Model) EncodeAs(version int, request model.Request) (model.EncodedReque
 		return model.EncodedRequest{}, err
 	}
 	b = append(b, `,"stream":true}`...)
-	return model.EncodedRequest{Model: request.Model, Body: b, Version: version}, nil
+	return model.EncodedRequest{Model: request.Model, Body: b, Version: version, Longest: plan.maxTokens}, nil
 }
 
 // appendSystem appends the system prompt: as a list of one block, which can be marked, or as a string, as in the first

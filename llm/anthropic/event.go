@@ -141,6 +141,13 @@ func (d *decoder) readMessage() {
 	})
 }
 
+// UsageOf implements wire.Decoder.
+func (d *decoder) UsageOf(document []byte) parley.Usage {
+	d.scan.Reset(document)
+	d.readMessage()
+	return d.usage.total()
+}
+
 // counted is the usage as the wire reports it: input tokens exclude cached ones. Later counts replace earlier ones,
 // field by field.
 type counted struct {

@@ -291,6 +291,23 @@ func errorCases() []errorCase {
 			says:   "base URL",
 		},
 		{
+			name:      "JSON",
+			status:    200,
+			header:    head("Content-Type", "application/json; charset=utf-8"),
+			body:      `{"object":"chat.completion","choices":[],"error":null}`,
+			class:     parley.ClassModel,
+			retryable: true,
+			says:      "one JSON document",
+		},
+		{
+			name:   "broken JSON",
+			status: 200,
+			header: head("Content-Type", "application/json"),
+			body:   `{"object":`,
+			class:  parley.ClassModel,
+			says:   "base URL",
+		},
+		{
 			name:      "an error with 200",
 			status:    200,
 			header:    head("Content-Type", "application/json"),

@@ -67,6 +67,19 @@ func (d *decoder) readUsage() {
 	}
 }
 
+// UsageOf implements wire.Decoder.
+func (d *decoder) UsageOf(document []byte) parley.Usage {
+	d.scan.Reset(document)
+	each(&d.scan, func(name string, _ *wire.Scanner) bool {
+		if name != "usage" {
+			return false
+		}
+		d.readUsage()
+		return true
+	})
+	return d.usage
+}
+
 // each walks the fields of an object; take reports whether it consumed the value.
 func each(s *wire.Scanner, take func(name string, s *wire.Scanner) bool) {
 	for more := s.Object(); more; {

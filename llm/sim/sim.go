@@ -70,6 +70,7 @@ func Info(name string) model.Info {
 		Reasoning:     name == "reason" || name == "script",
 		Caching:       true,
 		Tools:         name == "tool" || name == "script",
+		Search:        true, // it says what it was asked for
 		Vision:        name == "echo" || name == "tool" || name == "script",
 		ContextLength: contextTokens,
 		Price:         &model.Price{},

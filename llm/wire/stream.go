@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 
 const (
 	maxErrorBody = 64 << 10              // bytes read of an error's body
+	maxDocument  = 1 << 20               // bytes read of an answer that came whole, for its usage
 	tailWait     = 5 * time.Second       // for usage and the end marker, once the answer is otherwise complete
 	wholeTail    = 4 * tailWait          // for all of that, however much trickles in
 	drainWait    = 50 * time.Millisecond // for the end of the body after the end marker, to reuse the connection
@@ -36,6 +38,8 @@ type Decoder interface {
 	// End is called if the wire ends before done. It appends the rest of a complete answer, and returns an error for
 	// any other.
 	End(chunks []model.Chunk) ([]model.Chunk, error)
+	// UsageOf returns the usage that an answer reports which came as one document instead of a stream.
+	UsageOf(document []byte) parley.Usage
 }
 
 // FailureError is an error that the provider sent inside a stream.
@@ -60,11 +64,19 @@ func (e *Endpoint) Stream(ctx context.Context, body []byte, newDecoder func() De
 	return func(yield func(model.Chunk, error) bool) {
 		x := exchange{endpoint: e, ctx: ctx}
 		defer x.close()
-		if err := x.open(body); err != nil {
+		decoder := newDecoder()
+		err := x.open(body)
+		if err != nil && len(x.document) > 0 { // it was paid for
+			used := decoder.UsageOf(x.document)
+			if !used.IsZero() && !yield(model.Chunk{Kind: model.ChunkUsage, Usage: used}, nil) {
+				return
+			}
+		}
+		if err != nil {
 			yield(model.Chunk{}, err)
 			return
 		}
-		x.relay(newDecoder(), yield)
+		x.relay(decoder, yield)
 	}
 }
 
@@ -80,6 +92,7 @@ type exchange struct {
 	body     io.ReadCloser           // nil before the answer
 	size     int                     // bytes of content so far
 	ended    bool                    // the body has nothing more to give
+	document []byte                  // the answer, if it came as JSON that reports no error
 }
 
 // open sends the request and returns when the answer has begun.
@@ -115,13 +128,25 @@ func streams(h http.Header) bool {
 	if encoding := h.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return false
 	}
+	media := mediaTypeOf(h)
+	return media != mediaJSON && media != "application/problem+json" && media != "text/html"
+}
+
+const mediaJSON = "application/json"
+
+func mediaTypeOf(h http.Header) string {
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	return media != "application/json" && media != "application/problem+json" && media != "text/html"
+	return media
 }
 
 // refused reads an answer that is not a stream.
 func (x *exchange) refused(response *http.Response) error {
-	body, readErr := io.ReadAll(io.LimitReader(x.body, maxErrorBody))
+	most := int64(maxErrorBody)
+	whole := response.StatusCode < 300 && mediaTypeOf(response.Header) == mediaJSON
+	if whole {
+		most = maxDocument
+	}
+	body, readErr := io.ReadAll(io.LimitReader(x.body, most))
 	if readErr != nil && x.call.Err() != nil {
 		return x.broken(readErr)
 	}
@@ -144,6 +169,16 @@ func (x *exchange) refused(response *http.Response) error {
 			},
 			secret,
 		)
+	case whole && json.Valid(body) && !reportsError(body):
+		x.document = body
+		e := model.NewError(
+			parley.ClassModel,
+			true,
+			"the provider answered with one JSON document where an event stream was asked for",
+			nil,
+		)
+		e.Status = status
+		return e
 	case status < 300 && !bytes.Contains(body, []byte(`"error"`)):
 		form := strings.TrimSpace(
 			parley.Clip(
@@ -170,6 +205,14 @@ func (x *exchange) refused(response *http.Response) error {
 	failure.Status = response.StatusCode
 	failure.RetryAfter = RetryAfter(response.Header, time.Now())
 	return Classify(failure, secret)
+}
+
+// reportsError reports whether a JSON document is an error: it has one that is not null.
+func reportsError(document []byte) bool {
+	var said struct {
+		Error json.RawMessage `json:"error"`
+	}
+	return json.Unmarshal(document, &said) != nil || len(said.Error) > 0 && string(said.Error) != "null"
 }
 
 // relay yields the answer's chunks.

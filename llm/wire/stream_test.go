@@ -42,6 +42,8 @@ func (w *words) Decode(frame sse.Frame, chunks []model.Chunk) ([]model.Chunk, bo
 
 func (w *words) Complete() bool { return w.complete }
 
+func (w *words) UsageOf([]byte) parley.Usage { return parley.Usage{} }
+
 func (w *words) End(chunks []model.Chunk) ([]model.Chunk, error) {
 	if !w.complete {
 		return chunks, wire.ErrUnfinished

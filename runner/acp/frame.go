@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"example.org/parley"
 )
@@ -89,7 +90,32 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 	}
 }
 
+// unreadable stands for bytes and characters that no text may hold.
+const unreadable = "\uFFFD"
+
+// mended returns a line whose texts can be kept: what is not UTF-8, and NUL, escaped or not, becomes U+FFFD. What a
+// tool of the program has read is often so, and must not cost the turn. It may change the line.
+func mended(line []byte) []byte {
+	if !utf8.Valid(line) {
+		line = bytes.ToValidUTF8(line, []byte(unreadable))
+	}
+	if bytes.IndexByte(line, 0) >= 0 {
+		line = bytes.ReplaceAll(line, []byte{0}, []byte(unreadable))
+	}
+	const escaped, instead = "u0000", "ufffd"
+	for at := 0; ; at += 2 { // after the escape, which may be of a backslash
+		next := bytes.IndexByte(line[min(at, len(line)):], '\\')
+		if next < 0 {
+			return line
+		}
+		if at += next; bytes.HasPrefix(line[at+1:], []byte(escaped)) {
+			copy(line[at+1:], instead)
+		}
+	}
+}
+
 func parseFrame(line []byte) (frame, error) {
+	line = mended(line)
 	if line[0] != '{' || parley.CheckJSONBounds(line) != nil {
 		return frame{}, errNoFrame
 	}

@@ -47,6 +47,35 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// TestFramesThatNoTextMayHold: NUL and bytes that are not UTF-8 become U+FFFD, and the rest of the message is what it
+// was. Outside texts they make a line that is no message.
+func TestFramesThatNoTextMayHold(t *testing.T) {
+	t.Parallel()
+	const before, after = `{"jsonrpc":"2.0","method":"x","params":"`, `"}`
+	for said, want := range map[string]string{
+		`a\u0000b`:       "a\uFFFDb",
+		"a\x00b":         "a\uFFFDb",
+		"a\xffb":         "a\uFFFDb",
+		`a\\u0000b`:      `a\u0000b`,
+		`\\\u0000`:       "\\\uFFFD",
+		`\u0001\n\u00e9`: "\x01\n\u00e9",
+	} {
+		f, err := next(bufio.NewReader(strings.NewReader(before + said + after + "\n")))
+		var got string
+		if err == nil {
+			err = json.Unmarshal(f.Params, &got)
+		}
+		if err != nil || got != want {
+			t.Errorf("%q is %q, %v; want %q", said, got, err, want)
+		}
+	}
+	for _, line := range []string{before + after + "\x00", "\xff" + before + after, "{\x00}", before + `\`} {
+		if _, err := next(bufio.NewReader(strings.NewReader(line + "\n"))); !errors.Is(err, errNoFrame) {
+			t.Errorf("%q: %v, want %v", line, err, errNoFrame)
+		}
+	}
+}
+
 // What is cut off at the end of the stream is no message.
 func TestACutFrameIsNone(t *testing.T) {
 	t.Parallel()
@@ -63,6 +92,8 @@ func FuzzFrames(f *testing.F) {
 		`{"jsonrpc":"2.0","id":"x","method":"session/request_permission","params":{"options":[]}}`,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}`,
 		`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"plan"}}}`,
+		`{"jsonrpc":"2.0","method":"session/update","params":"a\u0000b\\u0000\\\u0000"}`,
+		"{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":\"a\x00b\xff\"}", "\x00\\", "{\"\\\n",
 		"{}\n[]\n", "\xff\n", `{"jsonrpc":"2.0","id":1e400,"method":"x"}`,
 	} {
 		f.Add([]byte(seed + "\n"))

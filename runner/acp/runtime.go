@@ -60,7 +60,8 @@ func (c *Command) Check() error {
 
 // Options are what programs of all commands share.
 type Options struct {
-	// Self is this program, which confines others when it is executed again.
+	// Self is this program, which keeps and confines others when it is executed again: it calls program.Main and
+	// confine.Main.
 	Self     string
 	Projects *projectdir.Policy
 	Version  string
@@ -213,7 +214,7 @@ func (r *Runtime) start(of store.Fence, project string) (*session, error) {
 	path, args := confine.Command(r.options.Self, r.command.Cage, r.command.Path, r.command.Args)
 	log := r.options.Log.With("runtime", r.Name(), "session_id", of.SessionID)
 	process, err := program.Start(program.Command{
-		Path: path, Args: args, Environment: r.command.Environment, Directory: project,
+		Keeper: r.options.Self, Path: path, Args: args, Environment: r.command.Environment, Directory: project,
 		Redact: r.redact, Log: log, Says: "an agent's process says",
 	})
 	if err != nil {

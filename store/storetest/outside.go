@@ -27,6 +27,7 @@ func testOutside(t *testing.T, open Open) {
 		"deleted":   outsideDeleted,
 		"foreign":   outsideForeign,
 		"told":      outsideTold,
+		"calls":     outsideCalls,
 	})
 }
 
@@ -528,5 +529,46 @@ func outsideTold(t *testing.T, w *world) {
 	second.Offset, second.Text = 3, "d"
 	if diff := cmp.Diff([]store.StreamPiece{want, second}, pieces); diff != "" || !settled {
 		t.Errorf("announced (-want +got), settled %t:\n%s", settled, diff)
+	}
+}
+
+// outsideCalls: a call keeps its id to itself until it has its result, and a whole message its model.
+func outsideCalls(t *testing.T, w *world) {
+	session, message := w.streaming(t)
+	call := func() store.NewMessage {
+		return store.NewMessage{
+			ID:         parley.NewID(),
+			Role:       parley.RoleToolCall,
+			Author:     w.owner.Author(),
+			ToolCallID: "c1",
+			ToolName:   "crawl",
+			Content:    json.RawMessage(`{"arguments":{},"id":"c1","name":"crawl"}`),
+		}
+	}
+	settle := delivered()
+	settle.Calls = []store.NewMessage{call()}
+	w.deliver(t, message, settle)
+	_, err := w.store.PostMessage(w.ctx, w.scope, session, call(), parley.ID{})
+	if parley.ErrorCode(err) != parley.CodeInvalid {
+		t.Errorf("a call with the id of an open one: %v", err)
+	}
+	w.post(t, session, store.NewMessage{
+		ID: parley.NewID(), Role: parley.RoleToolResult, Author: w.owner.Author(), ToolCallID: "c1",
+		Content: json.RawMessage(`{"error":null,"execution_time_ms":null,"parts":[],"success":true}`),
+	})
+	w.post(t, session, call())
+	again := w.post(t, session, w.outside()).Message.ID
+	_, err = w.store.SettleOutside(w.ctx, w.scope, again, settle)
+	if parley.ErrorCode(err) != parley.CodeInvalid {
+		t.Errorf("such a call in a settled message: %v", err)
+	}
+	w.deliver(t, again, delivered())
+	whole := w.post(t, session, store.NewMessage{
+		ID: parley.NewID(), Role: parley.RoleAssistant, Author: w.owner.Author(), Model: "outside/two",
+		Content: parley.EmptyContent(),
+	}).Message.ID
+	read, err := w.store.Message(w.ctx, w.scope, whole)
+	if err != nil || read.Model != "outside/two" {
+		t.Errorf("the model is %q, %v", read.Model, err)
 	}
 }

@@ -1,5 +1,6 @@
 // Package builtin holds Parley's own tools: the time, the files of a session's project directory and nothing outside
-// it, and web search if there is a key for it. It owns no state, and does not decide which agent may use which tool.
+// it, pages of the web, and web search if there is a key for it. It owns no state, and does not decide which agent may
+// use which tool.
 package builtin
 
 import (

@@ -61,7 +61,7 @@ func NewWebSearch(options WebSearchOptions) (*WebSearch, error) {
 	tool := webSearch{
 		fixed: fixed{
 			parley.ToolDefinition{
-				Name:        "web_search",
+				Name:        parley.WebSearchTool,
 				Description: "Searches the web and gives titles, addresses and the relevant text of pages.",
 				Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
 					`"max_results":{"description":"1 to 20. Default 5.","maximum":20,"minimum":1,"type":"integer"},` +

@@ -45,7 +45,7 @@ type connection struct {
 func (l *link) connect(ctx context.Context) (*connection, error) {
 	c := &connection{changed: make(chan struct{}, 1), progress: map[string]func(parley.ToolProgress){}}
 	if l.server.Command != "" {
-		c.transport = &process{server: l.server, log: l.log}
+		c.transport = &process{server: l.server, self: l.options.Self, log: l.log}
 	} else {
 		dialled, err := newRemote(l.server)
 		if err != nil {

@@ -17,6 +17,7 @@ const MaxMessageBytes = 16 << 20
 // process is the transport of a stdio server: a program. It serves one connection.
 type process struct {
 	server Server
+	self   string // Options.Self
 	log    *slog.Logger
 
 	mu      sync.Mutex // guards all below
@@ -26,7 +27,7 @@ type process struct {
 // Connect implements the SDK's Transport: it starts the process.
 func (p *process) Connect(ctx context.Context) (sdk.Connection, error) {
 	running, err := program.Start(program.Command{
-		Path: p.server.Command, Args: p.server.Args, Environment: p.server.Environment,
+		Keeper: p.self, Path: p.server.Command, Args: p.server.Args, Environment: p.server.Environment,
 		Redact: p.server.redact, Log: p.log, Says: "an MCP server says",
 	})
 	if err != nil {

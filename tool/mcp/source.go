@@ -15,8 +15,11 @@ import (
 
 // Options apply to all links.
 type Options struct {
-	Version string       // of the program, told to servers
-	Log     *slog.Logger // nil: slog.Default()
+	Version string // of the program, told to servers
+	// Self is this program, where it calls program.Main: executed again, it ends all that a server has started with the
+	// server. "": what leaves a server's process group outlives it.
+	Self string
+	Log  *slog.Logger // nil: slog.Default()
 }
 
 // Source provides the tools of all configured servers. It implements tool.Source and is safe for concurrent use.

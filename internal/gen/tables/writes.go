@@ -163,6 +163,10 @@ func (w *writer) value(c *tables.Column, typ reflect.Type) (before, value string
 	switch {
 	case typ == moneyType:
 		return "", "int64(" + of + ")", nil
+	case w.db == tables.SQLite && slices.Contains([]reflect.Type{
+		idType, hashType, timeType, reflect.TypeFor[json.RawMessage](),
+	}, typ): // its package binds them through pointers, which saves an allocation each
+		return "", "&" + of, nil
 	case slices.Contains([]reflect.Type{
 		idType, hashType, timeType, reflect.PointerTo(moneyType), reflect.TypeFor[*int64](),
 		reflect.TypeFor[json.RawMessage](), reflect.TypeFor[[]byte](), reflect.TypeFor[string](),

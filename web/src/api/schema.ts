@@ -2594,6 +2594,7 @@ export interface components {
             price: components["schemas"]["Price"] | null;
             provider: string;
             reasoning: boolean;
+            search: boolean;
             simulator: boolean;
             think_tags: boolean;
             tools: boolean;

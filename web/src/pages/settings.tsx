@@ -11,12 +11,14 @@ import { ShortcutTable } from '../components/shortcuts';
 import { choose, type Theme, useTheme } from '../components/theme';
 import { Badge, Button, cx, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
 
+const ImportFiles = lazy(() => import('./importfiles').then((module) => ({ default: module.ImportFiles })));
 const SignIns = lazy(() => import('./signinlist').then((module) => ({ default: module.SignIns })));
 
 const SECTIONS = [
   ['models', 'Models'],
   ['providers', 'Providers'],
   ['keys', 'Keys'],
+  ['import', 'Import'],
   ['appearance', 'Appearance'],
   ['shortcuts', 'Shortcuts'],
 ] as const;
@@ -45,6 +47,11 @@ export function SettingsPage() {
       {section === 'models' && <Models />}
       {section === 'providers' && <Providers />}
       {section === 'keys' && <Keys />}
+      {section === 'import' && (
+        <Suspense>
+          <ImportFiles />
+        </Suspense>
+      )}
       {section === 'appearance' && <Appearance />}
       {section === 'shortcuts' && <ShortcutTable />}
       {SECTIONS.every(([key]) => key !== section) && (
@@ -60,6 +67,7 @@ const ABILITIES: [keyof ModelInfo, string][] = [
   ['reasoning', 'reasoning'],
   ['tools', 'tools'],
   ['vision', 'vision'],
+  ['search', 'search'],
   ['caching', 'caching'],
 ];
 
