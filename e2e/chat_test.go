@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +51,7 @@ func (p place) sit(t *testing.T, args ...string) *seat {
 	command := exec.CommandContext(ctx, binary, append([]string{"--data", p.dir}, args...)...)
 	command.Env = p.environment()
 	command.Stdin, command.Stdout, command.Stderr = line, &s.out, &s.err
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // Ctrl-C is a signal to the command
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,5 +152,55 @@ func chatHearsLinesDuringATurn(t *testing.T, at place) {
 			t.Errorf("the steer ran in turn %s of %s", m.TurnID, first)
 		}
 	}
+	s.terminate()
+}
+
+// TestCtrlCCancelsTheAnswerAndStays: the chat goes on after it; a second Ctrl-C leaves, as does one at the prompt, and
+// says how to come back.
+func TestCtrlCCancelsTheAnswerAndStays(t *testing.T) { onEach(t, ctrlCCancelsTheAnswerAndStays) }
+
+func ctrlCCancelsTheAnswerAndStays(t *testing.T, at place) {
+	const ctrlC, back = "\x03", "continue with: parley chat --session"
+	g := newGate(t, at)
+	s := startAt(t, at)
+	if _, err := s.client.CreateAgent(
+		t.Context(),
+		client.AgentInput{
+			Name:     "Holder",
+			Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("hold"))},
+		},
+	); err != nil {
+		t.Fatal(err)
+	}
+	left := func(person *seat) {
+		t.Helper()
+		person.sees(&person.err, back, 1)
+		if err := <-person.exited; err != nil {
+			t.Errorf("it ends with %v\n%s", err, person.err.String())
+		}
+	}
+	person := at.sit(t, "chat", "--agent", "holder")
+	for n := 1; n <= 2; n++ { // it stays both times
+		person.sees(&person.err, "> ", n)
+		person.types(callScript("hold") + "\n")
+		g.await(t)
+		person.types(ctrlC)
+		person.sees(&person.err, "(cancelled; the session continues)", n)
+	}
+	person.sees(&person.err, "> ", 3)
+	person.types(`[[{"text":"Still here."}]]` + "\n")
+	person.sees(&person.out, "Still here.", 1)
+	person.sees(&person.err, "> ", 4)
+	person.types(ctrlC)
+	left(person)
+
+	person = at.sit(t, "chat", "--agent", "holder")
+	person.sees(&person.err, "> ", 1)
+	person.types(callScript("hold") + "\n")
+	g.await(t)
+	person.types(ctrlC)
+	person.sees(&person.err, "Ctrl-C again leaves", 1)
+	person.types(ctrlC)
+	left(person)
 	s.terminate()
 }

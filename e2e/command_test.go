@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // TestCommandLine walks through the commands as the README does.
@@ -47,14 +48,15 @@ func commandLine(t *testing.T, at place) {
 	) != "All is well." {
 		t.Errorf("chat said %q", out)
 	}
-	var sessions []parley.Session
+	var page client.Page[parley.Session]
 	if err := json.Unmarshal(
 		[]byte(must("sessions", "list", "--json", "--agent", "night-watch")),
-		&sessions,
+		&page,
 	); err != nil ||
-		len(sessions) != 1 {
-		t.Fatalf("sessions list: %v, %d sessions", err, len(sessions))
+		len(page.Data) != 1 {
+		t.Fatalf("sessions list: %v, %d sessions", err, len(page.Data))
 	}
+	sessions := page.Data
 	id := sessions[0].ID.String()
 	if sessions[0].Title != "All is well." {
 		t.Errorf("the title is %q", sessions[0].Title)
@@ -238,12 +240,13 @@ func signInsEnd(t *testing.T, at place, url, key string) {
 	if answer.StatusCode != http.StatusOK || len(answer.Cookies()) != 1 {
 		t.Fatalf("sign in: status %d", answer.StatusCode)
 	}
-	list := func() (found []struct{ ID string }) {
+	list := func() []struct{ ID string } {
+		var page client.Page[struct{ ID string }]
 		out, errOut, err := at.parley(t, "--key", key, "keys", "sign-ins", "list", "--json")
-		if err != nil || json.Unmarshal([]byte(out), &found) != nil {
+		if err != nil || json.Unmarshal([]byte(out), &page) != nil {
 			t.Fatalf("keys sign-ins list: %v %s\n%s", err, errOut, out)
 		}
-		return found
+		return page.Data
 	}
 	found := list()
 	if len(found) != 1 {

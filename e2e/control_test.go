@@ -58,10 +58,11 @@ func controlByCommands(t *testing.T, at place) {
 	must("queue", "move", ids[3], "--before", ids[0])
 	must("queue", "remove", ids[1])
 	must("queue", "send", ids[2])
-	var queue []parley.Message
-	if err := json.Unmarshal([]byte(must("queue", "list", id, "--json")), &queue); err != nil {
+	var page client.Page[parley.Message]
+	if err := json.Unmarshal([]byte(must("queue", "list", id, "--json")), &page); err != nil {
 		t.Fatal(err)
 	}
+	queue := page.Data
 	if len(queue) != 3 || queue[0].ID.String() != ids[3] || !strings.Contains(string(queue[1].Content), "edited") ||
 		!queue[2].Steer {
 		t.Errorf("%d are queued, the first is %s and the second says %s", len(queue), queue[0].ID, queue[1].Content)

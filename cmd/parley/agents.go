@@ -15,10 +15,14 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "agents", Short: "List, make, change and archive agents"}
 
 	list := agentsListCommand(shared, term)
-	all := list.Flags().Bool("all", false, "include archived agents: --status any")
+	list.Flags().Lookup("all").Usage = "all of them, archived ones too: --status any"
 	list.PreRunE = func(*cobra.Command, []string) error {
-		if !*all {
+		if !list.Flags().Changed("all") {
 			return nil
+		}
+		if list.Flags().Changed("status") {
+			return misused(list, "--all lists agents of every status, so --status %s has no effect",
+				list.Flags().Lookup("status").Value)
 		}
 		return list.Flags().Set("status", "any")
 	}
@@ -51,6 +55,8 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 		agentsUpdateCommand(shared, term),
 		agentsArchiveCommand(shared),
 		agentsReopenCommand(shared, term),
+		agentVersionsCommand(shared, term),
+		agentDiffCommand(shared, term),
 		warm,
 		giveCommand(shared, term),
 	)
@@ -69,7 +75,7 @@ func giveCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			var to parley.ID // the zero id: only admins
 			if !admins {
-				given, err := parley.ParseID(args[1])
+				given, err := parley.ParseID(args[1]) // a principal's, and those have no list
 				if err != nil {
 					return err
 				}

@@ -93,7 +93,7 @@ func backupTo(ctx context.Context, dir string, term terminal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := io.Copy(term.out, file); err != nil {
+	if _, err := io.Copy(term.exact, file); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(term.err, contentsLine(contents))
@@ -160,6 +160,35 @@ func contentsLine(c sqlite.Contents) string {
 	)
 }
 
+// counted shows how much of a file of unknown length was read, on a terminal only.
+func (t terminal) counted(file io.Reader, what string) io.Reader {
+	if !watched(t.err) {
+		return file
+	}
+	return &counter{Reader: file, term: t, what: what}
+}
+
+type counter struct {
+	io.Reader
+	term  terminal
+	what  string
+	read  int64
+	shown time.Time
+}
+
+func (c *counter) Read(into []byte) (int, error) {
+	n, err := c.Reader.Read(into)
+	c.read += int64(n)
+	if err != nil && !c.shown.IsZero() {
+		steer(c.term.err, clearLine)
+	} else if err == nil && time.Since(c.shown) >= progressEvery {
+		c.shown = time.Now()
+		steer(c.term.err, clearLine)
+		fmt.Fprintf(c.term.err, "%s %d KiB", c.what, c.read>>10)
+	}
+	return n, err
+}
+
 // progress shows how far something is, on a terminal only.
 func (t terminal) progress(what string) func(done, total int) {
 	if !watched(t.err) {
@@ -171,7 +200,8 @@ func (t terminal) progress(what string) func(done, total int) {
 			return
 		}
 		shown = time.Now()
-		fmt.Fprintf(t.err, "\r%s %3d %%", what, 100*done/max(total, 1))
+		steer(t.err, clearLine)
+		fmt.Fprintf(t.err, "%s %3d %%", what, 100*done/max(total, 1))
 		if done >= total {
 			fmt.Fprintln(t.err)
 		}

@@ -127,18 +127,14 @@ func printExplanation(term terminal, e *client.Explanation) error {
 }
 
 func diffCallCommand(shared *flags, term terminal) *cobra.Command {
-	var with string
+	var with parley.ID
 	diff := &cobra.Command{
 		Use: "diff CALL",
 		Short: "Compare a call's request with the one before: what changed, and what that means for the " +
 			"provider's cache",
 		Args: cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			other, err := idIfGiven(with)
-			if err != nil {
-				return err
-			}
-			d, err := server.DiffCall(ctx, id, client.DiffCallQuery{With: other})
+			d, err := server.DiffCall(ctx, id, client.DiffCallQuery{With: with})
 			if err != nil {
 				return err
 			}
@@ -166,7 +162,7 @@ func diffCallCommand(shared *flags, term terminal) *cobra.Command {
 			return nil
 		}),
 	}
-	diff.Flags().StringVar(&with, "with", "", "the call to compare with; the step before by default")
+	addReference(diff, &with, "with", "the call to compare with; the step before by default")
 	return diff
 }
 

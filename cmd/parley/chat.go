@@ -26,16 +26,24 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to an agent in the terminal",
 		Long: "Talk to an agent in the terminal. With MESSAGE it runs one turn and ends;\notherwise it " +
-			"reads messages line by line. Ctrl-C cancels the running turn, not the\nsession; at the prompt it exits. " +
-			"There, /retry tries the last turn again and\n" +
-			"/continue continues it after a limit. A line typed while an " +
-			"answer streams reaches\nthe agent at its next step (/steer, or what --during says); /queue TEXT waits " +
-			"for its\nown turn, /interrupt TEXT stops the running one.",
+			"reads messages line by line; a line that ends with \\ continues on the next.\nCtrl-C cancels the " +
+			"running turn, and a second one leaves; at the prompt it leaves.\nA line typed while an answer streams " +
+			"reaches the agent at its next step (/steer, or\nwhat --during says); /queue TEXT waits for its own " +
+			"turn, /interrupt TEXT stops the\nrunning one. The other commands:\n\n" + chatHelp(),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			text := strings.Join(args, " ")
+			switch {
+			case len(args) > 0 && strings.TrimSpace(text) == "":
+				return misused(cmd, "MESSAGE is empty")
+			case sessionID != "" && agent != "":
+				return misused(cmd, "a session keeps its agent, so --agent has no effect with --session; "+
+					"leave one of them out")
+			}
 			server, err := shared.connect(getenv)
 			if err != nil {
 				return err
 			}
+			defer server.Close()
 			c := &chat{
 				server: server,
 				term:   term,
@@ -47,22 +55,30 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 			// command; the turn continues without it.
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
 			defer stop()
+			c.over = make(chan struct{})
+			defer close(c.over)
+			c.interrupts = make(chan os.Signal, 1)
+			signal.Notify(c.interrupts, os.Interrupt)
+			defer signal.Stop(c.interrupts)
 			if c.files, err = uploadFiles(cmd.Context(), server, paths); err != nil {
 				return err
 			}
 			if err := c.open(ctx, sessionID, agent); err != nil {
 				return err
 			}
+			if c.session.ID.IsZero() && len(args) == 0 && len(c.files) == 0 && !c.json && c.term.interactive() {
+				fmt.Fprintln(c.term.err, "Type a message; /help lists the commands, Ctrl-C leaves.")
+			}
 			if err := c.takeUp(ctx); err != nil && !errors.Is(err, errQuiet) {
 				return err
 			}
 			if len(args) > 0 {
-				return c.say(ctx, strings.Join(args, " "))
+				return c.say(ctx, text)
 			}
 			return c.loop(ctx)
 		},
 	}
-	command.Flags().StringVar(&sessionID, "session", "", "continue this session; a new one by default")
+	command.Flags().StringVar(&sessionID, "session", "", "continue this session, or last; a new one by default")
 	command.Flags().StringVar(&agent, "agent", "", "agent of a new session, by slug or id")
 	command.Flags().StringVar(&model, "model", "", "provider/model for these messages")
 	command.Flags().
@@ -81,8 +97,14 @@ type chat struct {
 	json    bool
 	model   parley.ModelID
 	during  parley.During
-	files   []parley.File // of the next message
-	session parley.Session
+	files   []parley.File  // of the next message
+	session parley.Session // none before the first message of a new one
+	agent   string         // of a new session
+	fresh   bool           // this chat made the session, and the server has taken no message yet
+
+	interrupts chan os.Signal // Ctrl-C; nil: each turn listens by itself
+	left       bool           // the person pressed it twice
+	over       chan struct{}  // closed when the chat ends; nil for what ends with the process
 
 	owed   asking        // answers that the session waited for when the chat began
 	lines  <-chan string // what the person types, once input has been called
@@ -102,53 +124,116 @@ func (c *chat) input() (<-chan string, <-chan error) {
 }
 
 func (c *chat) open(ctx context.Context, sessionID, agent string) error {
-	var err error
-	if sessionID != "" {
-		var id parley.ID
-		if id, err = parley.ParseID(sessionID); err != nil {
-			return err
+	if sessionID == "" {
+		if agent == "" {
+			return nil
 		}
-		c.session, err = c.server.Session(ctx, id)
-	} else {
-		c.session, err = c.server.CreateSession(ctx, client.SessionInput{AgentID: agent})
+		var err error
+		c.agent, err = referAgent(ctx, c.server, agent)
+		return err
 	}
-	if err == nil && !c.json {
+	id, err := refer(ctx, c.server, "SESSION", sessionID)
+	if err != nil {
+		return err
+	}
+	session, err := c.server.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	c.enter(session)
+	return nil
+}
+
+// enter goes on in a session.
+func (c *chat) enter(session parley.Session) {
+	c.session, c.seen = session, session.LastEvent
+	if !c.json {
 		fmt.Fprintln(c.term.err, "session", c.session.ID)
+	}
+}
+
+// begin makes the session of the first message.
+func (c *chat) begin(ctx context.Context) error {
+	if !c.session.ID.IsZero() {
+		return nil
+	}
+	session, err := c.server.CreateSession(ctx, client.SessionInput{AgentID: c.agent})
+	if err == nil {
+		c.fresh = true
+		c.enter(session)
 	}
 	return err
 }
 
+// undo deletes a session that this chat made if the server refused its first message.
+func (c *chat) undo(ctx context.Context, refused error) error {
+	code := parley.ErrorCode(refused)
+	if !c.fresh || refused == nil || code == parley.CodeInternal || code == parley.CodeUnavailable {
+		return refused
+	}
+	if err := c.server.DeleteSession(ctx, c.session.ID); err != nil {
+		return errors.Join(refused, err)
+	}
+	c.session, c.fresh, c.seen = parley.Session{}, false, 0
+	if !c.json {
+		fmt.Fprintln(c.term.err, "(the session was not kept)")
+	}
+	return refused
+}
+
 // loop reads messages until the input ends or Ctrl-C at the prompt.
 func (c *chat) loop(ctx context.Context) error {
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt)
-	defer signal.Stop(interrupts)
 	lines, failed := c.input()
 	if c.term.interactive() {
 		c.typed = lines
 	}
+	var message strings.Builder // the lines of a message so far
 	for {
-		if c.typed != nil {
+		switch {
+		case c.typed == nil:
+		case message.Len() > 0:
+			fmt.Fprint(c.term.err, ". ")
+		default:
 			fmt.Fprint(c.term.err, "> ")
 		}
 		select {
 		case <-ctx.Done():
 			return errQuiet
-		case <-interrupts:
+		case <-c.interrupts:
 			fmt.Fprintln(c.term.err)
+			c.leave()
 			return nil
 		case line, ok := <-lines:
 			if !ok {
 				return <-failed
 			}
+			if more, continues := strings.CutSuffix(line, `\`); continues && c.typed != nil {
+				message.WriteString(more + "\n")
+				continue
+			}
+			message.WriteString(line)
+			line = message.String()
+			message.Reset()
 			if strings.TrimSpace(line) == "" {
 				continue
 			}
-			if err := c.hear(ctx, line); err != nil && !errors.Is(err, errQuiet) {
+			switch err := c.hear(ctx, line); {
+			case c.left, errors.Is(err, errLeft):
+				c.leave()
+				return nil
+			case err != nil && !errors.Is(err, errQuiet):
 				return err
 			}
 		}
 	}
+}
+
+// leave says how to come back.
+func (c *chat) leave() {
+	if c.json || c.session.ID.IsZero() {
+		return
+	}
+	fmt.Fprintln(c.term.err, "The session stays; continue with: parley chat --session", c.session.ID)
 }
 
 // resumption is a way to resume a turn: to retry one that failed or was cancelled, or to continue one that stopped at a
@@ -168,13 +253,8 @@ func (r resumption) stream(ctx context.Context, server *client.Client, turn parl
 	return server.ContinueTurnStream(ctx, turn)
 }
 
-// resumes are the chat's commands that resume the last turn.
-func resumes() map[string]resumption {
-	return map[string]resumption{"/retry": retryTurn, "/continue": continueTurn}
-}
-
-// readLines reads the input in its own goroutine, which ends with the input, or with the process if the person types
-// nothing more.
+// readLines reads the input in its own goroutine, which ends with the input or the chat; or with the process, if the
+// person types nothing more.
 func (c *chat) readLines() (<-chan string, <-chan error) {
 	lines, failed := make(chan string), make(chan error, 1)
 	go func() {
@@ -183,7 +263,11 @@ func (c *chat) readLines() (<-chan string, <-chan error) {
 		for {
 			line, err := reader.ReadString('\n')
 			if strings.TrimSpace(line) != "" {
-				lines <- strings.TrimRight(line, "\r\n")
+				select {
+				case lines <- strings.TrimRight(line, "\r\n"):
+				case <-c.over:
+					return
+				}
 			}
 			if errors.Is(err, io.EOF) {
 				err = nil
@@ -199,15 +283,17 @@ func (c *chat) readLines() (<-chan string, <-chan error) {
 	return lines, failed
 }
 
-// hear acts on a line, which is a command or a message. It prints why a command was refused.
+// hear acts on a line, which is a command or a message. It prints what the server refuses; the chat continues.
 func (c *chat) hear(ctx context.Context, line string) error {
-	how, ok := resumes()[strings.TrimSpace(line)]
-	if !ok {
+	var err error
+	if command, rest := commandIn(line); command != "" {
+		err = c.obey(ctx, command, rest)
+	} else {
 		_, text := spoken(line)
-		return c.say(ctx, text)
+		err = c.say(ctx, text)
 	}
-	err := c.resume(ctx, how)
-	if code := parley.ErrorCode(err); code == parley.CodeConflict || code == parley.CodeNotFound {
+	switch parley.ErrorCode(err) {
+	case parley.CodeConflict, parley.CodeNotFound, parley.CodeInvalid:
 		fmt.Fprintln(c.term.err, "!", err)
 		return nil
 	}
@@ -228,15 +314,25 @@ func (c *chat) say(ctx context.Context, text string) error {
 			return err
 		}
 	}
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
 	c.files = nil
-	return c.turn(
+	err := c.turn(
 		ctx,
 		func(ctx context.Context) frames { return c.server.PostMessageStream(ctx, c.session.ID, input) },
 	)
+	if errors.Is(err, errQuiet) { // the turn failed, or was left
+		return err
+	}
+	return c.undo(ctx, err)
 }
 
 // resume resumes the session's last turn.
 func (c *chat) resume(ctx context.Context, how resumption) error {
+	if c.session.ID.IsZero() {
+		return parley.Errorf(parley.CodeNotFound, "nothing ran in this session yet")
+	}
 	turns, err := c.server.Turns(ctx, c.session.ID, client.TurnsQuery{Limit: 1})
 	if err != nil {
 		return err
@@ -262,6 +358,28 @@ type turnView struct {
 
 	asking      asking
 	interrupted <-chan struct{} // closed when the person stops the turn
+}
+
+func newTurnView(c *chat) *turnView { return &turnView{chat: c, shown: map[shownKey]int{}} }
+
+// watch prints a frame without asking for what the turn waits for.
+func (v *turnView) watch(ctx context.Context, frame client.Frame) error {
+	if v.chat.json {
+		return v.chat.term.printLine(frame)
+	}
+	if told, ok := frame.Event.(*event.MessageCreated); ok && told.Role == parley.RoleUser {
+		asked, err := v.chat.server.Message(ctx, told.MessageID)
+		if err != nil {
+			return err
+		}
+		v.tell(headline(asked) + ": " + messageText(&asked))
+	}
+	v.print(frame)
+	if frame.Type.EndsTurn() {
+		v.endLine()
+		v.tell("(" + string(endedTurn(frame).Status) + ")")
+	}
+	return nil
 }
 
 func (v *turnView) show(ctx context.Context, frame client.Frame) (over bool, err error) {

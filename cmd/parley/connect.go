@@ -142,22 +142,34 @@ func (f *flags) asking(
 			return err
 		}
 		defer server.Close()
+		if err := findReferences(cmd.Context(), server, cmd); err != nil {
+			return err
+		}
+		if places := placesOf(cmd); len(places) > 0 && places[0] == "AGENT" {
+			agent, err := referAgent(cmd.Context(), server, args[0])
+			if err != nil {
+				return err
+			}
+			args = append([]string{agent}, args[1:]...)
+		}
 		return run(cmd.Context(), server, args)
 	}
 }
 
-// about makes a command's RunE of a function that asks the server about one thing, which the first argument names; args
-// are all arguments.
+// about makes a command's RunE of a function that asks the server about one thing, which the first argument names by
+// its id, the beginning of it, or last; args are all arguments.
 func (f *flags) about(
 	run func(ctx context.Context, server *client.Client, id parley.ID, args []string) error,
 ) func(*cobra.Command, []string) error {
-	return f.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		id, err := parley.ParseID(args[0])
-		if err != nil {
-			return err
-		}
-		return run(ctx, server, id, args)
-	})
+	return func(cmd *cobra.Command, args []string) error {
+		return f.asking(func(ctx context.Context, server *client.Client, args []string) error {
+			id, err := refer(ctx, server, placesOf(cmd)[0], args[0])
+			if err != nil {
+				return err
+			}
+			return run(ctx, server, id, args)
+		})(cmd, args)
+	}
 }
 
 // idIfGiven reads an id from a flag; zero if the flag is empty.

@@ -49,21 +49,17 @@ func queueCommand(shared *flags, term terminal) *cobra.Command {
 		}),
 	}
 	send.Flags().BoolVar(&interrupt, "interrupt", false, "cancel the running turn and run the message")
-	var before string
+	var before parley.ID
 	move := &cobra.Command{
 		Use:   "move MESSAGE",
 		Short: "Move a queued message",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			other, err := idIfGiven(before)
-			if err != nil {
-				return err
-			}
-			_, err = server.MoveMessage(ctx, id, client.MoveInput{Before: other})
+			_, err := server.MoveMessage(ctx, id, client.MoveInput{Before: before})
 			return err
 		}),
 	}
-	move.Flags().StringVar(&before, "before", "", "move it before this message; to the end by default")
+	addReference(move, &before, "before", "move it before this message; to the end by default")
 	command.AddCommand(listQueueCommand(shared, term), edit, remove, send, move)
 	return command
 }

@@ -75,19 +75,19 @@ func copyDatabase(ctx context.Context, from, to string, term terminal) (summary 
 	}
 	have, closeSource, err := source.open(ctx, false)
 	if err != nil {
-		return summary, inDatabase("from", err)
+		return summary, inFlag("from", err)
 	}
 	defer func() { err = errors.Join(err, closeSource()) }()
 	wanted, closeTarget, err := target.open(ctx, true)
 	if err != nil {
-		return summary, inDatabase("to", err)
+		return summary, inFlag("to", err)
 	}
 	defer func() { err = errors.Join(err, closeTarget()) }()
 	return transfer.Copy(ctx, have, wanted, term.copyProgress())
 }
 
-// inDatabase says which of the two databases an error is about.
-func inDatabase(flag string, err error) error {
+// inFlag says which flag an error is about.
+func inFlag(flag string, err error) error {
 	var sentence *parley.Error
 	if errors.As(err, &sentence) {
 		return parley.WrapError(sentence.Code, err, "--"+flag+": "+sentence.Message)
@@ -171,9 +171,11 @@ func (t terminal) copyProgress() func(transfer.State) {
 		line := fmt.Sprintf("%-9s %-14s %d of %d rows", s.Stage, s.Table, s.Rows, s.Total)
 		switch {
 		case live && !done:
-			fmt.Fprintf(t.err, clearLine+"%s", line)
+			steer(t.err, clearLine)
+			fmt.Fprint(t.err, line)
 		case live:
-			fmt.Fprintf(t.err, clearLine+"%s\n", line)
+			steer(t.err, clearLine)
+			fmt.Fprintln(t.err, line)
 		default:
 			fmt.Fprintln(t.err, line)
 		}

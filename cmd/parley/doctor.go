@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // lowDisk is the free space below which doctor warns.
@@ -79,6 +80,9 @@ func diagnose(ctx context.Context, shared *flags, env func(string) string) []fin
 		)
 	}
 	findings = append(findings, checkStore(ctx, s, running)...)
+	if running {
+		return append(findings, askProviders(ctx, shared, env)...)
+	}
 	return append(findings, checkProviders(s, env)...)
 }
 
@@ -168,6 +172,40 @@ func checkServer(ctx context.Context, shared *flags, env func(string) string) (f
 		who.Workspace,
 	)
 	return f, true
+}
+
+// askProviders asks the running server, whose environment and configuration may differ from this command's.
+func askProviders(ctx context.Context, shared *flags, env func(string) string) []finding {
+	server, err := shared.connect(env)
+	if err != nil {
+		return []finding{{"provider", "problem", err.Error(), ""}}
+	}
+	defer server.Close()
+	told, err := server.Providers(ctx)
+	if parley.ErrorCode(err) == parley.CodeUnauthenticated || parley.ErrorCode(err) == parley.CodeForbidden {
+		return nil // the finding about the server says so
+	}
+	if err != nil {
+		return []finding{{"provider", "problem", "the server cannot be asked: " + err.Error(), "see the server's log"}}
+	}
+	var findings []finding
+	for i := range told.Data {
+		p := &told.Data[i]
+		if p.Configured && !p.Simulator {
+			findings = append(findings, finding{"provider", "ok", "the server has " + p.Name, ""})
+		}
+	}
+	if len(findings) == 0 {
+		findings = append(findings, finding{"provider", "note",
+			"the server has none: the built-in simulator answers",
+			"set OPENAI_API_KEY or ANTHROPIC_API_KEY in the server's environment, or add one under providers in " +
+				"its parley.yaml, and start it again"})
+	}
+	models, err := server.Models(ctx, client.ModelsQuery{Limit: 1})
+	if err != nil {
+		return append(findings, finding{"default model", "problem", err.Error(), "see the server's log"})
+	}
+	return append(findings, finding{Check: "default model", State: "ok", Says: modelLabel(models.Default)})
 }
 
 func checkProviders(s settings, env func(string) string) []finding {

@@ -63,7 +63,7 @@ func getFileCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		defer content.Close() //nolint:errcheck // the body was read
 		if out == "" {
-			_, err = io.Copy(term.out, content)
+			_, err = io.Copy(term.exact, content)
 			return err
 		}
 		if info, err := os.Stat(out); err == nil && info.IsDir() {

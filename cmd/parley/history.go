@@ -13,13 +13,12 @@ import (
 // branchFlags adds the flags of what a fork may change: title, agent, settings.
 func branchFlags(command *cobra.Command, input *client.BranchInput) *settingFlags {
 	command.Flags().StringVar(&input.Title, "title", "", "title of the new session")
-	command.Flags().StringVar(&input.AgentID, "agent", "", "agent of the new session, by id or slug")
+	addAgentReference(command, &input.AgentID, "agent", "agent of the new session, by id or slug")
 	return addSettings(command, setting.Fork)
 }
 
 func forkCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.ForkInput
-	var at string
 	var settings *settingFlags
 	command := &cobra.Command{
 		Use:   "fork SESSION",
@@ -27,9 +26,6 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			var err error
-			if input.At, err = idIfGiven(at); err != nil {
-				return err
-			}
 			if input.Settings, err = settings.settings(); err != nil {
 				return err
 			}
@@ -40,7 +36,7 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 			return printBranch(term, shared, session)
 		}),
 	}
-	command.Flags().StringVar(&at, "at", "", "message to fork after; the last one by default")
+	addReference(command, &input.At, "at", "message to fork after; the last one by default")
 	command.Flags().Int64Var(&input.Sequence, "sequence", 0, "its sequence, instead of --at")
 	settings = branchFlags(command, &input.BranchInput)
 	return command
@@ -49,7 +45,7 @@ func forkCommand(shared *flags, term terminal) *cobra.Command {
 func messagesCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "messages",
-		Short: "List and show messages, edit them and ask again in a branch, list branches and versions",
+		Short: "List, show, pin and set aside messages, edit them and ask again in a branch",
 	}
 
 	var edited, again client.BranchInput
@@ -99,11 +95,15 @@ func messagesCommand(shared *flags, term terminal) *cobra.Command {
 		regenerate,
 		messagesBranchesCommand(shared, term),
 		messagesVersionsCommand(shared, term),
+		messagesPinCommand(shared, term),
+		messagesUnpinCommand(shared, term),
+		messagesSetAsideCommand(shared, term),
+		messagesBringBackCommand(shared, term),
 	)
 	return command
 }
 
 // printBranch prints a new fork as the list of branches does.
 func printBranch(t terminal, shared *flags, session parley.Session) error {
-	return printPage(t, shared, &client.Page[parley.Session]{Data: []parley.Session{session}}, messagesBranchesTable())
+	return printOne(t, shared, &session, asRow(messagesBranchesTable()))
 }

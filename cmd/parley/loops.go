@@ -25,7 +25,7 @@ func loopsCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printLoops(term, shared, loop)
+			return printLoop(term, shared, loop)
 		}),
 	}
 	stop.Flags().BoolVar(&now, "now", false, "cancel the running iteration")
@@ -70,7 +70,7 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 				return err
 			}
 			if detach {
-				return printLoops(term, shared, loop)
+				return printLoop(term, shared, loop)
 			}
 			c := &chat{server: server, term: term, json: shared.json, session: session}
 			return c.follow(ctx, loop, session.LastEvent)
@@ -90,7 +90,7 @@ func startLoopCommand(shared *flags, term terminal) *cobra.Command {
 
 // follow prints a loop's iterations until it ends.
 func (c *chat) follow(ctx context.Context, loop parley.Loop, after int64) error {
-	view := &turnView{chat: c, shown: map[shownKey]int{}}
+	view := newTurnView(c)
 	for frame, err := range c.server.WatchSession(ctx, loop.SessionID, client.WatchSessionQuery{After: after}) {
 		if parley.ErrorCode(err) == parley.CodeUnavailable {
 			return parley.WrapError(parley.CodeUnavailable, err,
@@ -135,6 +135,6 @@ func (v *turnView) loop(frame client.Frame) (event.LoopProgress, error) {
 	return progress, nil
 }
 
-func printLoops(t terminal, shared *flags, loops ...parley.Loop) error {
-	return printPage(t, shared, &client.Page[parley.Loop]{Data: loops}, loopsTable())
+func printLoop(t terminal, shared *flags, loop parley.Loop) error {
+	return printOne(t, shared, &loop, asRow(loopsTable()))
 }

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,19 +24,20 @@ func main() {
 	confine.Main(os.Args)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := run(ctx, os.Args[1:], terminal{in: os.Stdin, out: shownOn(os.Stdout), err: shownOn(os.Stderr)})
+	code := run(ctx, os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	stop()
 	os.Exit(code)
 }
 
 // run is the whole program except for its process; tests call it too.
 func run(ctx context.Context, args []string, term terminal) int {
+	term = term.shown()
 	root := rootCommand(term)
 	root.SetArgs(args)
-	root.SetIn(term.in)
-	root.SetOut(term.out)
-	root.SetErr(term.err)
-	err := root.ExecuteContext(ctx)
+	err := unknownVerb(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	switch {
 	case err == nil:
 		return 0
@@ -46,11 +46,9 @@ func run(ctx context.Context, args []string, term terminal) int {
 	}
 	var known *parley.Error
 	if errors.As(err, &known) && known.Code != parley.CodeInternal {
-		fmt.Fprintln(term.err, "parley:", known.Message)
-	} else {
-		fmt.Fprintln(term.err, "parley:", err)
+		return printError(term.err, err, known.Message)
 	}
-	return 1
+	return printError(term.err, err, err.Error())
 }
 
 // errQuiet ends a command that has already printed what went wrong.
@@ -98,6 +96,7 @@ func rootCommand(term terminal) *cobra.Command {
 		agentsCommand(shared, term),
 		sessionsCommand(shared, term),
 		projectsCommand(shared, term),
+		limitsShowCommand(shared, term),
 		messagesCommand(shared, term),
 		callsCommand(shared, term),
 		toolsListCommand(shared, term),
@@ -125,5 +124,12 @@ func rootCommand(term terminal) *cobra.Command {
 		openapiCommand(term),
 		referenceCommand(term),
 	)
+	root.SetIn(term.in)
+	root.SetOut(term.out)
+	root.SetErr(term.err)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd("completion")
+	checkArguments(root)
+	completeWords(root, shared)
 	return root
 }

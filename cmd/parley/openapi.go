@@ -16,7 +16,7 @@ func openapiCommand(term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = term.out.Write(document)
+			_, err = term.exact.Write(document)
 			return err
 		},
 	}

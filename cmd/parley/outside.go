@@ -152,7 +152,7 @@ func shareCommands(shared *flags, term terminal) []*cobra.Command {
 		Short: "Let the session READER read SESSION",
 		Args:  cobra.ExactArgs(2),
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			session, reader, err := twoIDs(args)
+			session, reader, err := twoSessions(ctx, server, args)
 			if err != nil {
 				return err
 			}
@@ -168,7 +168,7 @@ func shareCommands(shared *flags, term terminal) []*cobra.Command {
 		Short: "End a share",
 		Args:  cobra.ExactArgs(2),
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-			session, reader, err := twoIDs(args)
+			session, reader, err := twoSessions(ctx, server, args)
 			if err != nil {
 				return err
 			}
@@ -191,9 +191,9 @@ func listSharesCommand(shared *flags, term terminal) *cobra.Command {
 	return list
 }
 
-func twoIDs(args []string) (one, other parley.ID, err error) {
-	if one, err = parley.ParseID(args[0]); err == nil {
-		other, err = parley.ParseID(args[1])
+func twoSessions(ctx context.Context, server *client.Client, args []string) (one, other parley.ID, err error) {
+	if one, err = refer(ctx, server, "SESSION", args[0]); err == nil {
+		other, err = refer(ctx, server, "READER", args[1])
 	}
 	return one, other, err
 }

@@ -17,7 +17,7 @@ func referenceCommand(term terminal) *cobra.Command {
 		Short: "Print the reference of this command line, as Markdown",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(term.out, reference(cmd.Root()))
+			_, err := io.WriteString(term.exact, reference(cmd.Root()))
 			return err
 		},
 	}

@@ -2,66 +2,137 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
 
-// screen is a terminal that a person reads. It shows foreign text, such as titles, names and answers, without
-// characters that control the terminal.
-type screen struct{ to io.Writer }
+// screen is where a command writes for people. Titles, names and answers are foreign text: nothing in them reaches the
+// terminal that would control it, neither directly nor through a pipe into a pager. Only steer writes sequences. Output
+// that programs read, such as JSON and exports, goes to terminal.exact instead.
+type screen struct {
+	to      io.Writer
+	watched bool // a person reads it: sequences may be written
 
-// shownOn wraps a command's output file in a screen if a person reads it. A pipe or a file gets every byte.
-func shownOn(file *os.File) io.Writer {
-	if isTerminal(file) {
-		return screen{file}
-	}
-	return file
+	mu  sync.Mutex // guards cut, and keeps writes whole
+	cut []byte     // the first bytes of a rune whose rest is not written yet
 }
 
-func (s screen) Write(text []byte) (int, error) {
-	if _, err := s.to.Write(unsteered(text)); err != nil {
+// shownOn returns a screen on a file or a buffer.
+func shownOn(to io.Writer) *screen {
+	if already, ok := to.(*screen); ok {
+		return already
+	}
+	file, ok := to.(*os.File)
+	return &screen{to: to, watched: ok && isTerminal(file)}
+}
+
+func (s *screen) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	whole := append(s.cut, text...)
+	end := len(whole) - cutRune(whole)
+	shown := unsteered(whole[:end])
+	s.cut = bytes.Clone(whole[end:])
+	if _, err := s.to.Write(shown); err != nil {
 		return 0, err
 	}
 	return len(text), nil
 }
 
-// The sequences that the command line itself writes. They are harmless in foreign text.
+// steering is a sequence that controls the terminal.
+type steering string
+
 const (
-	clearLine = "\r\x1b[K"
-	markOn    = "\x1b[1;33m"
-	markOff   = "\x1b[0m"
+	clearLine steering = "\r\x1b[K"
+	markOn    steering = "\x1b[1;33m"
+	boldOn    steering = "\x1b[1m"
+	faintOn   steering = "\x1b[2m"
+	italicOn  steering = "\x1b[3m"
+	codeOn    steering = "\x1b[36m"
+	styleOff  steering = "\x1b[0m"
 )
 
-// unsteered is a text without characters that control a terminal or reverse the order of characters, except for line
-// ends, tabs, and the command line's own sequences.
+// steer writes a sequence if a person reads the screen.
+func (s *screen) steer(sequence steering) {
+	if s == nil || !s.watched {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = io.WriteString(s.to, string(sequence)) // as fmt.Fprint does elsewhere: a terminal that is gone reads nothing
+}
+
+// cutRune is the number of bytes at the end of a text that begin a rune without ending it.
+func cutRune(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// steers reports whether a character would control a terminal or reverse the order of others.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+// unsteered is a text with spaces for the characters that control a terminal, except for line ends and tabs. A byte
+// that is not UTF-8 could be one of them to a terminal of another encoding.
 func unsteered(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
-		if own := ownSequence(text); own > 0 {
-			out, text = append(out, text[:own]...), text[own:]
-			continue
-		}
 		r, size := utf8.DecodeRune(text)
 		switch {
-		case r == '\n', r == '\t', r == utf8.RuneError: // two writes may split a rune
-			out = append(out, text[:size]...)
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+		case r == '\n', r == '\t':
+			out = append(out, text[0])
+		case r == '\r' && len(text) > 1 && text[1] == '\n': // only the line's end remains
+		case steers(r):
 			out = append(out, ' ')
 		default:
-			out = append(out, text[:size]...)
+			out = utf8.AppendRune(out, r)
 		}
 		text = text[size:]
 	}
 	return out
 }
 
-func ownSequence(text []byte) int {
-	for _, own := range []string{clearLine, markOn, markOff} {
-		if bytes.HasPrefix(text, []byte(own)) {
-			return len(own)
+// plainLine is foreign text on one line, as a cell of a table.
+func plainLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if steers(r) || unicode.Is(unicode.Cf, r) && r != '\u200d' { // which joins emoji
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// writeJSON writes a value as JSON. Characters that control terminals are escaped, which leaves the value as it is.
+func writeJSON(to io.Writer, value any, indent string) error {
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	out := make([]byte, 0, encoded.Len())
+	for _, r := range encoded.String() { // outside strings JSON is ASCII
+		if r != '\n' && steers(r) {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = utf8.AppendRune(out, r)
 		}
 	}
-	return 0
+	_, err := to.Write(out)
+	return err
 }

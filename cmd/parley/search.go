@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -51,10 +51,6 @@ func timeAgo(text string, now time.Time) (parley.Time, error) {
 
 // printHits prints where each hit is, and its text with the words marked.
 func printHits(t terminal, page *client.SearchResults) error {
-	on, off := "", ""
-	if watched(t.out) {
-		on, off = markOn, markOff
-	}
 	for i := range page.Data {
 		hit := &page.Data[i]
 		where := "title"
@@ -68,13 +64,14 @@ func printHits(t terminal, page *client.SearchResults) error {
 		}
 		fmt.Fprintf(
 			t.out,
-			"%s  %s%s  %s\n    %s\n",
+			"%s  %s%s  %s\n    ",
 			hit.Session.ID,
 			plainLine(where),
 			at,
 			plainLine(hit.Session.Title),
-			markedText(&hit.Snippet, on, off),
 		)
+		printMarked(t.out, &hit.Snippet)
+		fmt.Fprintln(t.out)
 	}
 	switch {
 	case len(page.Data) == 0:
@@ -88,34 +85,22 @@ func printHits(t terminal, page *client.SearchResults) error {
 	return nil
 }
 
-// markedText puts the marks into a snippet, without characters that control a terminal.
-func markedText(snippet *client.Snippet, on, off string) string {
-	var out strings.Builder
+// printMarked prints a snippet with its words marked.
+func printMarked(w io.Writer, snippet *client.Snippet) {
 	next := 0
 	for at, r := range []rune(snippet.Text) {
 		for next < len(snippet.Marks) && snippet.Marks[next][1] <= at {
-			out.WriteString(off)
+			steer(w, styleOff)
 			next++
 		}
 		if next < len(snippet.Marks) && snippet.Marks[next][0] == at {
-			out.WriteString(on)
+			steer(w, markOn)
 		}
-		out.WriteString(plainLine(string(r)))
+		fmt.Fprint(w, plainLine(string(r)))
 	}
 	if next < len(snippet.Marks) {
-		out.WriteString(off)
+		steer(w, styleOff)
 	}
-	return out.String()
-}
-
-// plainLine is foreign text on one line, without characters that control a terminal.
-func plainLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 func reindexCommand(shared *flags, term terminal) *cobra.Command {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,10 @@ func TestHitsAreMarked(t *testing.T) {
 		{"ab", [][2]int{{0, 1}, {1, 2}}, "[a][b]"},
 		{"\x1b[31mred\u202e", nil, " [31mred "},
 	} {
-		if got := markedText(&client.Snippet{Text: test.text, Marks: test.marks}, "[", "]"); got != test.want {
+		var shown bytes.Buffer
+		printMarked(&screen{to: &shown, watched: true}, &client.Snippet{Text: test.text, Marks: test.marks})
+		got := strings.NewReplacer(string(markOn), "[", string(styleOff), "]").Replace(shown.String())
+		if got != test.want {
 			t.Errorf("%q is shown as %q, want %q", test.text, got, test.want)
 		}
 	}

@@ -39,7 +39,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 				return err
 			}
 			defer func() { _ = file.Close() }()
-			return writeExport(term, file, output)
+			return writeExport(term, term.counted(file, "exporting"), output)
 		}),
 	}
 	export.Flags().StringVarP(&output, "output", "o", "", "file to write; standard output by default")
@@ -61,6 +61,12 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		sessionsListCommand(shared, term),
 		sessionsCreateCommand(shared, term),
 		sessionsUpdateCommand(shared, term),
+		sessionsRenameCommand(shared, term),
+		sessionsPinCommand(shared, term),
+		sessionsUnpinCommand(shared, term),
+		sessionsTagCommand(shared, term),
+		sessionsMoveCommand(shared, term),
+		sessionsWatchCommand(shared, term),
 		sessionsArchiveCommand(shared, term),
 		sessionsReopenCommand(shared, term),
 		sessionsDeleteCommand(shared),
@@ -78,7 +84,7 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 // writeExport writes what the server sends. It removes a file that broke off.
 func writeExport(term terminal, from io.Reader, output string) error {
 	if output == "" || output == "-" {
-		_, err := io.Copy(term.out, from)
+		_, err := io.Copy(term.exact, from)
 		return err
 	}
 	file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

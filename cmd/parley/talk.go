@@ -50,27 +50,67 @@ func (c *chat) turn(ctx context.Context, begin func(context.Context) frames) err
 func (c *chat) showTurn(ctx context.Context, begin func(context.Context) frames, until int64) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt)
-	defer signal.Stop(interrupts)
-	interrupted := make(chan struct{})
-	go func() { // ends with the turn, by stop
+	interrupts := c.interrupts
+	if interrupts == nil {
+		interrupts = make(chan os.Signal, 1)
+		signal.Notify(interrupts, os.Interrupt)
+		defer signal.Stop(interrupts)
+	}
+	interrupted, twice, heard := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	defer func() { // before the next turn listens
+		stop()
+		<-heard
 		select {
-		case <-ctx.Done():
-		case <-interrupts:
-			close(interrupted)
-			if _, err := c.server.CancelTurn(ctx, c.session.ID, client.CancelInput{}); err != nil && ctx.Err() == nil {
-				fmt.Fprintln(c.term.err, "\nparley: the turn could not be cancelled:", err)
-			}
+		case <-twice:
+			c.left = true
+		default:
 		}
 	}()
+	go func() { // ends with the turn, by stop
+		defer close(heard)
+		c.cancelOn(ctx, interrupts, interrupted, func() {
+			close(twice)
+			stop()
+		})
+	}()
 
-	view := &turnView{chat: c, shown: map[shownKey]int{}, interrupted: interrupted, asking: c.owed}
+	view := newTurnView(c)
+	view.interrupted, view.asking = interrupted, c.owed
 	c.owed = asking{}
 	if over, err := view.askAll(ctx, parley.WaitApproval); over || err != nil {
 		return errors.Join(err, errQuiet)
 	}
 	return c.read(ctx, view, begin(ctx), until)
+}
+
+// cancelOn cancels the turn on the first Ctrl-C, and leaves it on the second.
+func (c *chat) cancelOn(ctx context.Context, interrupts <-chan os.Signal, first chan<- struct{}, leave func()) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-interrupts:
+	}
+	close(first)
+	if c.interrupts != nil && !c.json {
+		fmt.Fprintln(c.term.err, "\n(cancelling; Ctrl-C again leaves)")
+	}
+	asked := make(chan struct{})
+	ctx, stop := context.WithCancel(ctx)
+	defer func() {
+		stop()
+		<-asked
+	}()
+	go func() { // ends with its request, which stop ends
+		defer close(asked)
+		if _, err := c.server.CancelTurn(ctx, c.session.ID, client.CancelInput{}); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(c.term.err, "\nparley: the turn could not be cancelled:", err)
+		}
+	}()
+	select {
+	case <-ctx.Done():
+	case <-interrupts:
+		leave()
+	}
 }
 
 // read shows the frames of a stream, and posts lines that are typed meanwhile. It ends with the turn, or with the error
@@ -88,7 +128,7 @@ func (c *chat) read(ctx context.Context, view *turnView, stream frames, until in
 			if !ok || next.err != nil {
 				return next.err
 			}
-			c.seen = max(c.seen, next.frame.ID)
+			c.seen, c.fresh = max(c.seen, next.frame.ID), false
 			if over, err := view.show(ctx, next.frame); over || err != nil {
 				return err
 			}
@@ -137,13 +177,16 @@ func spoken(line string) (during parley.During, text string) {
 			}
 		}
 	}
+	if text, ok := strings.CutPrefix(line, "//"); ok {
+		return "", "/" + text
+	}
 	return "", line
 }
 
 // interject posts a line typed while a turn runs, to steer it unless the line or --during says otherwise. It prints a
 // refusal; the turn continues.
 func (c *chat) interject(ctx context.Context, view *turnView, line string) {
-	if _, ok := resumes()[strings.TrimSpace(line)]; ok {
+	if command, _ := commandIn(line); command != "" {
 		view.tell("! a turn is still running; Ctrl-C stops it")
 		return
 	}

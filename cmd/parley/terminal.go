@@ -1,12 +1,11 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/rivo/uniseg"
 )
 
 // terminal is where a command reads and writes.
@@ -14,6 +13,25 @@ type terminal struct {
 	in  io.Reader
 	out io.Writer
 	err io.Writer
+
+	exact io.Writer // out for JSON, exports and files: what programs read, byte by byte
+}
+
+// shown is a terminal whose out and err are screens. On a terminal exact is one too.
+func (t terminal) shown() terminal {
+	out := shownOn(t.out)
+	shown := terminal{in: t.in, out: out, err: shownOn(t.err), exact: t.out}
+	if out.watched {
+		shown.exact = out
+	}
+	return shown
+}
+
+// steer controls the terminal behind one of the writers, if a person reads it.
+func steer(w io.Writer, sequence steering) {
+	if s, ok := w.(*screen); ok {
+		s.steer(sequence)
+	}
 }
 
 // interactive reports whether a person types the input.
@@ -24,8 +42,8 @@ func (t terminal) interactive() bool {
 
 // watched reports whether a person reads this output.
 func watched(w io.Writer) bool {
-	_, ok := w.(screen)
-	return ok
+	s, ok := w.(*screen)
+	return ok && s.watched
 }
 
 func isTerminal(file *os.File) bool {
@@ -34,31 +52,40 @@ func isTerminal(file *os.File) bool {
 }
 
 // printJSON prints a value as indented JSON.
-func (t terminal) printJSON(value any) error {
-	encoder := json.NewEncoder(t.out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
+func (t terminal) printJSON(value any) error { return writeJSON(t.exact, value, "  ") }
+
+// printLine prints a value as one line of JSON.
+func (t terminal) printLine(value any) error { return writeJSON(t.exact, value, "") }
+
+// columnGap separates the columns of a table.
+const columnGap = 2
 
 // printTable prints rows under a header, aligned. Cells are foreign text: each stays on one line, in its column,
-// without characters that control the terminal.
+// without characters that control the terminal. Wide characters count twice, as terminals show them.
 func (t terminal) printTable(header []string, rows [][]string) error {
-	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.Join(header, "\t"))
-	for _, row := range rows {
+	lines := make([][]string, 0, len(rows)+1)
+	var widths []int
+	for _, row := range append([][]string{header}, rows...) {
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = plainLine(cell)
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], uniseg.StringWidth(cells[i]))
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		lines = append(lines, cells)
 	}
-	return table.Flush()
-}
-
-// printLine prints a value as one line of JSON.
-func (t terminal) printLine(value any) error {
-	encoder := json.NewEncoder(t.out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+	var out strings.Builder
+	for _, cells := range lines {
+		for i, cell := range cells {
+			out.WriteString(cell)
+			if i < len(cells)-1 {
+				out.WriteString(strings.Repeat(" ", widths[i]-uniseg.StringWidth(cell)+columnGap))
+			}
+		}
+		out.WriteByte('\n')
+	}
+	_, err := io.WriteString(t.out, out.String())
+	return err
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +27,39 @@ type table[T any] struct {
 // paging says which part of a list to print.
 type paging struct {
 	limit  int // rows; 0: all
+	all    bool
 	cursor string
+}
+
+// addSets adds to a command the flag --set, for what has no flag of its own.
+func addSets(command *cobra.Command) *[]string {
+	return command.Flags().StringArray("set", nil,
+		"FIELD=VALUE of the API's body, VALUE as JSON or as text (repeatable); a.b=VALUE sets a member of an object")
+}
+
+// applySets sets fields of an input or a patch.
+func applySets(sets []string, input any) error {
+	for _, set := range sets {
+		path, text, ok := strings.Cut(set, "=")
+		if !ok || path == "" {
+			return parley.InvalidField("set", "%q is not FIELD=VALUE", parley.Clip(set, maxCell))
+		}
+		value := json.RawMessage(text)
+		if !json.Valid(value) {
+			value = parley.AppendJSONString(nil, text)
+		}
+		names := strings.Split(path, ".")
+		for _, name := range slices.Backward(names) {
+			value = slices.Concat([]byte{'{'}, parley.AppendJSONString(nil, name), []byte{':'}, value, []byte{'}'})
+		}
+		decoder := json.NewDecoder(bytes.NewReader(value))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(input); err != nil {
+			return parley.InvalidField("set", "%s: %s", parley.Clip(set, maxCell),
+				strings.TrimPrefix(err.Error(), "json: "))
+		}
+	}
+	return nil
 }
 
 // addPaging adds to a command the flags that choose a part of its list.
@@ -36,12 +70,17 @@ func addPaging(command *cobra.Command, most int) *paging {
 		usage = "number of rows; 0: all"
 	}
 	command.Flags().IntVar(&p.limit, "limit", most, usage)
+	command.Flags().BoolVar(&p.all, "all", false, "all rows, however many there are")
+	command.MarkFlagsMutuallyExclusive("all", "limit")
 	command.Flags().StringVar(&p.cursor, "cursor", "", "continue where an earlier list ended; it printed the cursor")
 	return p
 }
 
 // pageOf reads as many rows of a list as p asks for, however many the server puts on a page.
 func pageOf[T any](p *paging, ask func(limit int, cursor string) (client.Page[T], error)) (client.Page[T], error) {
+	if p.all {
+		p.limit = 0
+	}
 	out := client.Page[T]{Data: []T{}, Next: p.cursor}
 	for {
 		limit := parley.MaxPage
@@ -68,22 +107,30 @@ func pageWith[T any](rows []T, next *string) client.Page[T] {
 	return page
 }
 
-// printPage prints rows as a table or as JSON, and the cursor of the next page.
+// printPage prints rows as a table, and the cursor of the next page, or both as JSON in the form of the API's lists.
 func printPage[T any](t terminal, shared *flags, page *client.Page[T], shown table[T]) error {
-	var err error
 	if shared.json {
-		err = t.printJSON(page.Data)
-	} else {
-		rows := make([][]string, len(page.Data))
-		for i := range page.Data {
-			rows[i] = shown.row(&page.Data[i])
+		whole := jsonPage[T]{Data: page.Data}
+		if page.Next != "" {
+			whole.Next = &page.Next
 		}
-		err = t.printTable(shown.titles, rows)
+		return t.printJSON(whole)
 	}
+	rows := make([][]string, len(page.Data))
+	for i := range page.Data {
+		rows[i] = shown.row(&page.Data[i])
+	}
+	err := t.printTable(shown.titles, rows)
 	if err == nil && page.Next != "" {
 		_, err = fmt.Fprintln(t.err, "There is more: --cursor", page.Next)
 	}
 	return err
+}
+
+// jsonPage is a page as the API writes it.
+type jsonPage[T any] struct {
+	Data []T     `json:"data"`
+	Next *string `json:"next"`
 }
 
 // printOne prints one thing as JSON, or for people by show.
@@ -158,8 +205,6 @@ func into[T any](to *T, kind string, read func(string) (T, error)) *parsed {
 
 func wordFlag[T ~string](to *T) *parsed { return into(to, "string", readWord[T]) }
 
-func idFlag(to *parley.ID) *parsed { return into(to, "id", readID) }
-
 func jsonFlag(to *json.RawMessage) *parsed { return into(to, "json", readJSON) }
 
 func timeFlag(to *parley.Time) *parsed {
@@ -226,9 +271,6 @@ func addChange[T any](
 func changeTo[T any](value T) parley.Change[T] { return parley.Change[T]{Set: true, Value: value} }
 
 func readWord[T ~string](text string) (T, error) { return T(text), nil }
-
-// readID reads an id; "" is the zero id.
-func readID(text string) (parley.ID, error) { return idIfGiven(text) }
 
 func readBool(text string) (bool, error) {
 	b, err := strconv.ParseBool(text)

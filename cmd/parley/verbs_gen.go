@@ -58,12 +58,16 @@ func agentsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&input.Description), "description", "its description")
 	command.Flags().Var(wordFlag(&input.Runtime), "runtime", "standard by default")
 	command.Flags().Var(wordsFlag(&input.Tags), "tag", "its tags")
-	command.Flags().Var(idFlag(&input.LeadID), "lead", "its lead")
+	addReference(command, &input.LeadID, "lead", "its lead")
 	settings := addSettings(command, setting.Agent)
+	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		input.Name = args[0]
 		var err error
 		if input.Settings, err = settings.settings(); err != nil {
+			return err
+		}
+		if err = applySets(*sets, &input); err != nil {
 			return err
 		}
 		made, err := server.CreateAgent(ctx, input)
@@ -84,11 +88,15 @@ func agentsUpdateCommand(shared *flags, term terminal) *cobra.Command {
 	addChange(command, &patch.Description, readWord[string], "description", "its description")
 	addChange(command, &patch.Runtime, readWord[string], "runtime", "its runtime")
 	addChange(command, &patch.Tags, readWords, "tags", "its tags")
-	addChange(command, &patch.LeadID, readID, "lead", "its lead")
+	addChangedID(command, &patch.LeadID, "lead", "its lead")
 	settings := addSettingsPatch(command, setting.Agent)
+	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		var err error
 		if patch.SettingsPatch, err = settings.patch(); err != nil {
+			return err
+		}
+		if err = applySets(*sets, &patch); err != nil {
 			return err
 		}
 		changed, err := server.UpdateAgent(ctx, args[0], patch)
@@ -127,9 +135,9 @@ func sessionsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List sessions, last activity first", Args: cobra.NoArgs}
 	var query client.SessionsQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	command.Flags().Var(wordFlag(&query.Agent), "agent", "only sessions of this agent, by id or slug")
-	command.Flags().Var(idFlag(&query.ProjectID), "project", "only sessions of this project")
-	command.Flags().Var(idFlag(&query.ParentSessionID), "parent", "only sessions opened by this one")
+	addAgentReference(command, &query.Agent, "agent", "only sessions of this agent, by id or slug")
+	addReference(command, &query.ProjectID, "project", "only sessions of this project")
+	addReference(command, &query.ParentSessionID, "parent", "only sessions opened by this one")
 	command.Flags().Var(wordFlag(&query.Type), "type", "only sessions of this type")
 	command.Flags().Var(wordFlag(&query.Feature), "feature", "only sessions of this feature")
 	command.Flags().Var(wordFlag(&query.Task), "task", "only sessions of this task")
@@ -195,10 +203,10 @@ func sessionsSharesCommand(shared *flags, term terminal) *cobra.Command {
 func sessionsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "create", Short: "Make a session, or find the one with a key", Args: cobra.NoArgs}
 	var input client.SessionInput
-	command.Flags().Var(wordFlag(&input.AgentID), "agent", "id or slug; parley by default")
-	command.Flags().Var(idFlag(&input.ProjectID), "project", "its project")
-	command.Flags().Var(idFlag(&input.ParentSessionID), "parent", "its parent session")
-	command.Flags().Var(idFlag(&input.ParentMessageID), "parent-message", "its parent message")
+	addAgentReference(command, &input.AgentID, "agent", "id or slug; parley by default")
+	addReference(command, &input.ProjectID, "project", "its project")
+	addReference(command, &input.ParentSessionID, "parent", "its parent session")
+	addReference(command, &input.ParentMessageID, "parent-message", "its parent message")
 	command.Flags().Var(wordFlag(&input.Visibility), "visibility", "private by default: private, workspace")
 	command.Flags().Var(wordFlag(&input.Kind), "kind", "agent by default: agent, tool")
 	command.Flags().Var(wordFlag(&input.Mode), "mode", "foreground by default: foreground, background")
@@ -214,9 +222,13 @@ func sessionsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&input.During), "during", "what happens to a message that arrives during a turn; queue by default: queue, steer, interrupt, reject")
 	command.Flags().Var(wordFlag(&input.ClientID), "client", "the client (window, tab) that has the session open from now on")
 	settings := addSettings(command, setting.Session)
+	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		var err error
 		if input.Settings, err = settings.settings(); err != nil {
+			return err
+		}
+		if err = applySets(*sets, &input); err != nil {
 			return err
 		}
 		made, err := server.CreateSession(ctx, input)
@@ -236,14 +248,18 @@ func sessionsUpdateCommand(shared *flags, term terminal) *cobra.Command {
 	addChange(command, &patch.Instructions, readWord[string], "instructions", "its instructions")
 	addChange(command, &patch.Pinned, readBool, "pinned", "its pinned")
 	addChange(command, &patch.Tags, readWords, "tags", "its tags")
-	addChange(command, &patch.ProjectID, readID, "project", "its project")
+	addChangedID(command, &patch.ProjectID, "project", "its project")
 	addChange(command, &patch.Metadata, readJSON, "metadata", "its metadata")
 	addChange(command, &patch.During, readWord[parley.During], "during", "its during: queue, steer, interrupt, reject")
 	addChange(command, &patch.Visibility, readWord[parley.Visibility], "visibility", "its visibility: private, workspace")
 	settings := addSettingsPatch(command, setting.Session)
+	sets := addSets(command)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		var err error
 		if patch.SettingsPatch, err = settings.patch(); err != nil {
+			return err
+		}
+		if err = applySets(*sets, &patch); err != nil {
 			return err
 		}
 		changed, err := server.UpdateSession(ctx, id, patch)
@@ -273,6 +289,62 @@ func sessionsReopenCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "reopen SESSION", Short: "Bring an archived session back", Args: cobra.ExactArgs(1)}
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		changed, err := server.UpdateSession(ctx, id, client.SessionPatch{Archived: changeTo(false)})
+		if err != nil {
+			return err
+		}
+		return printSession(term, shared, &changed)
+	})
+	return command
+}
+
+// sessionsRenameCommand makes parley sessions rename: PATCH /v1/sessions/{session}.
+func sessionsRenameCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "rename SESSION TITLE", Short: "Give a session another title", Args: cobra.ExactArgs(2)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+		changed, err := server.UpdateSession(ctx, id, client.SessionPatch{Title: changeTo(args[1])})
+		if err != nil {
+			return err
+		}
+		return printSession(term, shared, &changed)
+	})
+	return command
+}
+
+// sessionsPinCommand makes parley sessions pin: PATCH /v1/sessions/{session}.
+func sessionsPinCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "pin SESSION", Short: "Pin a session", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.UpdateSession(ctx, id, client.SessionPatch{Pinned: changeTo(true)})
+		if err != nil {
+			return err
+		}
+		return printSession(term, shared, &changed)
+	})
+	return command
+}
+
+// sessionsUnpinCommand makes parley sessions unpin: PATCH /v1/sessions/{session}.
+func sessionsUnpinCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "unpin SESSION", Short: "Unpin a session", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.UpdateSession(ctx, id, client.SessionPatch{Pinned: changeTo(false)})
+		if err != nil {
+			return err
+		}
+		return printSession(term, shared, &changed)
+	})
+	return command
+}
+
+// sessionsMoveCommand makes parley sessions move: PATCH /v1/sessions/{session}.
+func sessionsMoveCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "move SESSION PROJECT", Short: "Move a session to a project", Args: cobra.ExactArgs(2)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+		named, err := refer(ctx, server, "PROJECT", args[1])
+		if err != nil {
+			return err
+		}
+		changed, err := server.UpdateSession(ctx, id, client.SessionPatch{ProjectID: changeTo(named)})
 		if err != nil {
 			return err
 		}
@@ -328,9 +400,13 @@ func projectsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.ProjectInput
 	command.Flags().Var(wordFlag(&input.Name), "name", "the folder's name by default")
 	command.Flags().Var(wordFlag(&input.Icon), "icon", "its icon")
+	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		input.Path = args[0]
 		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
 		made, err := server.ChooseProject(ctx, input)
 		if err != nil {
 			return err
@@ -359,7 +435,7 @@ func messagesListCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role. Repeatable: user, assistant, tool_call, tool_result, summary, system")
 	command.Flags().Var(wordFlag(&query.Status), "status", "only messages of this status: queued, streaming, completed, failed, cancelled")
 	addChoice(command, &query.Internal, "internal", "true lists only internal messages, false only others")
-	command.Flags().Var(idFlag(&query.TurnID), "turn", "only messages of this turn")
+	addReference(command, &query.TurnID, "turn", "only messages of this turn")
 	command.Flags().Var(countFlag(&query.Iteration), "iteration", "only messages of this iteration")
 	command.Flags().Var(wordFlag(&query.ToolName), "tool", "only calls and results of this tool")
 	command.Flags().Var(wordFlag(&query.AgentType), "agent-type", "only messages of this agent type")
@@ -387,6 +463,58 @@ func messagesShowCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return printMessage(term, shared, &got)
+	})
+	return command
+}
+
+// messagesPinCommand makes parley messages pin: PUT /v1/messages/{message}/marks.
+func messagesPinCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "pin MESSAGE", Short: "Pin a message: it stays in the agent's context", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.MarkMessage(ctx, id, client.MarksPatch{Pinned: new(true)}, client.MarkMessageQuery{})
+		if err != nil {
+			return err
+		}
+		return printMessage(term, shared, &changed)
+	})
+	return command
+}
+
+// messagesUnpinCommand makes parley messages unpin: PUT /v1/messages/{message}/marks.
+func messagesUnpinCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "unpin MESSAGE", Short: "Unpin a message", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.MarkMessage(ctx, id, client.MarksPatch{Pinned: new(false)}, client.MarkMessageQuery{})
+		if err != nil {
+			return err
+		}
+		return printMessage(term, shared, &changed)
+	})
+	return command
+}
+
+// messagesSetAsideCommand makes parley messages set-aside: PUT /v1/messages/{message}/marks.
+func messagesSetAsideCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "set-aside MESSAGE", Short: "Set a message aside: agents no longer see it", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.MarkMessage(ctx, id, client.MarksPatch{SetAside: new(true)}, client.MarkMessageQuery{})
+		if err != nil {
+			return err
+		}
+		return printMessage(term, shared, &changed)
+	})
+	return command
+}
+
+// messagesBringBackCommand makes parley messages bring-back: PUT /v1/messages/{message}/marks.
+func messagesBringBackCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "bring-back MESSAGE", Short: "Bring back a message that was set aside", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.MarkMessage(ctx, id, client.MarksPatch{SetAside: new(false)}, client.MarkMessageQuery{})
+		if err != nil {
+			return err
+		}
+		return printMessage(term, shared, &changed)
 	})
 	return command
 }
@@ -429,9 +557,9 @@ func searchMessagesCommand(shared *flags, term terminal) *cobra.Command {
 	var query client.SearchQuery
 	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role, and no titles. Repeatable: user, assistant, tool_call, tool_result, summary, system")
 	command.Flags().Var(wordFlag(&query.ToolName), "tool", "only calls and results of this tool")
-	command.Flags().Var(wordFlag(&query.AgentID), "agent", "only sessions of this agent: its id or slug")
-	command.Flags().Var(idFlag(&query.ProjectID), "project", "only sessions of this project")
-	command.Flags().Var(idFlag(&query.SessionID), "session", "only messages of this session, those that it shares as a fork included")
+	addAgentReference(command, &query.AgentID, "agent", "only sessions of this agent: its id or slug")
+	addReference(command, &query.ProjectID, "project", "only sessions of this project")
+	addReference(command, &query.SessionID, "session", "only messages of this session, those that it shares as a fork included")
 	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only messages created at this time or later, and titles of sessions created then")
 	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only messages created before this time")
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "any, the default, searches all sessions, false leaves out archived ones, true searches only those: any, false, true")
@@ -506,7 +634,7 @@ func callsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list SESSION", Short: "List a session's model calls, newest first", Args: cobra.ExactArgs(1)}
 	var query client.CallsQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	command.Flags().Var(idFlag(&query.TurnID), "turn", "only calls of this turn")
+	addReference(command, &query.TurnID, "turn", "only calls of this turn")
 	paging := addPaging(command, 20)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Call], error) {
@@ -527,8 +655,8 @@ func approvalsListCommand(shared *flags, term terminal) *cobra.Command {
 	var query client.ApprovalsQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	command.Flags().Var(wordFlag(&query.State), "state", "only approvals in this state: pending, approved, denied, expired, cancelled")
-	command.Flags().Var(wordFlag(&query.Agent), "agent", "only those of this agent's turns, by id or slug")
-	command.Flags().Var(idFlag(&query.SessionID), "session", "only those of this session and of the tool sessions below it")
+	addAgentReference(command, &query.Agent, "agent", "only those of this agent's turns, by id or slug")
+	addReference(command, &query.SessionID, "session", "only those of this session and of the tool sessions below it")
 	paging := addPaging(command, 20)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Approval], error) {
@@ -638,8 +766,12 @@ func keysCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(numberFlag(&input.RequestsPerMinute), "requests-per-minute", "requests of all kinds; further ones are answered 429. Unlimited by default")
 	command.Flags().Var(numberFlag(&input.MaxSessions), "max-sessions", "sessions that its principal may own; further ones are answered 409. Unlimited by default")
 	command.Flags().Var(sizeFlag(&input.MaxStorage), "max-storage", "bytes of files that its principal may upload; further ones are answered 409. Unlimited by default")
+	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
 		made, err := createKey(ctx, server, shared, input)
 		if err != nil {
 			return err
@@ -690,8 +822,8 @@ func auditListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "audit", Short: "List who did what, newest first", Args: cobra.NoArgs}
 	var query client.AuditQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	command.Flags().Var(idFlag(&query.SessionID), "session", "only entries about this session, even when it is deleted")
-	command.Flags().Var(idFlag(&query.PrincipalID), "principal", "only entries of this principal")
+	addReference(command, &query.SessionID, "session", "only entries about this session, even when it is deleted")
+	addReference(command, &query.PrincipalID, "principal", "only entries of this principal")
 	addChoice(command, &query.Changes, "changes", "true leaves out requests that only read, watch, or report which session a window has open")
 	paging := addPaging(command, 50)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
@@ -703,6 +835,19 @@ func auditListCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return printPage(term, shared, &page, auditTable())
+	})
+	return command
+}
+
+// limitsShowCommand makes parley limits: GET /v1/sessions/{session}/budget.
+func limitsShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "limits SESSION", Short: "Show the limits of a session and its agent, and what is spent", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Budget(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printBudget)
 	})
 	return command
 }

@@ -121,20 +121,19 @@ func TestPlainVerbs(t *testing.T) {
 	}
 
 	shows(say("projects", "create", projects, "--name", "Site"), "name Site")
-	var listed []parley.Project
-	if err := json.Unmarshal([]byte(say("projects", "list", "--json")), &listed); err != nil || len(listed) != 1 {
-		t.Fatalf("%d projects, %v", len(listed), err)
-	}
-	shows(say("projects", "show", listed[0].ID.String()), "name Site")
-	say("projects", "delete", listed[0].ID.String())
-	if out := say("projects", "list", "--json"); out != "[]\n" {
+	shows(say("projects", "show", "Site"), "name Site") // by its name
+	shows(say("sessions", "move", "last", "Site"), "title Renamed", "project id")
+	say("sessions", "update", "last", "--project", "")
+	say("projects", "delete", "last")
+	if out := say("projects", "list", "--json"); out != "{\n  \"data\": [],\n  \"next\": null\n}\n" {
 		t.Errorf("the projects that are left: %s", out)
 	}
 
 	for _, wrong := range [][]string{
 		{"sessions", "list", "--project", "nothing"}, {"sessions", "create", "--metadata", "{"},
 		{"sessions", "list", "--since", "whenever"}, {"sessions", "update", first.ID.String(), "--pinned", "perhaps"},
-		{"turns", "list", first.ID.String(), "--number", "1.5"},
+		{"turns", "list", first.ID.String(), "--number", "1.5"}, {"sessions", "list", "--all", "--limit", "3"},
+		{"agents", "list", "--all", "--status", "active"},
 	} {
 		if _, complained, code := call(wrong...); code == 0 || complained == "" {
 			t.Errorf("parley %s is accepted", strings.Join(wrong, " "))
@@ -160,11 +159,14 @@ func TestListsContinueAtTheirCursors(t *testing.T) {
 		if code := run(t.Context(), args, terminal{out: &printed, err: &told}); code != 0 {
 			t.Fatalf("parley %s: %s", strings.Join(args, " "), told.String())
 		}
-		if err := json.Unmarshal(printed.Bytes(), &listed); err != nil {
-			t.Fatalf("parley %s: %v in %s", strings.Join(args, " "), err, printed.String())
+		var page struct {
+			Data []json.RawMessage `json:"data"`
+			Next string            `json:"next"`
 		}
-		_, cursor, _ = strings.Cut(strings.TrimSpace(told.String()), "--cursor ")
-		return listed, cursor
+		if err := json.Unmarshal(printed.Bytes(), &page); err != nil || told.Len() > 0 {
+			t.Fatalf("parley %s: %v in %s %s", strings.Join(args, " "), err, printed.String(), told.String())
+		}
+		return page.Data, page.Next
 	}
 	ctx := t.Context()
 	session, err := c.CreateSession(ctx, client.SessionInput{Settings: parley.Settings{Model: "sim/echo"}})
@@ -197,7 +199,7 @@ func TestListsContinueAtTheirCursors(t *testing.T) {
 		{"messages", "list", session.ID.String()}, {"messages", "branches", last.String()},
 		{"turns", "list", session.ID.String()}, {"calls", "list", session.ID.String()},
 	} {
-		whole, cursor := rows(append(list, "--limit", "0")...)
+		whole, cursor := rows(append(list, "--all")...)
 		if len(whole) == 0 || cursor != "" {
 			t.Fatalf("parley %s prints %d rows and the cursor %q", strings.Join(list, " "), len(whole), cursor)
 		}

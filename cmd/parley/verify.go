@@ -197,7 +197,8 @@ func verify(ctx context.Context, s settings, state *verified, step stepOf, unpac
 			return err
 		}
 		if watched(term.err) {
-			fmt.Fprintf(term.err, "\rverifying %-8s %9d", made.Stage, state.Checked[made.Stage])
+			steer(term.err, clearLine)
+			fmt.Fprintf(term.err, "verifying %-8s %9d", made.Stage, state.Checked[made.Stage])
 		}
 		if unpaced {
 			continue

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accessible, browser, open, Server, until } from './harness.mjs';
+import { accessible, browser, once, open, Server, until } from './harness.mjs';
 
 test('the page asks for a key if the server requires one, and no script ever has it', async () => {
   const server = await Server.start();
@@ -46,6 +46,42 @@ test('the page asks for a key if the server requires one, and no script ever has
     assert.equal(await page.inputValue('[data-composer]'), '');
     await other.getByText('visitor').waitFor();
     assert.equal(await other.getByText('With a key').count(), 0);
+  } finally {
+    await chrome.close();
+    await server.end();
+  }
+});
+
+once('the first key is shown to its maker, who copies it and signs in with it; revoking asks', async () => {
+  const server = await Server.start();
+  const chrome = await browser();
+  try {
+    const context = await chrome.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await open(context, server, '/settings/keys');
+    await page.getByText('Nobody needs a key yet.').waitFor();
+    assert.equal(await page.getByLabel('Role').inputValue(), 'admin');
+    await page.getByLabel('Name').fill('mine');
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByRole('heading', { name: 'Your first key' }).waitFor();
+    await accessible(page, 'the first key');
+    const key = await page.getByLabel('The new key').innerText();
+    await until(async () => (await fetch(`${server.url}/v1/agents`)).status === 401, 'the server asks for a key');
+    assert.ok(await page.getByLabel('The new key').isVisible(), 'it is still shown once requests are refused');
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await until(async () => (await page.evaluate(() => navigator.clipboard.readText())) === key, 'it is copied');
+    await page.getByRole('button', { name: 'Sign in with it' }).click();
+    await page.getByRole('button', { name: 'Revoke mine' }).waitFor();
+    assert.ok(!(await page.content()).includes(key), 'it is shown once');
+    await page.getByRole('button', { name: 'Revoke mine' }).click();
+    await page.getByText('It is yours').waitFor();
+    await page.getByRole('button', { name: 'Keep it' }).click();
+    await page.getByLabel('Name').fill('other');
+    await page.getByRole('button', { name: 'Create a key' }).click();
+    await page.getByText('Copy it now').waitFor();
+    await page.getByRole('button', { name: 'Revoke other' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+    await page.getByText('revoked', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Revoke mine' }).waitFor();
   } finally {
     await chrome.close();
     await server.end();

@@ -1,6 +1,8 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, redirect } from '@tanstack/react-router';
 import { ChatPage } from './chat/page';
 import { Shell } from './components/shell';
+import { Arriving } from './components/ui';
+import { part } from './live/arrive';
 import { NotFound, RouteError } from './pages/errors';
 import { NewPage } from './pages/new';
 
@@ -48,46 +50,46 @@ export const chatRoute = createRoute({
 export const inspectRoute = createRoute({
   getParentRoute: () => root,
   path: '/c/$id/inspect',
-  component: lazyRouteComponent(() => import('./pages/inspect'), 'InspectPage'),
+  component: part(() => import('./pages/inspect'), 'InspectPage'),
   validateSearch: (search: Record<string, unknown>) => strings(search, 'only', 'row', 'of', 'part', 'with'),
 });
 
-const inbox = createRoute({ getParentRoute: () => root, path: '/inbox', component: lazyRouteComponent(() => import('./pages/inbox'), 'InboxPage') });
-const agents = createRoute({ getParentRoute: () => root, path: '/agents', component: lazyRouteComponent(() => import('./pages/agentlist'), 'AgentsPage') });
+const inbox = createRoute({ getParentRoute: () => root, path: '/inbox', component: part(() => import('./pages/inbox'), 'InboxPage') });
+const agents = createRoute({ getParentRoute: () => root, path: '/agents', component: part(() => import('./pages/agentlist'), 'AgentsPage') });
 export const searchRoute = createRoute({
   getParentRoute: () => root,
   path: '/search',
-  component: lazyRouteComponent(() => import('./pages/search'), 'SearchPage'),
+  component: part(() => import('./pages/search'), 'SearchPage'),
   validateSearch: (search: Record<string, unknown>) => strings(search, 'q', 'in', 'role', 'agent', 'project', 'tool', 'from', 'to', 'archived'),
 });
 export const agentRoute = createRoute({
   getParentRoute: () => root,
   path: '/agents/$id',
-  component: lazyRouteComponent(() => import('./pages/agent'), 'AgentPage'),
+  component: part(() => import('./pages/agent'), 'AgentPage'),
   validateSearch: (search: Record<string, unknown>) => strings(search, 'from', 'to'),
 });
-const projects = createRoute({ getParentRoute: () => root, path: '/projects', component: lazyRouteComponent(() => import('./pages/projectlist'), 'ProjectsPage') });
+const projects = createRoute({ getParentRoute: () => root, path: '/projects', component: part(() => import('./pages/projectlist'), 'ProjectsPage') });
 export const projectRoute = createRoute({
   getParentRoute: () => root,
   path: '/projects/$id',
-  component: lazyRouteComponent(() => import('./pages/project'), 'ProjectPage'),
+  component: part(() => import('./pages/project'), 'ProjectPage'),
 });
 const usageRoute = createRoute({
   getParentRoute: () => root,
   path: '/usage',
-  component: lazyRouteComponent(() => import('./pages/usage'), 'UsagePage'),
+  component: part(() => import('./pages/usage'), 'UsagePage'),
   validateSearch: (search: Record<string, unknown>) => strings(search, 'days', 'by'),
 });
 export const auditRoute = createRoute({
   getParentRoute: () => root,
   path: '/audit',
-  component: lazyRouteComponent(() => import('./pages/audit'), 'AuditPage'),
+  component: part(() => import('./pages/audit'), 'AuditPage'),
   validateSearch: (search: Record<string, unknown>) => strings(search, 'session', 'principal', 'all'),
 });
 export const settingsRoute = createRoute({
   getParentRoute: () => root,
   path: '/settings/$section',
-  component: lazyRouteComponent(() => import('./pages/settings'), 'SettingsPage'),
+  component: part(() => import('./pages/settings'), 'SettingsPage'),
 });
 const settingsHome = createRoute({
   getParentRoute: () => root,
@@ -100,6 +102,7 @@ const settingsHome = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inbox, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
   defaultPreload: 'intent',
+  defaultPendingComponent: Arriving,
   // Values in an address are always text: a search for 42 is one for "42".
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {

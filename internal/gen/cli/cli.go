@@ -97,7 +97,7 @@ func (w *writer) verb(v *verb) error {
 	case update:
 		err = w.update(v, o)
 	case change:
-		w.change(v, o)
+		err = w.change(v, o)
 	case remove:
 		err = w.remove(v, o)
 	}
@@ -127,7 +127,7 @@ func (v *verb) usage() (use, accepts string) {
 	case v.words != "":
 		use, count, check = use+" WORDS…", count+1, "Minimum"
 	case v.positional != "":
-		use, count = use+" "+strings.ToUpper(v.positional), count+1
+		use, count = use+" "+v.second(), count+1
 	}
 	if v.shows != "" {
 		use += " " + v.shows
@@ -139,6 +139,14 @@ func (v *verb) usage() (use, accepts string) {
 		return use, fmt.Sprintf("cobra.MinimumNArgs(%d)", count)
 	}
 	return use, fmt.Sprintf("cobra.ExactArgs(%d)", count)
+}
+
+// more is the name of the arguments in a function that has read the first one.
+func (v *verb) more() string {
+	if v.kind == change && v.positional != "" {
+		return "args"
+	}
+	return "_"
 }
 
 // run writes the beginning of RunE: with the place read, where there is one.
@@ -154,8 +162,9 @@ func (w *writer) run(v *verb, o *operations.Operation, named string) (place stri
 		)
 	case o.Places[0].Schema.Format == "uuid":
 		w.printf(
-			"command.RunE = shared.about(func(" +
-				"ctx context.Context, server *client.Client, id parley.ID, _ []string) error {\n",
+			"command.RunE = shared.about(func("+
+				"ctx context.Context, server *client.Client, id parley.ID, %s []string) error {\n",
+			v.more(),
 		)
 		return "id, "
 	default:
@@ -426,6 +435,7 @@ func (w *writer) create(v *verb, o *operations.Operation) error {
 	if v.settings != "" {
 		w.printf("settings := addSettings(command, setting.%s)\n", v.settings)
 	}
+	w.printf("sets := addSets(command)\n")
 	w.run(v, o, "args")
 	if v.positional != "" {
 		field, ok := memberOf(o.Body, v.positional)
@@ -438,6 +448,7 @@ func (w *writer) create(v *verb, o *operations.Operation) error {
 	if v.settings != "" {
 		w.printf("if input.Settings, err = settings.settings(); err != nil {\nreturn err\n}\n")
 	}
+	w.printf("if err = applySets(*sets, &input); err != nil {\nreturn err\n}\n")
 	send := "server." + o.GoName() + "(ctx, input)"
 	if v.sends != "" {
 		send = v.sends + "(ctx, server, shared, input)"
@@ -483,7 +494,9 @@ func (w *writer) update(v *verb, o *operations.Operation) error {
 		if !isChange {
 			return
 		}
-		if parse, ok := parserOf(value.Type); ok {
+		if value.Type == reflect.TypeFor[parley.ID]() {
+			w.printf("addChangedID(command, &patch.%s, %q, %q)\n", field.Name, name, usage(about))
+		} else if parse, ok := parserOf(value.Type); ok {
 			w.printf("addChange(command, &patch.%s, %s, %q, %q)\n", field.Name, parse, name, usage(about))
 		}
 	}); err != nil {
@@ -492,10 +505,13 @@ func (w *writer) update(v *verb, o *operations.Operation) error {
 	if v.settings != "" {
 		w.printf("settings := addSettingsPatch(command, setting.%s)\n", v.settings)
 	}
+	w.printf("sets := addSets(command)\n")
 	place := w.run(v, o, "args")
+	w.printf("var err error\n")
 	if v.settings != "" {
-		w.printf("var err error\nif patch.SettingsPatch, err = settings.patch(); err != nil {\nreturn err\n}\n")
+		w.printf("if patch.SettingsPatch, err = settings.patch(); err != nil {\nreturn err\n}\n")
 	}
+	w.printf("if err = applySets(*sets, &patch); err != nil {\nreturn err\n}\n")
 	w.printf(
 		"changed, err := server.%s(ctx, %spatch)\nif err != nil {\nreturn err\n}\n"+
 			"return %s(term, shared, &changed)\n})\n",
@@ -506,10 +522,29 @@ func (w *writer) update(v *verb, o *operations.Operation) error {
 	return nil
 }
 
-func (w *writer) change(v *verb, o *operations.Operation) {
-	place := w.run(v, o, "args")
-	w.printf("changed, err := server.%s(ctx, %sclient.%s{%s})\n", o.GoName(), place, o.Body.Name(), v.always)
+// second is the verb's second argument in its line of use.
+func (v *verb) second() string { return strings.ToUpper(strings.TrimSuffix(v.positional, "_id")) }
+
+func (w *writer) change(v *verb, o *operations.Operation) error {
+	place, patch, query := w.run(v, o, "args"), v.always, ""
+	if v.positional != "" {
+		field, ok := memberOf(o.Body, v.positional)
+		if !ok {
+			return fmt.Errorf("%v has no member %s", o.Body, v.positional)
+		}
+		value := "args[1]"
+		if inside, _ := field.Type.FieldByName("Value"); inside.Type == reflect.TypeFor[parley.ID]() {
+			value = "named"
+			w.printf("named, err := refer(ctx, server, %q, args[1])\nif err != nil {\nreturn err\n}\n", v.second())
+		}
+		patch = field.Name + ": changeTo(" + value + ")"
+	}
+	if len(o.Query) > 0 {
+		query = ", client." + o.GoName() + "Query{}"
+	}
+	w.printf("changed, err := server.%s(ctx, %sclient.%s{%s}%s)\n", o.GoName(), place, o.Body.Name(), patch, query)
 	w.printf("if err != nil {\nreturn err\n}\nreturn %s(term, shared, &changed)\n})\n", w.printer(v, o))
+	return nil
 }
 
 func (w *writer) remove(v *verb, o *operations.Operation) error {
@@ -532,9 +567,12 @@ func (v *verb) flag(name string) string {
 
 // flag generates the flag for a field; kind makes a pflag.Value of a pointer to it, or adds the flag itself.
 func (w *writer) flag(field, kind, name, about string) {
+	if kind == "wordFlag" && name == "agent" {
+		kind = "addAgentReference"
+	}
 	switch kind {
-	case "addChoice":
-		w.printf("addChoice(command, &%s, %q, %q)\n", field, name, usage(about))
+	case "addAgentReference", "addChoice", "addReference":
+		w.printf("%s(command, &%s, %q, %q)\n", kind, field, name, usage(about))
 	case "BoolVar":
 		w.printf("command.Flags().BoolVar(&%s, %q, false, %q)\n", field, name, usage(about))
 	default:

@@ -23,7 +23,7 @@ func flagOfSchema(p *operations.Parameter) (string, error) {
 	case s.Type == huma.TypeInteger:
 		return "numberFlag", nil
 	case s.Type == huma.TypeString && s.Format == "uuid":
-		return "idFlag", nil
+		return "addReference", nil
 	case s.Type == huma.TypeString && s.Format == "date-time":
 		return "timeFlag", nil
 	case s.Type == huma.TypeString:
@@ -36,7 +36,7 @@ func flagOfSchema(p *operations.Parameter) (string, error) {
 func flagOfMember(t reflect.Type) (string, bool) {
 	switch {
 	case t == reflect.TypeFor[parley.ID]():
-		return "idFlag", true
+		return "addReference", true
 	case t.PkgPath() == "encoding/json":
 		return "jsonFlag", true
 	case t.Kind() == reflect.String:
@@ -54,8 +54,6 @@ func flagOfMember(t reflect.Type) (string, bool) {
 // parserOf returns the function of cmd/parley that parses a value from a flag's text.
 func parserOf(t reflect.Type) (string, bool) {
 	switch {
-	case t == reflect.TypeFor[parley.ID]():
-		return "readID", true
 	case t.PkgPath() == "encoding/json":
 		return "readJSON", true
 	case t.Kind() == reflect.String && t.Name() == "string":

@@ -22,12 +22,12 @@ type verb struct {
 	says       string // line of the help; if empty, the operation's summary
 
 	place      string            // the argument that names the thing, as AGENT
-	positional string            // the member of an input that is an argument
+	positional string            // the member of an input, or of a patch, that is an argument
 	flags      map[string]string // flags by the names of members and parameters; "-" leaves one out
 	columns    []column          // of a list
 	settings   string            // scope whose settings become flags and rows: Agent, Session
 	most       int               // rows of a list without --limit; 0: all
-	always     string            // of change: the patch, as Go
+	always     string            // of change: the patch, as Go, unless an argument is all of it
 
 	words    string            // the parameter that is all arguments, joined by spaces
 	shows    string            // ends the line of the help: flags that are worth naming there
@@ -138,6 +138,22 @@ func verbs() []verb {
 			says: "Bring an archived session back", settings: "Session", always: "Archived: changeTo(false)",
 		},
 		{
+			noun: "sessions", name: "rename", kind: change, operation: "updateSession", place: "SESSION",
+			says: "Give a session another title", settings: "Session", positional: "title",
+		},
+		{
+			noun: "sessions", name: "pin", kind: change, operation: "updateSession", place: "SESSION",
+			says: "Pin a session", settings: "Session", always: "Pinned: changeTo(true)",
+		},
+		{
+			noun: "sessions", name: "unpin", kind: change, operation: "updateSession", place: "SESSION",
+			says: "Unpin a session", settings: "Session", always: "Pinned: changeTo(false)",
+		},
+		{
+			noun: "sessions", name: "move", kind: change, operation: "updateSession", place: "SESSION",
+			says: "Move a session to a project", settings: "Session", positional: "project_id",
+		},
+		{
 			noun: "sessions", name: "delete", kind: remove, operation: "deleteSession", place: "SESSION",
 			says: "Purge a session: its messages, events and calls are gone for good",
 		},
@@ -186,6 +202,22 @@ func verbs() []verb {
 			operation: "getMessage",
 			says:      "Show a message",
 			place:     "MESSAGE",
+		},
+		{
+			noun: "messages", name: "pin", kind: change, operation: "markMessage", place: "MESSAGE",
+			says: "Pin a message: it stays in the agent's context", always: "Pinned: new(true)",
+		},
+		{
+			noun: "messages", name: "unpin", kind: change, operation: "markMessage", place: "MESSAGE",
+			says: "Unpin a message", always: "Pinned: new(false)",
+		},
+		{
+			noun: "messages", name: "set-aside", kind: change, operation: "markMessage", place: "MESSAGE",
+			says: "Set a message aside: agents no longer see it", always: "SetAside: new(true)",
+		},
+		{
+			noun: "messages", name: "bring-back", kind: change, operation: "markMessage", place: "MESSAGE",
+			says: "Bring back a message that was set aside", always: "SetAside: new(false)",
 		},
 		{
 			noun: "messages", name: "branches", kind: list, operation: "listBranches", place: "MESSAGE",
@@ -308,6 +340,10 @@ func verbs() []verb {
 				{"AT", "at", ""}, {"WHO", "principal_name", ""}, {"ACTION", "action", ""},
 				{"SESSION", "session_id", ""}, {"TARGET", "target_id", ""},
 			},
+		},
+		{
+			noun: "limits", name: "show", bare: true, kind: show, operation: "getBudget", place: "SESSION",
+			says: "Show the limits of a session and its agent, and what is spent", prints: "printBudget",
 		},
 		{
 			noun: "models", name: "list", bare: true, kind: list, operation: "listModels",

@@ -104,6 +104,11 @@ export function problemOf(status: number, header: (name: string) => string | nul
   );
 }
 
+// passes reports a failure that ends by itself: the same request may succeed later.
+export function passes(failure: unknown): boolean {
+  return failure instanceof Offline || (failure instanceof Problem && (failure.status >= 500 || failure.status === 429));
+}
+
 // sentence is the text about an error for a person.
 export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -2,7 +2,7 @@ import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react
 import { Offline, Problem, request, requestText } from './http';
 import { rawMember } from './raw';
 import { type Filter, ROLES } from '../chat/chapters';
-import type { Agent, Approval, AuditEntry, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -54,6 +54,26 @@ export const directoriesIn = (path: string, name: string, hidden: boolean) =>
   });
 export const approvalList = (state: string) => list<Approval>('/v1/approvals', 'approvals', { state });
 
+const ASKED = 20; // messages read to find the open question of a session
+const FAILED = 10; // failed conversations shown
+
+const inState = (status: string, limit: number, signal: AbortSignal) => request<Page<Session>>('/v1/sessions', { query: { status, limit, kind: 'agent' }, signal }).then((page) => page.data);
+
+// questionList lists the conversations whose agents wait for an answer.
+export const questionList = () => queryOptions({ queryKey: ['questions'], queryFn: ({ signal }) => inState('waiting', WHOLE, signal).then((sessions) => sessions.filter((one) => one.wait_reason === 'input')) });
+
+// callsAndResults are the latest tool calls and results of a session, newest first.
+export const callsAndResults = (session: Session) =>
+  queryOptions({
+    queryKey: ['asked', session.id, session.updated_at],
+    queryFn: ({ signal }) => request<Page<Message>>(`/v1/sessions/${session.id}/messages`, { query: { role: ['tool_call', 'tool_result'], order: 'desc', limit: ASKED }, signal }).then((page) => page.data),
+  });
+
+// failureList lists the conversations whose last turn failed.
+export const failureList = () => queryOptions({ queryKey: ['failures'], queryFn: ({ signal }) => inState('failed', FAILED, signal) });
+export const lastTurnOf = (session: Session) =>
+  queryOptions({ queryKey: ['last turn', session.id, session.updated_at], queryFn: ({ signal }) => request<Page<Turn>>(`/v1/sessions/${session.id}/turns`, { query: { limit: 1 }, signal }).then((page) => page.data[0] ?? null) });
+
 // These lists are complete and take no limit.
 const fixed = <T>(path: string, name: string) =>
   queryOptions({ queryKey: [name], queryFn: ({ signal }) => request<T>(path, { signal }), staleTime: 300_000 });
@@ -73,6 +93,9 @@ export const agentVersion = (id: ID, version: number) =>
 function explained<T extends { request: string }>(text: string): T {
   return { ...(JSON.parse(text) as T), request: rawMember(text, 'request') };
 }
+
+// callsOf lists the latest calls of a session.
+export const callsOf = (session: ID) => queryOptions({ queryKey: ['calls', session], queryFn: ({ signal }) => request<Page<Call>>(`/v1/sessions/${session}/calls`, { query: { limit: 100 }, signal }).then((page) => page.data) });
 
 // callOf explains a call, and again when its outcome changes.
 export const callOf = (id: ID, outcome: string) => queryOptions({ queryKey: ['call', id, outcome], queryFn: ({ signal }) => requestText(`/v1/calls/${id}`, { signal }).then((text) => explained<CallDetail>(text)) });

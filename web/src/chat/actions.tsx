@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { Bookmark, BookmarkCheck, Copy, Eye, EyeOff, GitBranch, GitFork, Pencil, RefreshCw, ScanSearch } from 'lucide-react';
 import { useState } from 'react';
@@ -6,7 +6,7 @@ import { request, sentence } from '../api/http';
 import { branchesOf } from '../api/queries';
 import type { ID, Marks, Message, Session } from '../api/types';
 import { copyText } from '../components/clipboard';
-import { compact, duration, money } from '../components/format';
+import { compact, duration, fullTime, money, time } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, cx, IconButton, Menu } from '../components/ui';
 import { writeOn } from './focus';
@@ -24,6 +24,7 @@ interface Props {
 // the message is hovered or has the focus, or on touch screens after a tap.
 export function Actions({ message, text, facts, shown, floats, onEdit }: Props) {
   const navigate = useNavigate();
+  const queries = useQueryClient();
   const { id: session } = useParams({ from: '/c/$id' }); // a fork shows messages that another conversation wrote
   const [copied, setCopied] = useState(false);
   const [error, setError] = useState('');
@@ -31,6 +32,8 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
   const told = (failure: unknown) => setError(sentence(failure));
   const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PUT', query: { session_id: session }, body: marks }).catch(told);
   const branch = (asked: Promise<Session>) => void asked.then((made) => {
+      void queries.invalidateQueries({ queryKey: ['forks'] });
+      void queries.invalidateQueries({ queryKey: ['versions'] });
       writeOn();
       void navigate({ to: '/c/$id', params: { id: made.id } });
     }, told);
@@ -118,6 +121,9 @@ function Facts({ message, session }: { message: Message; session: ID }) {
   const cached = usage?.cached_tokens ?? 0;
   return (
     <span className="ml-2 flex flex-wrap items-center gap-2 text-xs">
+      <time dateTime={message.created_at} title={fullTime(message.created_at)}>
+        {time(message.created_at)}
+      </time>
       {message.model && <span>{message.model}</span>}
       {message.model?.startsWith('sim/') && <Badge tone="warn">simulator</Badge>}
       {usage && (

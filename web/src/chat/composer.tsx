@@ -1,21 +1,25 @@
-import { ArrowUp, Paperclip, Square, X } from 'lucide-react';
+import { ArrowUp, Brain, Globe, Paperclip, Square, X } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
-import { Offline, sentence } from '../api/http';
-import type { During, ID } from '../api/types';
+import { passes, request, sentence } from '../api/http';
+import type { During, ID, Session } from '../api/types';
 import { typing } from '../components/shortcuts';
 import { cx, IconButton } from '../components/ui';
-import { feed } from '../live/feed';
+import { outbox, useOutbox } from '../live/outbox';
 import { coarse } from './coarse';
 import { keepDraft, readDraft } from './draft';
 import { focusComposer, takeWriteOn } from './focus';
 import { useDropped } from './usedropped';
 import { useFiles } from './usefile';
 
-export interface Sent {
-  text: string;
-  files: ID[];
+export interface Written {
+  content: { text: string; files?: ID[]; think?: true; search?: true };
   during?: During;
-  key: string; // idempotency: the same for every attempt to send the same message
+}
+
+// Abilities are what the model offers beside answering: nothing else is asked of it.
+export interface Abilities {
+  think: boolean;
+  search: boolean;
 }
 
 interface Props {
@@ -24,22 +28,27 @@ interface Props {
   running?: boolean;
   disabled?: string; // the reason why nothing can be sent
   focused?: boolean; // takes the focus when it appears, except where that opens an on-screen keyboard
-  onSend: (message: Sent) => Promise<void>;
+  abilities: Abilities;
+  session: ID | null; // null: the message begins a conversation
+  post: (message: Written) => { path: string; body: unknown };
+  onSent?: (answer: Session | undefined) => void;
   onStop?: () => Promise<void>;
   children?: ReactNode; // controls next to the buttons
 }
 
 const TALLEST = 280; // pixels
-const RETRY_MS = 5_000; // between attempts to send, while the connection gives no sign
-const KEPT = 'The server does not respond. Your message is kept here and will be sent as soon as it does.';
+const PRESSED = 'bg-accent-soft text-accent-strong';
+const KEPT = 'The server does not respond. Your message is kept here and will be sent as soon as it does, wherever you are by then.';
 
 // Composer is the field for a message. It is cleared once the server has the message.
-export function Composer({ draftKey, placeholder, running, disabled, focused, onSend, onStop, children }: Props) {
+export function Composer({ draftKey, placeholder, running, disabled, focused, abilities, session, post, onSent, onStop, children }: Props) {
   const [text, setText] = useState(() => readDraft(draftKey));
   const [during, setDuring] = useState<During>('queue');
   const [sending, setSending] = useState(false);
   const [error, setError] = useState('');
-  const [cutOff, setCutOff] = useState(false); // the server did not respond: sending is retried
+  const kept = useOutbox().find((one) => one.draft === draftKey); // the server did not respond: the outbox sends it
+  const [think, setThink] = useState(false);
+  const [search, setSearch] = useState(false);
   const [held, setHeld] = useState(false); // sent as soon as its files are uploaded
   const attached = useFiles();
   const over = useDropped(attached.add);
@@ -59,12 +68,11 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
     setText(next);
     keepDraft(draftKey, next);
     setHeld(false);
-    if (cutOff) setError('');
-    setCutOff(false);
+    if (kept) outbox.take(kept.key); // it is written anew
     key.current = crypto.randomUUID();
   };
   const empty = text.trim() === '' && attached.files.length === 0;
-  const send = async (byItself = false) => {
+  const send = async () => {
     if (empty || sending || disabled) return;
     if (attached.refused.length > 0) {
       setHeld(false);
@@ -73,38 +81,40 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
     }
     setHeld(!attached.ready); // it is sent when its files are uploaded
     if (!attached.ready) return;
+    if (kept) return outbox.release(kept.key);
     setSending(true);
-    if (!byItself) setError('');
+    setError('');
+    const content = {
+      text,
+      ...(attached.ids.length > 0 ? { files: attached.ids } : {}),
+      ...(think && abilities.think ? { think: true as const } : {}),
+      ...(search && abilities.search ? { search: true as const } : {}),
+    };
+    const { path, body } = post({ content, ...(running ? { during } : {}) });
     try {
-      await onSend({ text, files: attached.ids, during: running ? during : undefined, key: key.current });
-      write('');
-      setError('');
-      attached.clear();
+      accepted(await request<Session | undefined>(path, { body, key: key.current }));
     } catch (failure) {
-      const offline = failure instanceof Offline;
-      setCutOff(offline);
-      setError(offline ? KEPT : sentence(failure)); // the draft and its key stay
+      if (passes(failure)) outbox.put({ key: key.current, draft: draftKey, session, path, body, text, refused: '', hold: false });
+      else setError(sentence(failure)); // the draft and its key stay
     } finally {
       setSending(false);
-      if (!byItself) field.current?.focus();
+      field.current?.focus();
     }
   };
-  const again = useRef(send);
-  again.current = send;
-  useEffect(() => {
-    if (!cutOff) return;
-    const retry = () => void again.current(true);
-    const timer = setInterval(retry, RETRY_MS);
-    const unheard = feed.onState(() => feed.linkState() === 'live' && retry());
-    return () => {
-      clearInterval(timer);
-      unheard();
-    };
-  }, [cutOff]);
+  const accepted = (answer: Session | undefined) => {
+    write('');
+    setError('');
+    attached.clear();
+    onSent?.(answer);
+  };
+  const latest = useRef(accepted);
+  latest.current = accepted;
+  useEffect(() => outbox.onSent(draftKey, (answer) => latest.current(answer)), [draftKey]);
   useEffect(() => {
     if (held && attached.ready) void send();
   }); // oxlint-disable-line exhaustive-deps -- whatever made them ready
   const stop = () => {
+    setError('');
     focusComposer(); // the button is about to disappear
     return onStop?.().catch((failure: unknown) => setError(sentence(failure)));
   };
@@ -129,9 +139,9 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
   };
   return (
     <div className="mx-auto w-full max-w-3xl px-4 pb-4">
-      {(error || disabled) && (
+      {(error || kept || disabled) && (
         <p role="alert" className="mb-2 rounded-lg bg-bad-soft px-3 py-2 text-sm text-bad">
-          {error || disabled}
+          {error || (kept ? kept.refused || KEPT : disabled)}
         </p>
       )}
       <div
@@ -177,6 +187,16 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
             <Paperclip size={17} />
           </IconButton>
           <input ref={picker} type="file" multiple hidden aria-label="Files" onChange={(event) => event.target.files && attached.add(event.target.files)} />
+          {abilities.think && (
+            <IconButton name="Think first" aria-pressed={think} onClick={() => setThink(!think)} className={cx(think && PRESSED)}>
+              <Brain size={17} />
+            </IconButton>
+          )}
+          {abilities.search && (
+            <IconButton name="Search the web" aria-pressed={search} onClick={() => setSearch(!search)} className={cx(search && PRESSED)}>
+              <Globe size={17} />
+            </IconButton>
+          )}
           {children}
           <span role="status" className="min-w-0 flex-1 truncate px-1 text-xs text-soft">
             {held && 'Will be sent when its files are uploaded…'}
@@ -200,9 +220,10 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, on
           )}
           <IconButton
             name="Send"
+            data-filled
             disabled={empty || sending || !!disabled || held}
             onClick={() => void send()}
-            className="bg-accent text-on-accent hover:bg-accent-strong hover:text-on-accent"
+            className="border border-transparent bg-accent text-on-accent hover:bg-accent-strong hover:text-on-accent disabled:border-line-strong disabled:bg-sunken disabled:text-faint disabled:opacity-100"
           >
             <ArrowUp size={17} />
           </IconButton>

@@ -5,11 +5,11 @@ import type { ID } from '../api/types';
 import { cx, IconButton } from '../components/ui';
 import { ContextPanel } from '../context/panel';
 import type { Transcript } from '../live/transcript';
-import { EventRows } from '../pages/events';
 import type { Panel } from '../router';
 import { Details } from './details';
 import { Lineage } from './lineage';
 import { Outline } from './outline';
+import { Trace } from './trace';
 import { SubConversations } from './tree';
 
 const NAMES: [Panel, string][] = [
@@ -50,7 +50,7 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
         event.preventDefault(); // must not stop a turn
         onClose();
       }}
-      className="flex w-96 shrink-0 flex-col border-l outline-none border-line bg-raised max-lg:fixed max-lg:inset-y-page max-lg:right-0 max-lg:z-30 max-lg:w-[min(24rem,100vw)] max-lg:shadow-pop"
+      className="flex w-96 shrink-0 flex-col border-l outline-none border-line bg-raised max-xl:fixed max-xl:inset-y-page max-xl:right-0 max-xl:z-30 max-xl:w-[min(24rem,100vw)] max-xl:shadow-pop"
     >
       <div className="flex h-12 items-center justify-between gap-1 border-b border-line px-2">
         <nav aria-label="Panels" className="flex min-w-0 gap-0.5 overflow-x-auto text-[13px]">
@@ -78,7 +78,7 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
         {panel === 'outline' && <Outline transcript={transcript} onJump={onJump} />}
         {panel === 'tree' && <SubConversations session={session} />}
         {panel === 'lineage' && <Lineage session={session} />}
-        {panel === 'trace' && <EventRows events={transcript.events} />}
+        {panel === 'trace' && <Trace transcript={transcript} />}
       </div>
     </aside>
   );

@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
@@ -9,6 +10,7 @@ import { writeOn } from './focus';
 // EditBox edits a message in a new branch: the original stays.
 export function EditBox({ message, onClose }: { message: Message; onClose: () => void }) {
   const navigate = useNavigate();
+  const queries = useQueryClient();
   const { id } = useParams({ from: '/c/$id' });
   const [text, setText] = useState(message.content.text ?? '');
   const [busy, setBusy] = useState(false);
@@ -22,6 +24,8 @@ export function EditBox({ message, onClose }: { message: Message; onClose: () =>
         setBusy(true);
         request<Session>(`/v1/messages/${message.id}/edit`, { body: { session_id: id, content: worded(message.content, text) } }).then(
           (session) => {
+            void queries.invalidateQueries({ queryKey: ['forks'] });
+            void queries.invalidateQueries({ queryKey: ['versions'] });
             writeOn();
             void navigate({ to: '/c/$id', params: { id: session.id } });
           },

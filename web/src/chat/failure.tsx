@@ -1,9 +1,11 @@
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { RotateCcw } from 'lucide-react';
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
-import type { Failure, ID } from '../api/types';
-import { fullTime } from '../components/format';
+import { callsOf } from '../api/queries';
+import type { Call, Failure, ID, Message } from '../api/types';
+import { fullTime, money } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, Button } from '../components/ui';
 
@@ -28,10 +30,11 @@ interface Props {
   failure: Failure;
   turn: ID | null; // to retry; null if another turn has followed
   session: ID;
+  interrupted?: Message; // whose call broke off: what it cost is an estimate
 }
 
 // ErrorCard says what went wrong and offers remedies.
-export function ErrorCard({ failure, turn: tried, session }: Props) {
+export function ErrorCard({ failure, turn: tried, session, interrupted }: Props) {
   const turn = useReader() ? null : tried;
   const [busy, setBusy] = useState(false);
   const [said, setSaid] = useState('');
@@ -48,6 +51,7 @@ export function ErrorCard({ failure, turn: tried, session }: Props) {
     <div role="group" aria-label="What went wrong" className="mt-3 rounded-xl border border-line bg-bad-soft p-3 text-sm" data-failure={failure.class}>
       <p className="font-medium text-bad">{failure.sentence}</p>
       {failure.detail && <p className="mt-1 font-mono text-xs break-words text-soft">{failure.detail}</p>}
+      {interrupted && <Lost message={interrupted} />}
       <div className="mt-2 flex flex-wrap items-center gap-2">
         <Badge tone="bad">{failure.class.replaceAll('_', ' ')}</Badge>
         {(failure.attempts ?? 0) > 1 && <Badge>{failure.attempts} attempts</Badge>}
@@ -68,7 +72,34 @@ export function ErrorCard({ failure, turn: tried, session }: Props) {
   );
 }
 
+function priceOf({ cost, estimated, usage }: Call): string {
+  if (estimated) return `The provider had no chance to report what this attempt cost. It counts as an estimate${cost === null ? '' : `, ${money(cost)}`}; the provider may charge more or less. Another attempt costs again.`;
+  if (cost === null || usage.input_tokens === null) return 'The provider had no chance to report what this attempt cost: it is in no sum here, and may be charged all the same. Another attempt costs again.';
+  return `This attempt cost ${money(cost)}; another attempt costs again.`;
+}
+
+// Lost says what an interrupted call cost, as far as anybody knows.
+function Lost({ message }: { message: Message }) {
+  const calls = useQuery(callsOf(message.session_id));
+  const call = calls.data?.find((one) => one.message_id === message.id);
+  if (!call) return null;
+  return (
+    <p className="mt-1 text-soft" data-lost>
+      {priceOf(call)}{' '}
+      <Link to="/c/$id/inspect" params={{ id: message.session_id }} search={{ row: `call-${call.id}` }} className="text-accent underline underline-offset-2">
+        Inspect the call
+      </Link>
+    </p>
+  );
+}
+
 function Help({ remedy, session, busy, act }: { remedy: Remedy; session: ID; busy: boolean; act: (path: string, done: string) => void }) {
+  const navigate = useNavigate();
+  const choose = () => {
+    const choice = document.getElementById('model-choice');
+    if (choice) choice.focus();
+    else void navigate({ to: '/c/$id', params: { id: session } }); // the choice is there
+  };
   switch (remedy) {
     case 'providers':
       return (
@@ -78,9 +109,7 @@ function Help({ remedy, session, busy, act }: { remedy: Remedy; session: ID; bus
       );
     case 'model':
       return (
-        <Button onClick={() => document.getElementById('model-choice')?.focus()} className="max-sm:hidden">
-          Choose another model
-        </Button>
+        <Button onClick={choose}>Choose another model</Button>
       );
     case 'summary':
       return (

@@ -88,8 +88,7 @@ function Rename({ session, onChanged, onClose }: { session: Session; onChanged: 
   );
 }
 
-// ModelChoice changes the model of the conversation, from the next turn on. On phones it
-// is in the settings.
+// ModelChoice changes the model of the conversation, from the next turn on.
 function ModelChoice({ session, onChanged }: { session: Session; onChanged: (session: Session) => void }) {
   const { data: models } = useQuery(modelList());
   const { model } = useWindow(session);
@@ -102,14 +101,18 @@ function ModelChoice({ session, onChanged }: { session: Session; onChanged: (ses
   };
   return (
     <span className="flex shrink-0 items-center gap-2">
-      {simulator && <Badge tone="warn">simulator</Badge>}
+      {simulator && (
+        <span className="@max-lg:hidden">
+          <Badge tone="warn">simulator</Badge>
+        </span>
+      )}
       <select
         id="model-choice"
         aria-label="Model of this conversation"
         value={session.model ?? ''}
         disabled={!owns}
         onChange={(event) => choose(event.target.value || null)}
-        className="field-sizing-content h-8 max-w-44 truncate rounded-lg bg-transparent px-1 text-xs text-soft hover:bg-hover @max-lg:hidden"
+        className="field-sizing-content h-8 max-w-44 truncate rounded-lg bg-transparent px-1 text-xs text-soft hover:bg-hover @max-lg:max-w-24"
       >
         <option value="">{inherited || 'the agent’s model'}</option>
         {session.model && !models?.data.some((one) => one.id === session.model) && <option value={session.model}>{session.model}</option>}

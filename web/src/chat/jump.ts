@@ -34,7 +34,7 @@ async function jump(transcript: Transcript, by: 1 | -1, left: Target | null): Pr
   const last = transcript.order.at(-1)?.message.sequence;
   if (!last) return;
   const { target } = transcript;
-  const here = target?.kind === 'message' && target !== left ? target.sequence : (transcript.reading ?? last + 1);
+  const here = target?.kind === 'message' && target !== left ? target.sequence : (transcript.reading?.sequence ?? last + 1);
   const asked = transcript.order.map((live) => live.message).filter((message) => message.role === 'user' && !message.internal);
   const shown = by < 0 ? asked.findLast((message) => message.sequence! < here) : asked.find((message) => message.sequence! > here);
   const next = shown ?? ((by < 0 ? transcript.older : transcript.newer) ? await beyond(transcript.id, here + by, by) : undefined);

@@ -1,13 +1,14 @@
 import { useNavigate } from '@tanstack/react-router';
 import { Archive, ArchiveRestore, Download, Eraser, FileText, FoldVertical, Info, ListTree, MoreHorizontal, Pencil, Pin, PinOff, ScanSearch, SlidersHorizontal, Trash2 } from 'lucide-react';
-import { lazy, Suspense, useState } from 'react';
+import { Suspense, useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Session } from '../api/types';
 import { useReader } from '../components/role';
 import { Button, Dialog, Menu, type MenuEntry } from '../components/ui';
+import { part } from '../live/arrive';
 import type { Panel } from '../router';
 
-const SettingsDialog = lazy(() => import('./conversationsettings').then((module) => ({ default: module.SettingsDialog })));
+const SettingsDialog = part(() => import('./conversationsettings'), 'SettingsDialog');
 
 interface Props {
   session: Session;

@@ -5,7 +5,7 @@ import { memo, useEffect, useState, useSyncExternalStore } from 'react';
 import { flushSync } from 'react-dom';
 import { principal } from '../api/queries';
 import type { Message } from '../api/types';
-import { number } from '../components/format';
+import { fullTime, number, time } from '../components/format';
 import { Badge, cx } from '../components/ui';
 import type { LiveMessage } from '../live/message';
 import { Markdown } from '../markdown/markdown';
@@ -16,12 +16,15 @@ import { EditBox } from './edit';
 import { ErrorCard } from './failure';
 import { Files } from './files';
 import { NoteRow } from './note';
+import { VersionSwitch } from './versions';
 
 interface Props {
   live: LiveMessage;
   ends: boolean; // the last message of its turn
   latest: boolean; // of the conversation
   sought?: boolean; // unfolded
+  question?: number; // the sequence of what it answers, and the message before that
+  before?: string | null;
 }
 
 const LONG = 3_000; // longer messages are clipped, in characters
@@ -35,14 +38,14 @@ function closed(id: string, close: () => void): void {
 
 const marked = (message: Message) => message.marks.pinned || message.marks.set_aside;
 
-export const MessageRow = memo(function MessageRow({ live, ends, latest, sought }: Props) {
+export const MessageRow = memo(function MessageRow({ live, ends, latest, sought, question, before }: Props) {
   useSyncExternalStore(live.subscribe, live.snapshot);
   const { message } = live;
   const row =
     message.role === 'user' ? (
       <UserRow message={message} sought={sought} />
     ) : message.role === 'assistant' ? (
-      <AssistantRow live={live} ends={ends} latest={latest} />
+      <AssistantRow live={live} ends={ends} latest={latest} question={question} before={before} />
     ) : (
       <NoteRow message={message} sought={sought} />
     );
@@ -78,7 +81,7 @@ function UserRow({ message, sought }: { message: Message; sought?: boolean }) {
   return (
     <article onClick={() => setTapped(!tapped)} className="group/message relative mt-4 mb-3 flex flex-col items-end" aria-label={`Message from ${message.author.name}`} data-message={message.id}>
       {(message.author.kind !== 'person' || (me && message.author.id !== me.id)) && <p className="mb-1 text-xs text-faint">{message.author.name}</p>}
-      <div className={cx('max-w-[85%] rounded-2xl bg-user px-4 py-2.5 whitespace-pre-wrap [overflow-wrap:anywhere]', message.marks.set_aside && 'opacity-50')}>
+      <div dir="auto" data-bubble className={cx('max-w-[85%] rounded-2xl bg-user px-4 py-2.5 whitespace-pre-wrap [overflow-wrap:anywhere]', message.marks.set_aside && 'opacity-50')}>
         {whole ? text : `${text.slice(0, CLIP)}…`}
         {!whole && (
           <button type="button" className="mt-1 block text-sm text-accent underline" onClick={() => setWhole(true)}>
@@ -92,12 +95,15 @@ function UserRow({ message, sought }: { message: Message; sought?: boolean }) {
         ))}
         {files && files.length > 0 && <Files ids={files} />}
       </div>
+      <time dateTime={message.created_at} title={fullTime(message.created_at)} className="mt-1 text-xs text-faint">
+        {time(message.created_at)}
+      </time>
       <Actions message={message} text={text} floats={!marked(message)} shown={marked(message) || (tapped && coarse())} onEdit={() => setEditing(true)} />
     </article>
   );
 }
 
-function AssistantRow({ live, ends, latest }: Props) {
+function AssistantRow({ live, ends, latest, question, before = null }: Props) {
   const { message } = live;
   const text = live.text('text');
   const reasoning = live.text('reasoning');
@@ -114,8 +120,9 @@ function AssistantRow({ live, ends, latest }: Props) {
           <Badge>stopped</Badge>
         </p>
       )}
-      {message.error && <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} />}
+      {message.error && <ErrorCard failure={message.error} turn={last ? message.turn_id : null} session={session} interrupted={message.error.class === 'interrupted' ? message : undefined} />}
       {latest && message.metadata.finish === 'length' && <CutOff session={session} />}
+      {!live.streaming && question !== undefined && <VersionSwitch place={{ session, question, before }} />}
       {!live.streaming && <Actions message={message} text={text} facts={ends} floats={!ends} shown={latest || marked(message) || (tapped && coarse())} />}
     </article>
   );

@@ -57,7 +57,7 @@ function Entries({ filter, transcript, onJump }: Props & { filter: Filter }) {
   const ended = new Map(turns.data?.map((one) => [one.id, one]));
   if (outline.isPending) return <Loading what="the outline" />;
   if (outline.isError) return <Failed error={outline.error} onRetry={() => void outline.refetch()} />;
-  const here = transcript.reading;
+  const here = transcript.reading?.sequence ?? null;
   const at = here === null ? entries.length - 1 : entries.findLastIndex((entry) => entry.message.sequence! <= here);
   return (
     <>

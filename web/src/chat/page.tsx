@@ -1,25 +1,28 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { request } from '../api/http';
+import { Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { agentOf } from '../api/queries';
 import { Loading } from '../components/ui';
+import { part } from '../live/arrive';
 import { Transcript } from '../live/transcript';
-import { useReader } from '../components/role';
+import { useMine, useReader } from '../components/role';
 import { typing } from '../components/shortcuts';
 import { Announcer } from './activity';
 import { Composer } from './composer';
+import { useAbilities } from './abilities';
 import { Header } from './header';
+import { stopHere } from './hold';
 import { useJumps } from './jump';
 import { Missing } from './missing';
+import { leave, leftAt } from './left';
 import { Notices } from './notices';
 import { usePresence } from './presence';
 import { Queue } from './queue';
 import { TranscriptView } from './view';
 
-const Drawer = lazy(() => import('./drawer').then((module) => ({ default: module.Drawer })));
+const Drawer = part(() => import('./drawer'), 'Drawer');
 const READS = 'You have read access. To write, ask an admin for a key with the role member.';
-const narrow = () => matchMedia('(max-width: 1023px)').matches; // the drawer covers the conversation
+const narrow = () => matchMedia('(max-width: 1279px)').matches; // the drawer covers the conversation
 
 export function ChatPage() {
   const { id } = useParams({ from: '/c/$id' });
@@ -33,9 +36,13 @@ function Chat({ id }: { id: string }) {
   useSyncExternalStore(transcript.subscribe, transcript.snapshot);
   const opened = useRef(at);
   useEffect(() => {
-    transcript.open(opened.current);
-    return () => transcript.close();
-  }, [transcript]);
+    const left = opened.current === undefined ? leftAt(id) : undefined;
+    transcript.open(left ? String(left.sequence) : opened.current, left?.offset);
+    return () => {
+      leave(id, transcript.reading);
+      transcript.close();
+    };
+  }, [id, transcript]);
   useEffect(() => {
     if (at === opened.current) return;
     opened.current = at;
@@ -59,6 +66,8 @@ function Chat({ id }: { id: string }) {
   });
   const { session, activity } = transcript;
   const reader = useReader();
+  const mine = useMine();
+  const abilities = useAbilities(session?.agent_id ?? null, session?.model ?? null);
   const { data: agent } = useQuery({ ...agentOf(session?.agent_id ?? ''), enabled: session !== null });
   useEffect(() => {
     document.title = transcript.state === 'failed' ? 'No conversation – Parley' : session?.title ? `${session.title} – Parley` : 'Parley';
@@ -93,19 +102,16 @@ function Chat({ id }: { id: string }) {
             placeholder={activity.wait === 'input' ? 'Answer above, or say something else…' : activity.running ? 'Say something to the running turn…' : agent ? `Reply to ${agent.name}…` : 'Reply…'}
             running={activity.running}
             disabled={session?.archived_at ? 'This conversation is archived. Reopen it from its menu to continue.' : undefined}
-            onSend={async ({ text, files, during, key }) => {
-              const content = { text, ...(files.length > 0 ? { files } : {}) };
-              await request(`/v1/sessions/${id}/messages`, { body: { role: 'user', content, ...(during ? { during } : {}) }, key });
-              if (transcript.newer) toEnd(); // where the message is
-            }}
-            onStop={async () => {
-              await request(`/v1/sessions/${id}/cancel`, { method: 'POST', body: {} });
-            }}
+            session={id}
+            abilities={abilities}
+            post={(message) => ({ path: `/v1/sessions/${id}/messages`, body: { role: 'user', ...message } })}
+            onSent={() => transcript.newer && toEnd() /* where the message is */}
+            onStop={() => stopHere(transcript, mine)}
           />
         )}
       </div>
       {panel && session && (
-        <Suspense fallback={<aside aria-busy className="w-96 shrink-0 border-l border-line bg-raised max-lg:hidden" />}>
+        <Suspense fallback={<aside aria-busy className="w-96 shrink-0 border-l border-line bg-raised max-xl:hidden" />}>
           <Drawer
             panel={panel}
             transcript={transcript}

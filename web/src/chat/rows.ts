@@ -3,8 +3,14 @@ import type { Transcript } from '../live/transcript';
 
 // Row is one row of the conversation; consecutive tool calls form a single row.
 export type Row =
-  | { kind: 'message'; key: string; live: LiveMessage; ends: boolean } // ends: the last of its turn
+  | { kind: 'message'; key: string; live: LiveMessage; ends: boolean; question?: Question } // ends: the last of its turn
   | { kind: 'tools'; key: string; calls: Call[] };
+
+// Question is the place of the question that a row answers: its sequence, and the message before it.
+export interface Question {
+  sequence: number;
+  before: string | null;
+}
 
 export interface Call {
   call: LiveMessage;
@@ -18,8 +24,12 @@ export function rowsOf(transcript: Transcript): Row[] {
     if (live.message.role === 'tool_result' && live.message.tool_call_id) results.set(live.message.tool_call_id, live);
   }
   const rows: Row[] = [];
+  let before: LiveMessage | null = null;
+  let question: Question | undefined;
   for (const live of transcript.order) {
     const { message } = live;
+    if (message.role === 'user' && !message.internal) question = before || !transcript.older ? { sequence: message.sequence!, before: before?.message.id ?? null } : undefined;
+    before = live;
     if (message.internal || message.role === 'tool_result') continue;
     const last = rows[rows.length - 1];
     if (message.role === 'tool_call') {
@@ -33,16 +43,16 @@ export function rowsOf(transcript: Transcript): Row[] {
     }
     if (message.role === 'assistant' && saysNothing(live)) continue;
     if (last?.kind === 'message' && last.live.message.turn_id === message.turn_id && message.role === 'assistant') last.ends = false;
-    rows.push({ kind: 'message', key: message.id, live, ends: true });
+    rows.push({ kind: 'message', key: message.id, live, ends: true, ...(message.role === 'assistant' && question ? { question } : {}) });
   }
   return rows;
 }
 
-// saysNothing reports an answer without a row: it only called tools, has no text yet (the
-// activity line shows it), or was interrupted before it had any.
+// saysNothing reports an answer without a row: it only called tools, or has no text yet (the
+// activity line shows it).
 function saysNothing(live: LiveMessage): boolean {
   if (!live.silent) return false;
-  return live.message.status !== 'failed' || live.message.error?.class === 'interrupted';
+  return live.message.status !== 'failed'; // a failed one says why, and an interrupted one what it cost
 }
 
 // beginsAt is the sequence of a row's first message.

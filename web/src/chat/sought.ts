@@ -15,6 +15,7 @@ type Hold = 'lands' | 'stays' | null;
 export interface Sought {
   key: string; // of the row
   sequence: number;
+  quiet: boolean; // it is only where a person was: nothing is highlighted or unfolded
 }
 
 // rangesOf finds a text in an element, ignoring case.
@@ -79,18 +80,21 @@ export function useSought(
     if (!row) return;
     stick(false);
     holds.current = 'lands';
-    setSought({ key: row.key, sequence: target.sequence });
+    const { offset } = target;
+    setSought({ key: row.key, sequence: target.sequence, quiet: offset !== undefined });
     let frame = 0;
     let still = 0;
     let frames = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const landed = () => (timer = setTimeout(() => setSought(null), MARKED_MS));
     const land = () => {
-      if (holds.current !== 'lands') return; // the person moved
+      if (holds.current !== 'lands') return void landed(); // the person moved
       const shown = element.querySelector('[data-sought]');
       const index = latest.current.findIndex((one) => one.key === row.key);
       const found = shown ? rangesOf(shown, find) : [];
       const top = shown
-        ? element.scrollTop + topOf(shown, found[0], element.clientHeight) - element.getBoundingClientRect().top - ABOVE
-        : (virtual.getOffsetForIndex(Math.max(0, index), 'start')?.[0] ?? 0) - ABOVE;
+        ? element.scrollTop + topOf(shown, found[0], element.clientHeight) - element.getBoundingClientRect().top - (offset ?? ABOVE)
+        : (virtual.getOffsetForIndex(Math.max(0, index), 'start')?.[0] ?? 0) - (offset ?? ABOVE);
       const most = element.scrollHeight - element.clientHeight;
       const wanted = Math.round(Math.max(0, Math.min(top, most)));
       if (Math.abs(element.scrollTop - wanted) > 1 || !shown) {
@@ -101,6 +105,7 @@ export function useSought(
       }
       if (still >= STILL || ++frames > LONGEST) {
         holds.current = 'stays';
+        landed();
         if (found.length > 0 && 'highlights' in CSS) CSS.highlights.set(FOUND, new Highlight(...found));
         setSought((was) => was && { ...was }); // landed: earlier and later pages may be loaded now
         if (document.activeElement === document.body) element.focus({ preventScroll: true }); // so that keys scroll it
@@ -109,7 +114,6 @@ export function useSought(
       }
     };
     frame = requestAnimationFrame(land);
-    const timer = setTimeout(() => setSought(null), MARKED_MS);
     return () => {
       cancelAnimationFrame(frame);
       clearTimeout(timer);

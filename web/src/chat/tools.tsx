@@ -1,21 +1,23 @@
 import { Check, ChevronRight, CircleAlert, CircleSlash, Hourglass, Loader2, Wrench } from 'lucide-react';
-import { lazy, memo, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
+import { memo, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
 import { Link } from '@tanstack/react-router';
 import { filesIn, resultText } from '../api/parts';
-import type { Approval } from '../api/types';
+import type { Approval, Message } from '../api/types';
 import { duration } from '../components/format';
+import { Payload } from '../components/payload';
 import { cx } from '../components/ui';
+import { part } from '../live/arrive';
 import type { Transcript } from '../live/transcript';
 import { Answer } from './answer';
 import { Files } from './files';
 import type { Call } from './rows';
+import { formerText, Written, writingOf } from './written';
 
-const ApprovalCard = lazy(() => import('./approval').then((module) => ({ default: module.ApprovalCard })));
+const ApprovalCard = part(() => import('./approval'), 'ApprovalCard');
 
-const CLIP = 4_000; // characters shown of a payload before "show more"
 const open = new Map<string, boolean>(); // cards that a person opened or closed; kept while the page lives
 
-export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { calls: Call[]; transcript: Transcript; version: number; sought: number | null }) {
+export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought, marked: here }: { calls: Call[]; transcript: Transcript; version: number; sought: number | null; marked: boolean }) {
   const key = calls[0]!.call.message.id;
   const approving = calls.some(({ call, result }) => !result && pendingOf(transcript, call.message.tool_call_id));
   const asking = calls.some((one) => question(one));
@@ -35,7 +37,7 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought }: { 
     setExpanded(!shown);
   };
   return (
-    <section className="my-2 rounded-xl border border-line bg-raised text-sm" aria-label={`Tools: ${names.join(', ')}`}>
+    <section data-sought={(here && sought === null) || undefined} className="my-2 rounded-xl border border-line bg-raised text-sm" aria-label={`Tools: ${names.join(', ')}`}>
       <button type="button" aria-expanded={shown} onClick={toggle} className="flex min-h-9 w-full items-center gap-2 px-3 text-left">
         <ChevronRight size={14} aria-hidden className={cx('shrink-0 text-faint transition-transform', shown && 'rotate-90')} />
         <Wrench size={14} aria-hidden className="shrink-0 text-faint" />
@@ -76,6 +78,7 @@ function OneCall({ one: { call, result }, alone, transcript, sought }: { one: Ca
   const said = result?.message.content;
   const child = message.metadata.session_id;
   const asked = question({ call, result });
+  const writing = writingOf(message.tool_name, message.content.arguments);
   return (
     <div className="space-y-2">
       <div className={cx('flex items-center gap-2', alone && message.status !== 'cancelled' && typeof child !== 'string' && 'hidden')}>
@@ -88,37 +91,15 @@ function OneCall({ one: { call, result }, alone, transcript, sought }: { one: Ca
           </Link>
         )}
       </div>
-      {!asked && <Payload name="Arguments" text={pretty(call.text('arguments'))} sought={sought} />}
+      {writing ? <Written writing={writing} former={formerText(transcript, writing.path, message.sequence ?? 0)} /> : !asked && <Payload name="Arguments" text={pretty(call.text('arguments'))} tree sought={sought} />}
       {approval && !result && (
         <Suspense fallback={null}>
           <ApprovalCard approval={approval} />
         </Suspense>
       )}
       {asked && <Answer question={asked} call={message} />}
-      {said && (said.error ? <Payload name="Error" text={said.error} bad sought={sought} /> : <Payload name="Result" text={resultText(said)} sought={sought} />)}
+      {said && (said.error ? <Payload name="Error" text={said.error} bad tree sought={sought} /> : <Payload name="Result" text={resultText(said)} tree sought={sought} />)}
       {filesIn(said?.parts).length > 0 && <Files ids={filesIn(said?.parts)} />}
-    </div>
-  );
-}
-
-export function Payload({ name, text, bad, sought }: { name: string; text: string; bad?: boolean; sought?: boolean }) {
-  const [whole, setWhole] = useState(false);
-  useEffect(() => {
-    if (sought) setWhole(true);
-  }, [sought]);
-  if (text === '' || text === '{}') return null;
-  const clipped = !whole && text.length > CLIP;
-  return (
-    <div>
-      <p className="mb-1 text-xs text-faint">{name}</p>
-      <pre tabIndex={0} aria-label={name} className={cx('max-h-96 overflow-auto rounded-lg bg-code p-2.5 font-mono text-xs leading-relaxed whitespace-pre-wrap [overflow-wrap:anywhere]', bad && 'text-bad')}>
-        {clipped ? text.slice(0, CLIP) : text}
-      </pre>
-      {clipped && (
-        <button type="button" className="mt-1 text-xs text-accent underline" onClick={() => setWhole(true)}>
-          Show all {text.length.toLocaleString()} characters
-        </button>
-      )}
     </div>
   );
 }
@@ -135,8 +116,12 @@ export interface Asked {
 
 // question is the question of an open ask_user call.
 function question({ call, result }: Call): Asked | null {
-  const { message } = call;
-  if (message.tool_name !== 'ask_user' || result || message.status !== 'completed') return null;
+  return result ? null : askedBy(call.message);
+}
+
+// askedBy is the question that a call asks a person; null for every other call.
+export function askedBy(message: Message): Asked | null {
+  if (message.tool_name !== 'ask_user' || message.status !== 'completed') return null;
   const asked = message.content.arguments ?? {};
   return { question: String(asked.question ?? ''), options: Array.isArray(asked.options) ? asked.options.map(String) : [] };
 }
@@ -148,4 +133,3 @@ function pretty(text: string): string {
     return text; // still streaming, or not JSON
   }
 }
-

@@ -1,6 +1,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { typing } from '../components/shortcuts';
 import { cx, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 import { ActivityLine } from './activity';
@@ -57,6 +58,7 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
   useLayoutEffect(() => {
     if (pin.current) toEnd(scroller.current);
   }, [count]);
+  const settled = useSettled(scroller);
   const { sought, holds, release } = useSought(transcript, rows, scroller, virtual, stick, find);
   const edges = () => {
     const element = scroller.current;
@@ -78,8 +80,9 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
       if (up) leaves = false;
       if (atEnd && !up && !leaves && !holds.current && !transcript.newer) stick(true);
       last = element.scrollTop;
-      const row = shown.current[virtual.getVirtualItemForOffset(last)?.index ?? 0];
-      if (!pin.current && row) transcript.reading = beginsAt(row);
+      const item = virtual.getVirtualItemForOffset(last);
+      const row = shown.current[item?.index ?? 0];
+      if (!pin.current && row) transcript.reading = { sequence: beginsAt(row), offset: (item?.start ?? last) - last };
       edges();
     };
     // Any intent to go up unpins before the scroll event itself.
@@ -116,7 +119,12 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
   }, [transcript]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key === 'End' && !(event.target instanceof HTMLTextAreaElement || event.target instanceof HTMLInputElement)) onLatest();
+      if (typing(event.target)) return;
+      if (event.key === 'End') onLatest();
+      if (event.key === 'Home') {
+        event.preventDefault(); // the browser goes to the first message that is loaded
+        void transcript.goTo('1');
+      }
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
@@ -125,16 +133,16 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
   return (
     <div className="relative min-h-0 flex-1">
       <div ref={scroller} className="h-full overflow-y-auto -outline-offset-2 [overflow-anchor:none]" tabIndex={0} role="log" aria-live="off" aria-label="Conversation" data-transcript>
-        <div ref={virtual.containerRef} className="relative mx-auto w-full max-w-3xl px-4">
+        <div ref={virtual.containerRef} className={cx('relative mx-auto w-full max-w-3xl px-4', !settled && 'invisible')}>
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index];
             const marked = row?.kind === 'message' && row.key === sought?.key;
             return (
-              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={cx('absolute inset-x-4 top-0', marked && 'sought')} data-sought={marked || undefined}>
+              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={cx('absolute inset-x-4 top-0', marked && !sought?.quiet && 'sought')} data-sought={marked || undefined}>
                 {row?.kind === 'tools' ? (
-                  <ToolsRow calls={row.calls} transcript={transcript} version={version} sought={row.key === sought?.key ? sought.sequence : null} />
+                  <ToolsRow calls={row.calls} transcript={transcript} version={version} sought={row.key === sought?.key && !sought.quiet ? sought.sequence : null} marked={row.key === sought?.key} />
                 ) : row ? (
-                  <MessageRow live={row.live} ends={row.ends} latest={item.index === latest} sought={marked} />
+                  <MessageRow live={row.live} ends={row.ends} latest={item.index === latest} sought={marked} question={row.ends ? row.question?.sequence : undefined} before={row.question?.before} />
                 ) : transcript.newer ? (
                   <Loading what="what came after" />
                 ) : (
@@ -161,6 +169,29 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
       )}
     </div>
   );
+}
+
+const STILL = 2; // unchanged frames after which rows have their heights
+const UNSETTLED_MS = 500; // after which they are shown in any case
+
+// useSettled reports when the first rows have been measured: until then they would jump
+// from where they were expected to be.
+function useSettled(scroller: RefObject<HTMLDivElement | null>): boolean {
+  const [settled, setSettled] = useState(false);
+  useLayoutEffect(() => {
+    const began = performance.now();
+    let [still, was, frame] = [0, '', 0];
+    const look = () => {
+      const now = `${scroller.current?.scrollHeight} ${scroller.current?.scrollTop}`;
+      still = now === was ? still + 1 : 0;
+      was = now;
+      if (still >= STILL || performance.now() - began > UNSETTLED_MS) setSettled(true);
+      else frame = requestAnimationFrame(look);
+    };
+    look();
+    return () => cancelAnimationFrame(frame);
+  }, [scroller]);
+  return settled;
 }
 
 function toEnd(element: HTMLElement | null): void {

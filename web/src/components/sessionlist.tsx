@@ -4,6 +4,7 @@ import { useMemo, useState } from 'react';
 import { agentList, projectList, sessionList } from '../api/queries';
 import type { Session } from '../api/types';
 import { dayName } from './format';
+import { type Family, familiesOf } from './families';
 import { PINNED, SessionRows } from './sessionrows';
 import { Failed, Menu } from './ui';
 
@@ -68,18 +69,17 @@ export function SessionList() {
   );
 }
 
-function group(rows: Session[], nameOf: (session: Session) => string): [string, Session[]][] {
-  const groups = new Map<string, Session[]>();
-  const pinned = rows.filter((session) => session.pinned);
-  if (pinned.length > 0) groups.set(PINNED, pinned);
-  for (const session of rows) {
-    if (session.pinned) continue;
-    const name = nameOf(session);
+// group sorts conversations into groups. Branches fold under the conversation that they
+// began in, if it is listed; the newest of them all gives the place.
+function group(rows: Session[], nameOf: (session: Session) => string): [string, Family[]][] {
+  const groups = new Map<string, Family[]>();
+  for (const family of familiesOf(rows)) {
+    const name = family.session.pinned ? PINNED : nameOf(family.newest);
     const members = groups.get(name);
-    if (members) members.push(session);
-    else groups.set(name, [session]);
+    if (members) members.push(family);
+    else groups.set(name, [family]);
   }
-  return [...groups];
+  return [...groups].sort(([a], [b]) => Number(b === PINNED) - Number(a === PINNED));
 }
 
 function Skeleton() {

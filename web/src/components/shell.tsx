@@ -2,10 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { Bot, ChartColumn, Folder, Inbox, LogOut, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, UserRound, X } from 'lucide-react';
 import { type ReactNode, useRef, useState, useSyncExternalStore } from 'react';
-import { approvalList, principal } from '../api/queries';
+import { approvalList, principal, questionList } from '../api/queries';
 import { Problem } from '../api/http';
 import { feed } from '../live/feed';
+import { FirstKey } from '../pages/firstkey';
 import { SignIn } from '../pages/signin';
+import { useFreshKey } from './freshkey';
+import { OutboxNote } from './outboxnote';
 import { Palette } from './palette';
 import { signOut } from './person';
 import { SessionList } from './sessionlist';
@@ -31,6 +34,8 @@ export function Shell() {
   const refused = useRef(false);
   if (me.data) refused.current = false;
   if (me.error instanceof Problem && me.error.status === 401) refused.current = true;
+  const fresh = useFreshKey();
+  if (fresh) return <FirstKey secret={fresh} />;
   if (refused.current) return <SignIn />;
   return (
     <div className="flex h-page">
@@ -47,7 +52,10 @@ export function Shell() {
             </IconButton>
           </div>
         )}
-        <LinkBanner />
+        <div className="pointer-events-none absolute inset-x-0 top-2 z-20 flex flex-col items-center gap-1.5 px-12">
+          <LinkBanner />
+          <OutboxNote />
+        </div>
         <Outlet />
       </main>
       <Palette open={palette} onClose={() => setPalette(false)} />
@@ -58,6 +66,7 @@ export function Shell() {
 
 function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
   const { data: waiting } = useQuery(approvalList('pending'));
+  const { data: questions } = useQuery(questionList());
   const { data: me } = useQuery(principal());
   return (
     <nav
@@ -83,6 +92,7 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
         <div className="px-3 pb-2">
           <Link
             to="/new"
+            data-filled
             className="flex h-9 items-center justify-center gap-2 rounded-lg bg-accent text-sm font-medium text-on-accent transition-colors hover:bg-accent-strong"
           >
             <SquarePen size={16} aria-hidden /> New conversation
@@ -104,7 +114,7 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
       </div>
       <SessionList />
       <div className="border-t border-line p-2">
-        <Place to="/inbox" icon={<Inbox size={16} />} badge={waiting?.length}>
+        <Place to="/inbox" icon={<Inbox size={16} />} badge={(waiting?.length ?? 0) + (questions?.length ?? 0)}>
           Approvals
         </Place>
         <Place to="/agents" icon={<Bot size={16} />}>
@@ -159,8 +169,8 @@ function LinkBanner() {
   const state = useSyncExternalStore(feed.onState, feed.linkState);
   if (state !== 'reconnecting') return null;
   return (
-    <div role="status" className="pointer-events-none absolute inset-x-0 top-2 z-20 flex justify-center">
-      <span className="rounded-full border border-line bg-warn-soft px-3 py-1 text-xs font-medium text-warn shadow-pop">Reconnecting… nothing is lost</span>
-    </div>
+    <p role="status" className="rounded-full border border-line bg-warn-soft px-3 py-1 text-xs font-medium text-warn shadow-pop">
+      Reconnecting… What is stored stays; an answer that is being written may be asked for again.
+    </p>
   );
 }

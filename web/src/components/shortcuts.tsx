@@ -19,8 +19,8 @@ export const SHORTCUTS: [string, string][] = [
   ['[ / ]', 'Previous, next question'],
   ['m', 'Write a message'],
   ['Enter', 'Send; Shift Enter starts a new line'],
-  ['Esc', 'Stop the running turn, if the message is empty'],
-  ['End', 'Jump to the latest message'],
+  ['Esc', 'Stop the running turn, if the message is empty; what you queued is held'],
+  ['Home / End', 'First message, latest message'],
   ['?', 'These shortcuts'],
 ];
 

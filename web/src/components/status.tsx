@@ -31,7 +31,7 @@ export function statusName(status: SessionStatus, wait: WaitReason | null): stri
 
 export function StatusDot({ status, wait }: { status: SessionStatus; wait: WaitReason | null }) {
   return (
-    <span role="img" aria-label={statusName(status, wait)} title={statusName(status, wait)} className={cx('inline-block size-2 shrink-0 rounded-full', STATES[status].dot)} />
+    <span role="img" aria-label={statusName(status, wait)} title={statusName(status, wait)} data-state-dot={status} className={cx('inline-block size-2 shrink-0 rounded-full', STATES[status].dot)} />
   );
 }
 

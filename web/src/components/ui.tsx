@@ -20,6 +20,7 @@ export function Button({ look = 'plain', className, type = 'button', ...rest }: 
   return (
     <button
       type={type}
+      data-filled={look === 'primary' || undefined}
       className={cx('inline-flex min-h-8 items-center justify-center gap-1.5 rounded-lg px-3 text-sm font-medium transition-colors disabled:opacity-50', LOOKS[look], className)}
       {...rest}
     />
@@ -196,6 +197,15 @@ export function Loading({ what }: { what: string }) {
     <p role="status" className="flex items-center gap-2 py-8 text-sm text-soft">
       <Loader2 size={16} className="animate-spin" aria-hidden /> Loading {what}…
     </p>
+  );
+}
+
+// Arriving is a page whose code has not arrived yet.
+export function Arriving() {
+  return (
+    <div className="px-8 pt-6">
+      <Loading what="the page" />
+    </div>
   );
 }
 

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { ChevronRight, Pin } from 'lucide-react';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Explanation, ID, Part } from '../api/types';
-import { Payload } from '../chat/tools';
+import { Payload } from '../components/payload';
 import { compact, number, size } from '../components/format';
 import { cx } from '../components/ui';
 import { bytesOf, type Group, groupsOf, KINDS, labelOf, segmentsOf } from './parts';

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Problem } from '../api/http';
 import { callDiff, callOf } from '../api/queries';
 import type { Call, CallDetail } from '../api/types';
-import { Payload } from '../chat/tools';
+import { Payload } from '../components/payload';
 import { duration, fullTime, money, number } from '../components/format';
 import { Badge, cx, Failed, Loading } from '../components/ui';
 import { LeftOutList } from '../context/leftout';
@@ -34,7 +34,7 @@ export function CallView({ call, calls, look, go }: { call: Call; calls: Call[];
           ['Cost', money(call.cost)],
         ]}
       />
-      {call.error && <Payload name="Error" bad text={JSON.stringify(call.error, null, 2)} />}
+      {call.error && <Payload name="Error" bad tree text={JSON.stringify(call.error, null, 2)} />}
       {detail.isPending && <Loading what="the request" />}
       {detail.isError && <Failed error={detail.error} onRetry={() => void detail.refetch()} />}
       {detail.data && <Explained detail={detail.data} part={look.part} onPart={(part) => go({ part })} />}
@@ -87,7 +87,7 @@ function Sources({ detail }: { detail: CallDetail }) {
         </p>
         <Payload name="Request, byte by byte" text={detail.request} />
         <Payload name="System prompt" text={detail.system_prompt} />
-        <Payload name={`Tools (${detail.tools?.length ?? 0})`} text={detail.tools?.length ? JSON.stringify(detail.tools, null, 2) : ''} />
+        <Payload name={`Tools (${detail.tools?.length ?? 0})`} tree text={detail.tools?.length ? JSON.stringify(detail.tools, null, 2) : ''} />
       </section>
   );
 }

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Call } from '../api/types';
-import { Payload } from '../chat/tools';
+import { Payload } from '../components/payload';
 import { duration, fullTime } from '../components/format';
 import { Button } from '../components/ui';
 import type { Look } from '../pages/inspect';
@@ -23,7 +23,7 @@ export function Detail({ entry, calls, look, go }: Props) {
     case 'call':
       return <CallView call={entry.call} calls={calls} look={look} go={go} />;
     case 'event':
-      return <Payload name={entry.event.type} text={JSON.stringify(entry.event, null, 2)} />;
+      return <Payload name={entry.event.type} tree text={JSON.stringify(entry.event, null, 2)} />;
   }
 }
 
@@ -52,10 +52,10 @@ function MessageView({ entry, go }: { entry: Extract<Entry, { kind: 'message' }>
         ]}
       />
       {typeof child === 'string' && <Button onClick={() => go({ of: child, row: undefined, part: undefined, with: undefined })}>Show the rows of its conversation</Button>}
-      {message.error && <Payload name="Error" bad text={JSON.stringify(message.error, null, 2)} />}
-      <Payload name="Content" text={JSON.stringify(message.content, null, 2)} />
-      {result && <Payload name="Result" text={JSON.stringify(result.content, null, 2)} />}
-      <Payload name="The whole message" text={JSON.stringify(message, null, 2)} />
+      {message.error && <Payload name="Error" bad tree text={JSON.stringify(message.error, null, 2)} />}
+      <Payload name="Content" tree text={JSON.stringify(message.content, null, 2)} />
+      {result && <Payload name="Result" tree text={JSON.stringify(result.content, null, 2)} />}
+      <Payload name="The whole message" tree text={JSON.stringify(message, null, 2)} />
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { Problem, request } from '../api/http';
+import { passes, Problem, request } from '../api/http';
 import type { EventOf, MessageMarked, StepError, StepGenerated, StreamEvent } from '../api/events';
 import type { Approval, ID, Message, Page, Session, Turn } from '../api/types';
 import { type Activity, IDLE, type Summary, type ToolRun, type Warning } from './activity';
@@ -11,7 +11,14 @@ const PENDING = 200; // queued messages and open approvals read at most
 
 // Target is what the view should scroll to: a message of the record, its end, or a note
 // that the message does not exist.
-export type Target = { kind: 'message'; sequence: number } | { kind: 'end' } | { kind: 'missing' };
+export type Target = { kind: 'message'; sequence: number; offset?: number } | // offset: where the view had it, in pixels, instead of highlighted
+  { kind: 'end' } | { kind: 'missing' };
+
+// Reading is where a person reads: a message, and its distance from the top of the view in pixels.
+export interface Reading {
+  sequence: number;
+  offset: number;
+}
 
 // Transcript is the page's copy of one session's record: a snapshot with its event
 // sequence, and every event after it. It shows a stretch of the record: the end, unless
@@ -27,7 +34,7 @@ export class Transcript {
   events: StreamEvent[] = []; // since the snapshot, for the inspector
   session: Session | null = null;
   target: Target | null = null; // a new one per goTo
-  reading: number | null = null; // sequence of the message in view away from the end, set by the view
+  reading: Reading | null = null; // the message in view away from the end, set by the view
   state: 'loading' | 'ready' | 'failed' = 'loading';
   error: unknown = null;
 
@@ -72,8 +79,8 @@ export class Transcript {
 
   // open reads the end of the record, or the surroundings of a message (by its id or
   // sequence), and follows the session; close ends that.
-  open(at?: string): void {
-    void this.load(at);
+  open(at?: string, offset?: number): void {
+    void this.load(at, true, offset);
   }
 
   close(): void {
@@ -85,7 +92,7 @@ export class Transcript {
     this.planned = undefined;
   }
 
-  private async load(at?: string, aims = true): Promise<void> {
+  private async load(at?: string, aims = true, offset?: number): Promise<void> {
     const run = ++this.ending;
     this.asked = at;
     this.unwatch?.();
@@ -106,7 +113,7 @@ export class Transcript {
       this.messages.clear();
       this.stretch.take(tail); // always: it contains streaming messages
       if (part?.read) this.stretch.take(part.read);
-      if (part && aims) this.target = part.target;
+      if (part && aims) this.target = part.target.kind === 'message' && offset !== undefined ? { ...part.target, offset } : part.target;
       this.queue = queued.data.map((message) => this.keep(message));
       this.approvals = new Map(approvals.data.map((approval) => [approval.tool_call_id, approval]));
       this.session = session;
@@ -127,11 +134,12 @@ export class Transcript {
     } catch (error) {
       if (run !== this.ending) return;
       if (this.state === 'ready') {
-        this.again = setTimeout(() => void this.load(at, aims), RELOAD_MS); // shows the old state until the server is back
+        this.again = setTimeout(() => void this.load(at, aims, offset), RELOAD_MS); // shows the old state until the server is back
         return;
       }
       this.state = 'failed';
       this.error = error;
+      if (passes(error)) this.again = setTimeout(() => void this.load(at, aims, offset), RELOAD_MS);
     }
     this.changed();
   }
@@ -277,7 +285,7 @@ export class Transcript {
     if (event.sequence) this.events = [...this.events.slice(-999), event];
     switch (event.type) {
       case 'resync':
-        void this.load(this.reading === null ? undefined : String(this.reading), false);
+        void this.load(this.reading === null ? undefined : String(this.reading.sequence), false);
         return;
       case 'message.created':
         this.created(event);

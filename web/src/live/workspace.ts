@@ -38,11 +38,11 @@ export function followWorkspace(queries: QueryClient): void {
     const id = event.session_id;
     switch (event.type) {
       case 'resync':
-        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree');
+        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures');
         break;
       case 'session.status_changed':
         if (id) change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason });
-        fetchAgain('sessions', 'tree');
+        fetchAgain('sessions', 'tree', 'questions', 'failures');
         if (event.data.status === 'waiting' || event.data.status === 'running') fetchAgain('approvals');
         break;
       case 'session.updated':
@@ -51,7 +51,7 @@ export function followWorkspace(queries: QueryClient): void {
         break;
       case 'session.deleted':
         if (id) place(queries, id, () => null);
-        fetchAgain('sessions', 'tree');
+        fetchAgain('sessions', 'tree', 'questions', 'failures');
         break;
       case 'approval.created':
       case 'approval.approved':

@@ -1,5 +1,6 @@
-import { marked, type Token } from 'marked';
+import type { Token } from 'marked';
 import remend from 'remend';
+import { tokens } from './lexer';
 
 const HELD = 2; // blocks at the end that more text may still change
 
@@ -9,10 +10,8 @@ export interface Block {
   closed: boolean; // nothing that follows changes it
 }
 
-const FLAVOUR = { gfm: true, breaks: true };
-
 function lex(text: string): Token[] {
-  return marked.lexer(text, FLAVOUR).filter((token) => token.type !== 'space');
+  return tokens(text).filter((token) => token.type !== 'space');
 }
 
 // Blocks parses a growing text: only the part after the last closed block is parsed again.
@@ -34,7 +33,7 @@ export class Blocks {
     if (!text.startsWith(this.text.slice(0, this.at))) this.reset(); // started over
     this.whole = null;
     this.text = text;
-    const tail = marked.lexer(text.slice(this.at), FLAVOUR);
+    const tail = tokens(text.slice(this.at));
     const solid = tail.filter((token) => token.type !== 'space').length;
     let closing = solid - HELD;
     while (closing > 0) {

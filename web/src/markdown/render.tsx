@@ -1,6 +1,7 @@
 import type { Token, Tokens } from 'marked';
 import { Fragment, type ReactNode } from 'react';
 import { CodeBlock } from './code';
+import { MATH } from './lexer';
 
 // Tokens become React elements: raw HTML stays text, links may only use http, https and
 // mailto, and no image is fetched.
@@ -11,35 +12,40 @@ export function blockOf(token: Token, closed: boolean): ReactNode {
   switch (token.type) {
     case 'heading': {
       const heading = token as Tokens.Heading;
-      const Tag = `h${Math.min(6, heading.depth + 2)}` as 'h3';
-      return <Tag className={heading.depth < 3 ? 'text-lg' : undefined}>{inline(heading.tokens)}</Tag>;
+      const Tag = `h${Math.min(6, heading.depth + 1)}` as 'h2';
+      return (
+        <Tag data-depth={heading.depth} dir="auto">
+          {inline(heading.tokens)}
+        </Tag>
+      );
     }
     case 'paragraph':
-      return <p>{inline((token as Tokens.Paragraph).tokens)}</p>;
+      return <p dir="auto">{inline((token as Tokens.Paragraph).tokens)}</p>;
     case 'code': {
       const code = token as Tokens.Code;
       return <CodeBlock text={code.text} language={code.lang?.split(/\s/)[0] ?? ''} closed={closed} />;
     }
     case 'blockquote':
-      return <blockquote>{blocks((token as Tokens.Blockquote).tokens, closed)}</blockquote>;
+      return <blockquote dir="auto">{blocks((token as Tokens.Blockquote).tokens, closed)}</blockquote>;
     case 'list': {
       const list = token as Tokens.List;
       const items = list.items.map((item, i) => (
-        <li key={i} className={item.task ? 'list-none' : undefined}>
-          {item.task && <input type="checkbox" checked={item.checked} readOnly disabled aria-label={item.checked ? 'done' : 'to do'} className="-ml-5 mr-2" />}
-          {blocks(item.tokens, closed)}
+        <li key={i} dir="auto" className={item.task ? 'task' : undefined}>
+          {item.task && <input type="checkbox" checked={item.checked ?? false} readOnly disabled aria-label={item.checked ? 'done' : 'to do'} />}
+          {blocks(item.tokens.filter((one) => one.type !== 'checkbox'), closed)}
         </li>
       ));
-      return list.ordered ? <ol start={list.start === '' ? 1 : list.start}>{items}</ol> : <ul>{items}</ul>;
+      return list.ordered ? <ol dir="auto" start={list.start === '' ? 1 : list.start}>{items}</ol> : <ul dir="auto">{items}</ul>;
     }
     case 'table': {
       const table = token as Tokens.Table;
       return (
-        <table>
+        <div className="table-scroll" tabIndex={0} role="region" aria-label="Table">
+        <table dir="auto">
           <thead>
             <tr>
               {table.header.map((cell, i) => (
-                <th key={i} scope="col">{inline(cell.tokens)}</th>
+                <th key={i} scope="col" dir="auto" data-align={cell.align ?? undefined}>{inline(cell.tokens)}</th>
               ))}
             </tr>
           </thead>
@@ -47,12 +53,13 @@ export function blockOf(token: Token, closed: boolean): ReactNode {
             {table.rows.map((row, i) => (
               <tr key={i}>
                 {row.map((cell, j) => (
-                  <td key={j}>{inline(cell.tokens)}</td>
+                  <td key={j} dir="auto" data-align={cell.align ?? undefined}>{inline(cell.tokens)}</td>
                 ))}
               </tr>
             ))}
           </tbody>
         </table>
+        </div>
       );
     }
     case 'hr':
@@ -64,8 +71,14 @@ export function blockOf(token: Token, closed: boolean): ReactNode {
       const text = token as Tokens.Text;
       return text.tokens ? <>{inline(text.tokens)}</> : <>{plain(text.text)}</>;
     }
+    case MATH:
+      return (
+        <p dir="ltr" className="math whitespace-pre-wrap">
+          {token.raw.trim()}
+        </p>
+      );
   }
-  return <p className="whitespace-pre-wrap">{token.raw}</p>; // raw HTML and unknown tokens
+  return <p dir="auto" className="whitespace-pre-wrap">{token.raw}</p>; // raw HTML and unknown tokens
 }
 
 function blocks(tokens: Token[], closed: boolean): ReactNode {
@@ -86,6 +99,14 @@ function piece(token: Token): ReactNode {
       return <del>{inline((token as Tokens.Del).tokens)}</del>;
     case 'codespan':
       return <code>{plain((token as Tokens.Codespan).text)}</code>;
+    case MATH:
+      return (
+        <span dir="ltr" className="math">
+          {token.raw}
+        </span>
+      );
+    case 'checkbox': // the item shows it
+      return null;
     case 'br':
       return <br />;
     case 'escape':

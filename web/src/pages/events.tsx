@@ -3,7 +3,7 @@ import type { StreamEvent } from '../api/events';
 
 // EventRows lists events in order of arrival, newest first.
 export function EventRows({ events }: { events: StreamEvent[] }) {
-  if (events.length === 0) return <p className="text-sm text-faint">New events appear here. The inspector has all of them.</p>;
+  if (events.length === 0) return <p className="text-sm text-faint">New events appear here.</p>;
   return (
     <ol className="space-y-1 text-xs">
       {events.toReversed().map((event) => (

@@ -2,34 +2,66 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ShieldCheck } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { approvalList, sessionOf } from '../api/queries';
-import type { Approval } from '../api/types';
+import { approvalList, callsAndResults, failureList, lastTurnOf, questionList, sessionOf } from '../api/queries';
+import type { Approval, Session } from '../api/types';
+import { Answer } from '../chat/answer';
 import { ApprovalCard } from '../chat/approval';
-import { Payload } from '../chat/tools';
+import { ErrorCard } from '../chat/failure';
+import { askedBy } from '../chat/tools';
+import { Written, writingOf } from '../chat/written';
+import { Payload } from '../components/payload';
 import { fullTime, time } from '../components/format';
 import { Badge, Button, Empty, Failed, Loading, Page } from '../components/ui';
 
 export function InboxPage() {
   const [all, setAll] = useState(false);
   const pending = useQuery(approvalList('pending'));
+  const questions = useQuery(questionList());
+  const failures = useQuery(failureList());
   const decided = useQuery({ ...approvalList(''), enabled: all });
   useEffect(() => {
     document.title = 'Approvals – Parley';
   }, []);
   return (
-    <Page title="Approvals" about="Calls that may destroy something wait here for a person. Each answer covers one exact call.">
+    <Page title="Approvals" about="What waits for a person: calls that may destroy something, each approved by itself, and questions of agents. Below them, what failed last.">
       {pending.isPending && <Loading what="approvals" />}
       {pending.isError && <Failed error={pending.error} onRetry={() => void pending.refetch()} />}
-      {pending.data?.length === 0 && <Empty icon={<ShieldCheck size={28} />} title="Nothing waits for you." />}
+      {pending.data?.length === 0 && questions.data?.length === 0 && <Empty icon={<ShieldCheck size={28} />} title="Nothing waits for you." />}
       <ul className="space-y-4">
         {pending.data?.map((approval) => (
           <li key={approval.id} className="space-y-3 rounded-2xl border border-line p-4">
             <Where approval={approval} />
-            <Payload name="Arguments" text={JSON.stringify(approval.arguments, null, 2)} />
+            <Arguments approval={approval} />
             <ApprovalCard approval={approval} />
           </li>
         ))}
       </ul>
+      {questions.isError && <Failed error={questions.error} onRetry={() => void questions.refetch()} />}
+      {!!questions.data?.length && (
+        <section aria-labelledby="questions" className="mt-8">
+          <h2 id="questions" className="mb-3 font-semibold">
+            Questions
+          </h2>
+          <ul className="space-y-4">
+            {questions.data.map((session) => (
+              <Question key={session.id} session={session} />
+            ))}
+          </ul>
+        </section>
+      )}
+      {failures.isError && <Failed error={failures.error} onRetry={() => void failures.refetch()} />}
+      {!!failures.data?.length && (
+        <section aria-labelledby="failures" className="mt-8">
+          <h2 id="failures" className="mb-3 font-semibold">
+            Failed
+          </h2>
+          <ul className="space-y-4">
+            {failures.data.map((session) => (
+              <Failure key={session.id} session={session} />
+            ))}
+          </ul>
+        </section>
+      )}
       <div className="mt-8">
         {!all ? (
           <Button onClick={() => setAll(true)}>Show decided approvals</Button>
@@ -38,6 +70,50 @@ export function InboxPage() {
         )}
       </div>
     </Page>
+  );
+}
+
+// Arguments are what would be called: a file as a file, everything else as it is.
+function Arguments({ approval }: { approval: Approval }) {
+  const writing = writingOf(approval.tool_name, approval.arguments);
+  return writing ? <Written writing={writing} former={null} /> : <Payload name="Arguments" tree text={JSON.stringify(approval.arguments, null, 2)} />;
+}
+
+function Question({ session }: { session: Session }) {
+  const { data: messages } = useQuery(callsAndResults(session));
+  const answered = new Set(messages?.flatMap((one) => (one.role === 'tool_result' ? [one.tool_call_id] : [])));
+  const open = messages?.filter((one) => one.role === 'tool_call' && !answered.has(one.tool_call_id)) ?? [];
+  return (
+    <li className="space-y-3 rounded-2xl border border-line p-4" data-question={session.id}>
+      <Title session={session} />
+      {open.toReversed().map((call) => {
+        const asked = askedBy(call);
+        return asked && <Answer key={call.id} question={asked} call={call} />;
+      })}
+    </li>
+  );
+}
+
+function Failure({ session }: { session: Session }) {
+  const { data: turn } = useQuery(lastTurnOf(session));
+  return (
+    <li className="rounded-2xl border border-line p-4" data-failed={session.id}>
+      <Title session={session} />
+      {turn?.error && <ErrorCard failure={turn.error} turn={turn.id} session={session.id} />}
+    </li>
+  );
+}
+
+function Title({ session }: { session: Session }) {
+  return (
+    <p className="flex items-center justify-between gap-3 text-sm">
+      <Link to="/c/$id" params={{ id: session.id }} dir="auto" className="truncate font-medium text-accent underline underline-offset-2">
+        {session.title || 'A conversation'}
+      </Link>
+      <time className="shrink-0 text-xs text-faint" dateTime={session.updated_at}>
+        {fullTime(session.updated_at)}
+      </time>
+    </p>
   );
 }
 
@@ -60,7 +136,8 @@ const TONES = { approved: 'good', denied: 'bad', expired: 'warn', cancelled: 'pl
 function Decided({ approvals }: { approvals: Approval[] }) {
   if (approvals.length === 0) return <p className="text-sm text-faint">None decided yet.</p>;
   return (
-    <table className="w-full text-left text-sm">
+    <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Decided approvals">
+    <table className="w-full min-w-96 text-left text-sm">
       <thead className="text-xs text-faint">
         <tr>
           <th className="py-2 font-medium">Tool</th>
@@ -86,5 +163,6 @@ function Decided({ approvals }: { approvals: Approval[] }) {
         ))}
       </tbody>
     </table>
+    </div>
   );
 }

@@ -1,21 +1,21 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { BookOpen } from 'lucide-react';
-import { lazy, Suspense, useEffect, useState } from 'react';
-import { request } from '../api/http';
+import { Suspense, useEffect, useState } from 'react';
 import { agentList, modelList, principal, projectList } from '../api/queries';
 import { reasoning_effort } from '../api/settings';
-import type { Session } from '../api/types';
+import { useAbilities } from '../chat/abilities';
 import { Composer } from '../chat/composer';
 import { writeOn } from '../chat/focus';
 import { useReader } from '../components/role';
 import { Badge, Empty } from '../components/ui';
+import { part } from '../live/arrive';
 import { feed } from '../live/feed';
 import { Starters } from './starters';
 
 const KEY = 'parley.new'; // the last choices, so that they survive a reload without the address
 
-const DirectoryDialog = lazy(() => import('../projects/directory').then((module) => ({ default: module.DirectoryDialog })));
+const DirectoryDialog = part(() => import('../projects/directory'), 'DirectoryDialog');
 const OTHER = 'directory'; // the project option that opens the directory dialog
 
 type Choice = { project?: string; agent?: string; model?: string; effort?: string };
@@ -45,6 +45,7 @@ export function NewPage() {
   const own = agent?.model ?? agents.data?.find((one) => one.slug === 'parley')?.model ?? models.data?.default ?? '';
   const modelID = choice.model || own;
   const model = models.data?.data.find((one) => one.id === modelID);
+  const abilities = useAbilities(agent?.id ?? null, modelID);
   const unlisted: [string, string][] = choice.model && models.data && !model ? [[choice.model, choice.model]] : []; // known only to its provider
   if (reader) {
     return (
@@ -83,18 +84,21 @@ export function NewPage() {
         draftKey="new"
         focused
         placeholder="Ask anything. Shift Enter starts a new line."
-        onSend={async ({ text, files, key }) => {
-          const session = await request<Session>('/v1/sessions', {
-            key,
-            body: {
-              agent_id: agent?.id,
-              project_id: choice.project || undefined,
-              model: choice.model || undefined,
-              reasoning_effort: choice.effort || undefined,
-              client_id: `page-${feed.tab}`,
-              message: { role: 'user', content: { text, ...(files.length > 0 ? { files } : {}) } },
-            },
-          });
+        session={null}
+        abilities={abilities}
+        post={({ content }) => ({
+          path: '/v1/sessions',
+          body: {
+            agent_id: agent?.id,
+            project_id: choice.project || undefined,
+            model: choice.model || undefined,
+            reasoning_effort: choice.effort || undefined,
+            client_id: `page-${feed.tab}`,
+            message: { role: 'user', content },
+          },
+        })}
+        onSent={(session) => {
+          if (!session) return;
           writeOn();
           void navigate({ to: '/c/$id', params: { id: session.id } });
         }}

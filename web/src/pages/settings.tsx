@@ -1,18 +1,21 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { Check, Compass, KeyRound, Moon, Sun, SunMoon } from 'lucide-react';
-import { lazy, Suspense, useEffect, useState } from 'react';
+import { Suspense, useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { keyList, modelList, principal, providerList } from '../api/queries';
 import type { Key, ModelInfo } from '../api/types';
 import { compact, fullTime } from '../components/format';
+import { keepFreshKey } from '../components/freshkey';
 import { signOut } from '../components/person';
+import { Secret } from '../components/secret';
 import { ShortcutTable } from '../components/shortcuts';
 import { choose, type Theme, useTheme } from '../components/theme';
-import { Badge, Button, cx, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
+import { part } from '../live/arrive';
+import { Badge, Button, cx, Dialog, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
 
-const ImportFiles = lazy(() => import('./importfiles').then((module) => ({ default: module.ImportFiles })));
-const SignIns = lazy(() => import('./signinlist').then((module) => ({ default: module.SignIns })));
+const ImportFiles = part(() => import('./importfiles'), 'ImportFiles');
+const SignIns = part(() => import('./signinlist'), 'SignIns');
 
 const SECTIONS = [
   ['models', 'Models'],
@@ -77,8 +80,8 @@ function Models() {
   if (models.isError) return <Failed error={models.error} onRetry={() => void models.refetch()} />;
   return (
     <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Models">
-      <table className="w-full min-w-160 text-left text-sm">
-        <thead className="border-b border-line text-xs text-faint">
+      <table className="w-full text-left text-sm max-sm:block sm:min-w-160">
+        <thead className="border-b border-line text-xs text-faint max-sm:sr-only">
           <tr>
             <th className="py-2 pr-4 font-medium">Model</th>
             <th className="pr-4 font-medium">Can</th>
@@ -86,22 +89,28 @@ function Models() {
             <th className="text-right font-medium">Price per million tokens, in / cached / out</th>
           </tr>
         </thead>
-        <tbody className="divide-y divide-line">
+        <tbody className="divide-y divide-line max-sm:block">
           {models.data.data.map((model) => (
-            <tr key={model.id}>
-              <td className="py-2 pr-4">
+            <tr key={model.id} className="max-sm:block max-sm:py-2.5">
+              <td className="py-2 pr-4 max-sm:block max-sm:py-0.5">
                 <span className="font-mono text-[13px]">{model.id}</span> {model.simulator && <Badge tone="warn">simulator</Badge>}{' '}
                 {model.id === models.data.default && <Badge tone="accent">default</Badge>}
               </td>
-              <td className="pr-4">
+              <td className="pr-4 max-sm:block max-sm:py-0.5">
                 <span className="flex flex-wrap gap-1">
                   {ABILITIES.filter(([key]) => model[key]).map(([, label]) => (
                     <Badge key={label}>{label}</Badge>
                   ))}
                 </span>
               </td>
-              <td className="pr-4 text-right">{model.context_length ? compact(model.context_length) : 'unknown'}</td>
-              <td className="text-right">{model.price ? `$${model.price.input} / $${model.price.cached_input} / $${model.price.output}` : 'unknown'}</td>
+              <td className="pr-4 text-right max-sm:block max-sm:text-left">
+                <span className="text-faint sm:hidden">Context </span>
+                {model.context_length ? compact(model.context_length) : 'unknown'}
+              </td>
+              <td className="text-right max-sm:block max-sm:text-left">
+                <span className="text-faint sm:hidden">Price </span>
+                {model.price ? `$${model.price.input} / $${model.price.cached_input} / $${model.price.output}` : 'unknown'}
+              </td>
             </tr>
           ))}
         </tbody>
@@ -163,14 +172,19 @@ function KeyList() {
   const queries = useQueryClient();
   const keys = useQuery(keyList());
   const [name, setName] = useState('');
-  const [role, setRole] = useState('member');
+  const [chosen, setRole] = useState('member');
   const [secret, setSecret] = useState('');
+  const [ending, setEnding] = useState<Key | null>(null); // asks before it is revoked
   const [error, setError] = useState('');
+  const { data: me } = useQuery(principal());
+  const first = keys.data !== undefined && keys.data.every((key) => key.revoked_at); // it closes the server to everybody without a key
+  const role = first ? 'admin' : chosen; // else nobody could make more of them
   const again = () => void queries.invalidateQueries({ queryKey: ['keys'] });
   const make = () => {
     setError('');
     request<{ key: string }>('/v1/keys', { body: { name, role } }).then(
       (made) => {
+        if (first) return keepFreshKey(made.key);
         setSecret(made.key);
         setName('');
         again();
@@ -178,10 +192,14 @@ function KeyList() {
       (failure: unknown) => setError(sentence(failure)),
     );
   };
-  const revoke = (key: Key) => request(`/v1/keys/${key.id}`, { method: 'DELETE' }).then(again, (failure: unknown) => setError(sentence(failure)));
+  const revoke = (key: Key) => {
+    setEnding(null);
+    setError('');
+    request(`/v1/keys/${key.id}`, { method: 'DELETE' }).then(again, (failure: unknown) => setError(sentence(failure)));
+  };
   return (
     <>
-      <p className="max-w-prose text-sm text-soft">From the first key on, every request needs one. A key is shown only once, when it is created.</p>
+      <p className="max-w-prose text-sm text-soft">{first ? 'Nobody needs a key yet. From the first one on every request needs one: you are shown it once, and sign in with it.' : 'Every request needs a key. A key is shown only once, when it is created.'}</p>
       <form
         className="flex flex-wrap items-end gap-3"
         onSubmit={(event) => {
@@ -195,20 +213,20 @@ function KeyList() {
         </label>
         <label className="text-sm">
           <span className="mb-1 block font-medium">Role</span>
-          <Select value={role} onChange={(event) => setRole(event.target.value)}>
+          <Select value={role} disabled={first} onChange={(event) => setRole(event.target.value)}>
             {['admin', 'member', 'reader'].map((one) => (
               <option key={one}>{one}</option>
             ))}
           </Select>
         </label>
-        <Button look="primary" type="submit" disabled={name.trim() === ''}>
+        <Button look="primary" type="submit" disabled={name.trim() === '' || keys.data === undefined}>
           Create a key
         </Button>
       </form>
       {secret && (
         <div role="status" className="rounded-xl border border-line bg-good-soft p-4 text-sm">
           <p className="font-medium text-good">Copy it now: it is not shown again.</p>
-          <code className="mt-2 block font-mono break-all">{secret}</code>
+          <Secret text={secret} />
         </div>
       )}
       {error && <Failed error={new Error(error)} />}
@@ -225,13 +243,26 @@ function KeyList() {
             {key.revoked_at ? (
               <Badge tone="bad">revoked</Badge>
             ) : (
-              <Button look="danger" onClick={() => void revoke(key)}>
+              <Button look="danger" aria-label={`Revoke ${key.name}`} onClick={() => setEnding(key)}>
                 Revoke
               </Button>
             )}
           </li>
         ))}
       </ul>
+      <Dialog
+        open={ending !== null}
+        onClose={() => setEnding(null)}
+        title={`Revoke ${ending?.name ?? ''}?`}
+        about={`Everything that uses this key is refused immediately, and browsers that signed in with it are signed out.${ending && ending.principal_id === me?.id ? ' It is yours: you may need another one.' : ''}`}
+      >
+        <div className="flex justify-end gap-2">
+          <Button onClick={() => setEnding(null)}>Keep it</Button>
+          <Button look="danger" onClick={() => ending && revoke(ending)}>
+            Revoke
+          </Button>
+        </div>
+      </Dialog>
     </>
   );
 }

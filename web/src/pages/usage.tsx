@@ -1,7 +1,8 @@
+import { part } from '../live/arrive';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { ChartColumn } from 'lucide-react';
-import { lazy, type ReactNode, Suspense, useEffect, useMemo } from 'react';
+import { type ReactNode, Suspense, useEffect, useMemo } from 'react';
 import { usageBy } from '../api/queries';
 import type { UsageRow } from '../api/types';
 import { compact, money, number } from '../components/format';
@@ -9,7 +10,7 @@ import { cx, Empty, Failed, Loading, Page } from '../components/ui';
 import { costOf, daysFrom, inputOf, largestOf, type Layer, layersOf, savedOf, since, tokensOf } from '../usage/series';
 import { nameOf, UsageTable } from '../usage/table';
 
-const Chart = lazy(() => import('../usage/chart'));
+const Chart = part(() => import('../usage/chart'), 'default');
 
 const SPANS = [7, 30, 90] as const; // days
 const GROUPS = [

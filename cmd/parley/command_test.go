@@ -1,0 +1,301 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"example.org/parley"
+	"example.org/parley/client"
+)
+
+// desk is a server with a command line.
+type desk struct {
+	t      *testing.T
+	dir    string
+	client *client.Client
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	dir := t.TempDir()
+	srv, c := opened(t, dir, nil, &lockedLog{})
+	t.Cleanup(func() {
+		c.Close()
+		if err := srv.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &desk{t, dir, c}
+}
+
+func (d *desk) typed(input string, args ...string) (out, complained string, code int) {
+	var printed, told bytes.Buffer
+	code = run(d.t.Context(), append([]string{"--data", d.dir}, args...),
+		terminal{in: strings.NewReader(input), out: &printed, err: &told})
+	return printed.String(), told.String(), code
+}
+
+func (d *desk) say(args ...string) string {
+	d.t.Helper()
+	out, complained, code := d.typed("", args...)
+	if code != 0 {
+		d.t.Fatalf("parley %s: %s", strings.Join(args, " "), complained)
+	}
+	return out
+}
+
+// expect checks that a command fails with a status, and what it says.
+func (d *desk) expect(status int, says string, args ...string) {
+	d.t.Helper()
+	out, complained, code := d.typed("", args...)
+	if code != status || !strings.Contains(complained, says) {
+		d.t.Errorf("parley %s exits with %d and says %q%q; want %d and %q",
+			strings.Join(args, " "), code, complained, out, status, says)
+	}
+}
+
+// TestWrongWordsExitWithTheUsage: what is unknown, missing or ignored is named.
+func TestWrongWordsExitWithTheUsage(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	for _, test := range []struct {
+		says string
+		args []string
+	}{
+		{`unknown command "sesions" for "parley"; did you mean sessions?`, []string{"sesions"}},
+		{`unknown command "frob" for "parley agents"`, []string{"agents", "frob"}},
+		{`unknown command "lst" for "parley sessions"; did you mean list?`, []string{"sessions", "--json", "lst"}},
+		{`unknown command "x" for "parley keys sign-ins"`, []string{"keys", "sign-ins", "x"}},
+		{"AGENT is missing", []string{"agents", "show"}},
+		{"NAME is missing", []string{"agents", "create"}},
+		{"TITLE is missing", []string{"sessions", "rename", "last"}},
+		{`"extra" is more than parley agents show takes`, []string{"agents", "show", "parley", "extra"}},
+		{`"x" is more than parley doctor takes`, []string{"doctor", "x"}},
+		{"--name is missing", []string{"keys", "create"}},
+		{"--from and --to is missing", []string{"copy"}},
+		{"unknown flag: --nope", []string{"sessions", "list", "--nope"}},
+		{"--since", []string{"sessions", "list", "--since", "whenever"}},
+		{"--status active has no effect", []string{"agents", "list", "--all", "--status", "active"}},
+		{"--agent has no effect with --session", []string{"chat", "--session", "last", "--agent", "parley", "x"}},
+		{"MESSAGE is empty", []string{"chat", ""}},
+		{"TAG is missing", []string{"sessions", "tag", "0198abcdef"}},
+	} {
+		if test.says == "TAG is missing" {
+			d.say("sessions", "create", "--title", "One")
+			test.args[2] = "last"
+		}
+		d.expect(exitUsage, test.says, test.args...)
+		if _, complained, _ := d.typed("", test.args...); !strings.Contains(complained, "Usage:") {
+			t.Errorf("parley %s says no usage: %s", strings.Join(test.args, " "), complained)
+		}
+	}
+	d.say("agents", "--help")
+	if out := d.say("agents"); !strings.Contains(out, "Available Commands") {
+		t.Errorf("parley agents prints %s", out)
+	}
+}
+
+// TestChatLeavesNoEmptySession, whatever is wrong with its first message.
+func TestChatLeavesNoEmptySession(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("agents", "create", "Scout")
+	d.expect(1, `there is no provider "nope"`, "chat", "--model", "nope/x", "hello")
+	d.expect(1, "there are: ", "chat", "--agent", "nobody", "hello")
+	d.expect(1, "scout", "agents", "show", "nobody")
+	d.expect(0, "", "chat") // the input ends at once
+	if _, complained, code := d.typed("hello\n", "chat", "--model", "nope/x"); code != 0 ||
+		!strings.Contains(complained, `! model: there is no provider "nope"`) {
+		t.Errorf("a chat with a model that is not there exits with %d: %s", code, complained)
+	}
+	var page client.Page[parley.Session]
+	if err := json.Unmarshal([]byte(d.say("sessions", "list", "--json")), &page); err != nil || len(page.Data) != 0 {
+		t.Errorf("%d sessions are left, %v", len(page.Data), err)
+	}
+}
+
+// TestShortNames: a session is what the beginning of its id or last refers to, wherever an id is asked for.
+func TestShortNames(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("agents", "create", "Scout")
+	d.say("chat", "--model", "sim/echo", "--agent", "scout", "first thing")
+	session, err := d.client.Sessions(t.Context(), client.SessionsQuery{})
+	if err != nil || len(session.Data) != 1 {
+		t.Fatal(err, len(session.Data))
+	}
+	id := session.Data[0].ID.String()
+	for _, short := range []string{id, id[:8], strings.ToUpper(id[:13]), "last"} {
+		if out := d.say("sessions", "show", short); !strings.Contains(out, "first thing") {
+			t.Errorf("%s is\n%s", short, out)
+		}
+	}
+	for _, command := range [][]string{
+		{"messages", "show", "last"}, {"turns", "show", "last"}, {"calls", "show", "last"}, {"agents", "show", "last"},
+		{"sessions", "list", "--parent", "last"}, {"messages", "list", "last"}, {"limits", "last"},
+		{"calls", "list", id[:10]}, {"sessions", "fork", id[:10], "--at", "last"},
+	} {
+		d.say(command...)
+	}
+	d.say("sessions", "create", "--title", "Another")
+	d.expect(1, "begin with", "sessions", "show", id[:6]) // both were made within hours
+	d.expect(1, "no session has an id that begins", "sessions", "show", "ffffffff")
+	d.expect(1, "at least its first 6 digits", "sessions", "show", id[:5])
+	d.expect(1, "there is no loop yet", "loops", "show", "last")
+}
+
+// TestVerbsOfSessionsAndMessages: each changes what it says, and nothing else.
+func TestVerbsOfSessionsAndMessages(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("chat", "--model", "sim/echo", "hello")
+	session := func() (s parley.Session) {
+		t.Helper()
+		page, err := d.client.Sessions(t.Context(), client.SessionsQuery{})
+		if err != nil || len(page.Data) != 1 {
+			t.Fatal(err, len(page.Data))
+		}
+		return page.Data[0]
+	}
+	d.say("sessions", "rename", "last", "Renamed")
+	d.say("sessions", "pin", "last")
+	d.say("sessions", "tag", "last", "a", "b", "a")
+	if s := session(); s.Title != "Renamed" || !s.Pinned || strings.Join(s.Tags, " ") != "a b" {
+		t.Errorf("it is %q, pinned %v, tags %v", s.Title, s.Pinned, s.Tags)
+	}
+	d.say("sessions", "unpin", "last")
+	d.say("sessions", "tag", "last", "c", "--remove", "a")
+	if s := session(); s.Title != "Renamed" || s.Pinned || strings.Join(s.Tags, " ") != "b c" {
+		t.Errorf("it is %q, pinned %v, tags %v", s.Title, s.Pinned, s.Tags)
+	}
+	marked := func(verb string, is func(*parley.Message) bool) {
+		t.Helper()
+		d.say("messages", verb, "last")
+		messages, err := d.client.Messages(t.Context(), session().ID, client.MessagesQuery{Order: "desc"})
+		if err != nil || len(messages.Data) != 2 || !is(&messages.Data[0]) {
+			t.Errorf("parley messages %s: %v, %+v", verb, err, messages.Data)
+		}
+	}
+	marked("pin", func(m *parley.Message) bool { return m.Marks.Pinned })
+	marked("unpin", func(m *parley.Message) bool { return !m.Marks.Pinned })
+	marked("set-aside", func(m *parley.Message) bool { return m.Marks.SetAside })
+	marked("bring-back", func(m *parley.Message) bool { return !m.Marks.SetAside })
+}
+
+// TestVersionsOfAgents: each is listed with what it changed, and two compare.
+func TestVersionsOfAgents(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("agents", "create", "Scout", "--system-prompt", "Look.")
+	d.say("agents", "update", "scout", "--system-prompt", "Look twice.")
+	d.say("agents", "update", "scout", "--name", "Ranger", "--temperature", "0.5")
+	out := d.say("agents", "versions", "scout")
+	flat := strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{"name, temperature", "system_prompt", "(made)"} {
+		if !strings.Contains(flat, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	if got := d.say("agents", "diff", "scout", "1", "v2"); got != "system_prompt\n  - Look.\n  + Look twice.\n" {
+		t.Errorf("the difference is\n%s", got)
+	}
+	if got := d.say("agents", "diff", "scout"); !strings.Contains(got, "+ Ranger") || strings.Contains(got, "Look") {
+		t.Errorf("the last change is\n%s", got)
+	}
+	d.expect(1, "is not a version", "agents", "diff", "scout", "two")
+}
+
+// TestCompletion: verbs are cobra's; ids, slugs and models are the server's.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("agents", "create", "Scout")
+	d.say("sessions", "create", "--title", "Evil \x1b]52;c;AAAA\x07")
+	for _, test := range []struct {
+		want string
+		args []string
+	}{
+		{"scout\tScout", []string{"agents", "show", "sc"}},
+		{"last", []string{"sessions", "show", "l"}},
+		{"Evil", []string{"sessions", "rename", "0"}},
+		{"scout", []string{"chat", "--agent", "s"}},
+		{"sim/echo", []string{"chat", "--model", "sim/e"}},
+		{"rename", []string{"sessions", "re"}},
+		{"--title", []string{"sessions", "create", "--ti"}},
+	} {
+		out := d.say(append([]string{"__complete"}, test.args...)...)
+		if !strings.Contains(out, test.want) || strings.ContainsRune(out, '\x1b') {
+			t.Errorf("%s completes to %q, want %q", strings.Join(test.args, " "), out, test.want)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if out := d.say("completion", shell); !strings.Contains(out, "__complete") {
+			t.Errorf("the completion of %s is %q", shell, out)
+		}
+	}
+}
+
+// TestCommandsOfAChat: what begins with a slash is a command; an unknown one says so, and a path is a message.
+func TestCommandsOfAChat(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("agents", "create", "Scout")
+	file := t.TempDir() + "/talk.md"
+	out, complained, code := d.typed(strings.Join([]string{
+		"/cost", "/nope", "/help", "/model nope/x", "/model sim/echo", "one", "/etc/hosts is a file", "//help", "/pin",
+		"/cost", "/export " + file, "/fork Branch", "/agent nobody", "/agent scout", "two", "/quit", "never",
+	}, "\n")+"\n", "chat")
+	if code != 0 {
+		t.Fatalf("%d: %s", code, complained)
+	}
+	for _, want := range []string{
+		"! nothing was said yet", "! there is no command /nope; /help lists them", "/export [FILE]",
+		"! write provider/model; configured are sim", "model: sim/echo",
+		"pinned #6: /help", "3 turns, 3 calls", "wrote " + file,
+		`! there is no agent "nobody"; there are: `, "The next message begins a session with scout",
+	} {
+		if !strings.Contains(complained, want) {
+			t.Errorf("%q is missing in:\n%s", want, complained)
+		}
+	}
+	if out != "one\n/etc/hosts is a file\n/help\ntwo\n" {
+		t.Errorf("the answers are %q", out)
+	}
+	page, err := d.client.Sessions(t.Context(), client.SessionsQuery{})
+	if err != nil || len(page.Data) != 3 {
+		t.Errorf("%d sessions, %v", len(page.Data), err)
+	}
+}
+
+// TestSetReachesEveryField: what has no flag of its own can be set, and what is not a field is named.
+func TestSetReachesEveryField(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("agents", "create", "Scout", "--set", "description=Looks far.", "--set", `temperature=0.5`,
+		"--set", `tags=["a","b"]`, "--set", "limits.daily_tokens=5000")
+	agent, err := d.client.Agent(t.Context(), "scout")
+	if err != nil || agent.Description != "Looks far." || len(agent.Tags) != 2 || agent.Limits == nil ||
+		agent.Limits.DailyTokens == nil || *agent.Limits.DailyTokens != 5000 {
+		t.Fatalf("made %+v, %v", agent, err)
+	}
+	d.say("agents", "update", "scout", "--set", "limits.daily_tokens=6000", "--set", "name=Ranger", "--description", "")
+	agent, err = d.client.Agent(t.Context(), "scout")
+	if err != nil || agent.Name != "Ranger" || agent.Description != "" || *agent.Limits.DailyTokens != 6000 {
+		t.Errorf("changed to %+v, %v", agent, err)
+	}
+	d.expect(1, `unknown field "nope"`, "agents", "update", "scout", "--set", "nope=1")
+	d.expect(1, "is not FIELD=VALUE", "sessions", "create", "--set", "title")
+}
+
+// TestDoctorAsksTheServer: what it knows counts, not the environment of the command.
+func TestDoctorAsksTheServer(t *testing.T) {
+	d := newDesk(t)
+	t.Setenv("PARLEY_MODEL", "nowhere/none") // of the command alone
+	out := d.say("doctor")
+	if !strings.Contains(out, "the server has") || !strings.Contains(out, "sim/echo (simulator)") ||
+		strings.Contains(out, "nowhere") {
+		t.Errorf("doctor says\n%s", out)
+	}
+}

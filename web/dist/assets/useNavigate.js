@@ -1,0 +1,1 @@
+import{r as e}from"./rolldown-runtime.js";import{i as t}from"./link.js";import{n}from"./jsx-runtime.js";var r=e(n(),1);function i(e){let n=t();return r.useCallback(t=>n.navigate({...t,from:t.from??e?.from}),[e?.from,n])}export{i as t};
