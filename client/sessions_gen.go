@@ -50,10 +50,10 @@ type ImportInput struct {
 type ImportedSession struct {
 	Outcome string `json:"outcome"`
 	// null if a dry run would make it
-	SessionID *parley.ID `json:"session_id"`
-	AgentID   parley.ID  `json:"agent_id"`
-	Title     string     `json:"title"`
-	Messages  int        `json:"messages"`
+	SessionID parley.ID `json:"session_id"`
+	AgentID   parley.ID `json:"agent_id"`
+	Title     string    `json:"title"`
+	Messages  int       `json:"messages"`
 	// what is not carried over
 	Left []Note `json:"left"`
 }
@@ -439,8 +439,8 @@ func (q *ExportSessionQuery) values() url.Values {
 }
 
 // ExportSession exports a session as one file. json holds everything: the session, its agent, and all messages, turns
-// and calls, oldest first. markdown is the conversation for people, without internal messages. The server writes
-// while it reads; if reading fails, it closes the connection.
+// and calls, oldest first; importSessions reads it. markdown is the conversation for people, without internal
+// messages. The server writes while it reads; if reading fails, it closes the connection.
 //
 // GET /v1/sessions/{session}/export
 func (c *Client) ExportSession(

@@ -44,7 +44,7 @@ const (
 // ImportedSession is what became of one session of a file.
 type ImportedSession struct {
 	Outcome   ImportOutcome  `json:"outcome"`
-	SessionID *parley.ID     `json:"session_id"` // null if a dry run would make it
+	SessionID parley.ID      `json:"session_id"` // null if a dry run would make it
 	AgentID   parley.ID      `json:"agent_id"`
 	Title     string         `json:"title"`
 	Messages  int            `json:"messages"`
@@ -52,8 +52,8 @@ type ImportedSession struct {
 }
 
 // ImportSessions makes sessions of a file, each whole in one transaction. They belong to the principal and are private;
-// authors' names are text. A session that was imported before is left alone, so an import that broke off is completed by
-// repeating it. CodeInvalid names the place in the file; CodeConflict means that an imported session differs from the
+// authors' names are text. A session that was imported before is left alone, so repeating an import that broke off
+// completes it. CodeInvalid names the place in the file; CodeConflict means that an imported session differs from the
 // file.
 func (e *Engine) ImportSessions(
 	ctx context.Context,
@@ -103,17 +103,17 @@ func (e *Engine) ImportSessions(
 
 func reported(made *store.Imported, from *imports.Session, dry bool) ImportedSession {
 	told := ImportedSession{
-		Outcome: ImportUnchanged, SessionID: &made.Session.ID, AgentID: made.Session.AgentID,
+		Outcome: ImportUnchanged, SessionID: made.Session.ID, AgentID: made.Session.AgentID,
 		Title: made.Session.Title, Messages: len(from.Messages), Left: from.Left,
 	}
 	if made.Created {
 		if told.Outcome = ImportCreated; dry {
-			told.SessionID = nil
+			told.SessionID = parley.ID{}
 		}
 	}
 	if made.KeyTaken {
 		told.Left = append(told.Left, imports.Note{
-			Pointer: "", Text: "the key is not carried over, because another session has it; get-or-create returns that one",
+			Text: "the key is not carried over, because another session has it; get-or-create returns that one",
 		})
 	}
 	told.Left = orEmpty(told.Left)

@@ -17,7 +17,7 @@ const (
 		{"role":"assistant","content":"I split it in two","timestamp":"2025-01-02T10:00:09.500Z","media":["a.png"]}]}`
 	olderTask = `{"taskId":"T-7","agentId":"dev-1","status":"completed","startedAt":"2025-01-03T08:00:00Z",
 		"completedAt":"2025-01-03T09:00:00Z","messages":[
-		{"timestamp":"2025-01-03T08:00:01Z","direction":"task_to_harness","type":"intention","content":"I will add a form"},
+		{"timestamp":"2025-01-03T08:00:01Z","direction":"task_to_harness","type":"intention","content":"I add a form"},
 		{"timestamp":"2025-01-03T08:00:02Z","direction":"harness_to_task","type":"approval","content":"Approved"},
 		{"timestamp":"2025-01-03T08:01:00Z","direction":"task_to_harness","type":"progress","content":"writing",
 		 "metadata":{"toolName":"write","toolInput":{"path":"a.ts"},"toolResult":"ok","cost":1}}]}`
@@ -69,11 +69,11 @@ func TestOlderFilesAreImported(t *testing.T) {
 			}
 			dry := want[engine.Imported](s, 200, "POST", "/v1/imports", importBody(t, file.name, file.text, true))
 			if len(dry.Sessions) != 1 || dry.Sessions[0].Outcome != engine.ImportCreated ||
-				dry.Sessions[0].SessionID != nil || count() != 0 {
+				!dry.Sessions[0].SessionID.IsZero() || count() != 0 {
 				t.Fatalf("the dry run says %+v, and %d sessions exist", dry, count())
 			}
 			made := want[engine.Imported](s, 200, "POST", "/v1/imports", importBody(t, file.name, file.text, false))
-			if made.Sessions[0].Outcome != engine.ImportCreated || made.Sessions[0].SessionID == nil {
+			if made.Sessions[0].Outcome != engine.ImportCreated || made.Sessions[0].SessionID.IsZero() {
 				t.Fatalf("the import says %+v", made)
 			}
 			id := made.Sessions[0].SessionID.String()
@@ -94,7 +94,8 @@ func TestOlderFilesAreImported(t *testing.T) {
 					t.Errorf("message %d is %s by %+v", i, m.Role, m.Author)
 				}
 			}
-			changed := strings.NewReplacer("Plan the", "Plan a", "Approved", "Denied", "Test it", "Try it").Replace(file.text)
+			other := strings.NewReplacer("Plan the", "Plan a", "Approved", "Denied", "Test it", "Try it")
+			changed := other.Replace(file.text)
 			if got := s.do("POST", "/v1/imports", importBody(t, file.name, changed, false)); got.status != 409 {
 				t.Errorf("a changed file: status %d %s", got.status, got.body)
 			}
@@ -110,7 +111,10 @@ func TestImportKeepsWhatIsBesideTheText(t *testing.T) {
 	at := "/v1/sessions/" + made.Sessions[0].SessionID.String()
 	session := want[parley.Session](s, 200, "GET", at, "")
 	if session.ArchivedAt == 0 || session.Statistics.InputTokens != 10 || session.Statistics.OutputTokens != 5 ||
-		!strings.Contains(string(session.Metadata), `"import":{`) || session.CreatedAt.String() != "2025-01-04T08:00:00.000Z" {
+		!strings.Contains(
+			string(session.Metadata),
+			`"import":{`,
+		) || session.CreatedAt.String() != "2025-01-04T08:00:00.000Z" {
 		t.Errorf("the session is %+v with the metadata %s", session, session.Metadata)
 	}
 	m := want[page[parley.Message]](s, 200, "GET", at+"/messages", "").Data[1]
@@ -179,18 +183,21 @@ func TestHostileImportsAreRefused(t *testing.T) {
 	entry := func(text string) string { return `{"entries":[` + text + `]}` }
 	const when = `"timestamp":"2025-01-02T10:00:00Z"`
 	for name, c := range map[string]struct{ text, place string }{
-		"not JSON":         {`{"entries":`, "not a JSON object"},
-		"a list":           {`[]`, "not a JSON object"},
-		"no format":        {`{"hello":1}`, "no known format"},
-		"a role":           {entry(`{"role":"root","content":"x",` + when + `}`), "/entries/0/role"},
-		"a time":           {entry(`{"role":"user","content":"x","timestamp":"9999-01-02T10:00:00Z"}`), "/entries/0/timestamp"},
+		"not JSON":  {`{"entries":`, "not a JSON object"},
+		"a list":    {`[]`, "not a JSON object"},
+		"no format": {`{"hello":1}`, "no known format"},
+		"a role":    {entry(`{"role":"root","content":"x",` + when + `}`), "/entries/0/role"},
+		"a time": {
+			entry(`{"role":"user","content":"x","timestamp":"9999-01-02T10:00:00Z"}`), "/entries/0/timestamp",
+		},
 		"no time":          {entry(`{"role":"user","content":"x"}`), "/entries/0/timestamp"},
 		"a type":           {entry(`{"role":"user","content":7,` + when + `}`), "/entries/0/content"},
 		"a NUL":            {entry(`{"role":"user","content":"a\u0000b",` + when + `}`), "/entries/0/content"},
 		"half a surrogate": {entry(`{"role":"user","content":"\ud800",` + when + `}`), "/entries/0/content"},
 		"a name twice":     {entry(`{"role":"user","role":"user","content":"x",` + when + `}`), "/entries/0/role"},
 		"an id twice": {
-			entry(`{"id":"a","role":"user","content":"x",` + when + `},{"id":"a","role":"user","content":"x",` + when + `}`),
+			entry(`{"id":"a","role":"user","content":"x",` + when + `},` +
+				`{"id":"a","role":"user","content":"x",` + when + `}`),
 			"/entries/1/id",
 		},
 		"depth": {entry(`{"role":"user","content":"x",` + when + `,"deep":` + strings.Repeat("[", 70) +
@@ -202,7 +209,8 @@ func TestHostileImportsAreRefused(t *testing.T) {
 		"too many": {entry(strings.Repeat(`0,`, 10_001) + `0`), "/entries"},
 	} {
 		got := s.do("POST", "/v1/imports", importBody(t, "bad.json", c.text, false))
-		if got.status != 422 || !strings.Contains(string(got.body), c.place) || !strings.Contains(string(got.body), "bad.json") {
+		if got.status != 422 || !strings.Contains(string(got.body), c.place) ||
+			!strings.Contains(string(got.body), "bad.json") {
 			t.Errorf("%s: status %d %s", name, got.status, got.body)
 		}
 	}

@@ -149,8 +149,8 @@ func sessionRoutes() []route {
 			verb:   engine.ReadSessions,
 			says:   "Export a session as one file",
 			about: "json holds everything: the session, its agent, and all messages, turns and calls, oldest " +
-				"first. markdown is the conversation for people, without internal messages. The server writes " +
-				"while it reads; if reading fails, it closes the connection.",
+				"first; importSessions reads it. markdown is the conversation for people, without internal messages. " +
+				"The server writes while it reads; if reading fails, it closes the connection.",
 			query: []parameter{
 				choice("format", "json, the default, or markdown.", "json", "markdown"),
 			},
@@ -161,7 +161,8 @@ func sessionRoutes() []route {
 					about:  "The file, as an attachment.",
 					goType: reflect.TypeFor[sessionExport](),
 					example: `{"session":` + sessionExample() + `,"agent":` + agentExample() + `,"messages":[` +
-						messageExample + `],"turns":[` + turnExample + `],"calls":[]}`,
+						messageExample + `],"turns":[` + turnExample + `],"calls":[],` +
+						`"provider_data":[{"message_id":"` + messageIDExample + `","data":"eyJhIjoxfQ=="}]}`,
 				},
 				{
 					status:  http.StatusOK,

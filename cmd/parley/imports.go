@@ -19,8 +19,8 @@ func importCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "import FILE…",
 		Short: "Import sessions: an export as JSON, chat.json, session.json",
 		Long: "Import sessions from files: a session's export as JSON, the chat.json of a planning\nagent, the " +
-			"session.json of a task, or a conversation file. Importing a file again\nchanges nothing. Give older files " +
-			"with their path, which names the feature.",
+			"session.json of a task, or a conversation file. Importing a file again\nchanges nothing. " +
+			"Give older files with their path, which names the feature.",
 		Args: cobra.MinimumNArgs(1),
 	}
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, paths []string) error {
@@ -59,7 +59,11 @@ func readImport(path string) (string, error) {
 	var text strings.Builder
 	n, err := io.Copy(&text, io.LimitReader(file, engine.MaxImportBytes+1))
 	if err == nil && n > engine.MaxImportBytes {
-		err = fmt.Errorf("%s is larger than %d bytes, the most that can be imported at once", path, engine.MaxImportBytes)
+		err = fmt.Errorf(
+			"%s is larger than %d bytes, the most that can be imported at once",
+			path,
+			engine.MaxImportBytes,
+		)
 	}
 	return text.String(), err
 }
@@ -68,7 +72,7 @@ func printImport(term terminal, path string, report *client.Imported) {
 	for i := range report.Sessions {
 		s := &report.Sessions[i]
 		id := "new session"
-		if s.SessionID != nil {
+		if !s.SessionID.IsZero() {
 			id = s.SessionID.String()
 		}
 		outcome := s.Outcome

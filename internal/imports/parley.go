@@ -61,9 +61,9 @@ type carried struct {
 }
 
 // derived are members of a session that follow from the rest or belong to the server that had it.
-const derived = " id workspace_id owner_id log_id root_id depth visibility agent_id agent_version kind status wait_reason " +
-	"context last_sequence last_event_sequence turn_id started_at finished_at forked_through type feature task key " +
-	"title instructions tags pinned mode metadata statistics archived_at created_at updated_at "
+const derived = " id workspace_id owner_id log_id root_id depth visibility agent_id agent_version kind status " +
+	"wait_reason context last_sequence last_event_sequence turn_id started_at finished_at forked_through type feature " +
+	"task key title instructions tags pinned mode metadata statistics archived_at created_at updated_at "
 
 func readParley(f *file) ([]Session, error) {
 	rows, err := f.list("messages")
@@ -146,7 +146,10 @@ func (s *Session) leftOut(f *file) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		s.note("/session/"+parley.Clip(name, maxIDBytes), "is not carried over; set it on the new session if you need it")
+		s.note(
+			"/session/"+parley.Clip(name, maxIDBytes),
+			"is not carried over; set it on the new session if you need it",
+		)
 	}
 	for _, name := range []string{"turns", "calls"} {
 		if rows, err := f.list(name); err != nil {
@@ -197,7 +200,12 @@ func (s *Session) readMessages(f *file, rows []json.RawMessage, data map[parley.
 			s.note(pointer, "is still being written; this message and those after it are not carried over")
 			return nil
 		case row.Sequence != int64(len(s.Messages))+1:
-			return f.wrong(pointer+"/sequence", "is %d and not %d; the record has a gap", row.Sequence, len(s.Messages)+1)
+			return f.wrong(
+				pointer+"/sequence",
+				"is %d and not %d; the record has a gap",
+				row.Sequence,
+				len(s.Messages)+1,
+			)
 		case row.ChainVersion < version || row.ChainVersion > parley.ChainVersion:
 			return f.wrong(pointer+"/chain_version", "is %d, which cannot stand here", row.ChainVersion)
 		}
@@ -231,7 +239,8 @@ func (row *exported) message(f *file, pointer string, data []byte) (m parley.Mes
 		{"author/name", row.Author.Name, parley.MaxNameBytes}, {"context_note", row.ContextNote, parley.MaxTextBytes},
 		{"tool_call_id", row.ToolCallID, parley.MaxNameBytes}, {"tool_name", row.ToolName, parley.MaxNameBytes},
 		{"model", string(row.Model), parley.MaxNameBytes}, {"agent_type", row.AgentType, parley.MaxNameBytes},
-		{"metadata", string(row.Metadata), parley.MaxMetadataBytes}, {"provider_data", string(data), parley.MaxBodyBytes},
+		{"metadata", string(row.Metadata), parley.MaxMetadataBytes},
+		{"provider_data", string(data), parley.MaxBodyBytes},
 	} {
 		if len(field.text) > field.most {
 			return m, f.wrong(pointer+"/"+field.name, "is longer than %d bytes", field.most)
@@ -261,7 +270,8 @@ func (row *exported) message(f *file, pointer string, data []byte) (m parley.Mes
 		ContextNote: row.ContextNote, ToolCallID: row.ToolCallID, ToolName: row.ToolName,
 		CoversThrough: row.CoversThrough, Internal: row.Internal, Model: row.Model, AgentType: row.AgentType,
 		Iteration: row.Iteration, Usage: row.Usage, ContentHash: row.ContentHash, ChainVersion: row.ChainVersion,
-		ProviderData: data, Error: row.Error, Metadata: json.RawMessage("{}"), Marks: row.Marks, CreatedAt: row.CreatedAt,
+		ProviderData: data, Error: row.Error, Metadata: json.RawMessage("{}"), Marks: row.Marks,
+		CreatedAt: row.CreatedAt,
 	}
 	if len(row.Metadata) > 0 && row.Metadata[0] == '{' {
 		if m.Metadata, err = parley.CanonicalJSON(row.Metadata); err != nil {
@@ -284,7 +294,11 @@ func (row *exported) checkUsage(f *file, pointer string) error {
 	for _, n := range []*int64{row.Usage.InputTokens, row.Usage.OutputTokens, row.Usage.CachedTokens,
 		row.Usage.CacheWriteTokens, row.Usage.ReasoningTokens} {
 		if n != nil && (*n < 0 || *n > parley.MaxCallTokens) {
-			return f.wrong(pointer+"/usage", "each number of tokens must lie between 0 and %d", int64(parley.MaxCallTokens))
+			return f.wrong(
+				pointer+"/usage",
+				"each number of tokens must lie between 0 and %d",
+				int64(parley.MaxCallTokens),
+			)
 		}
 	}
 	return nil

@@ -7,8 +7,8 @@ import (
 )
 
 // The file nodes/TASK/session.json of a developer's agent: {"taskId", "agentId", "status", "startedAt", "completedAt?",
-// "messages": [{timestamp, direction, type, content, metadata?: {toolName, toolInput, toolResult}}]}. The direction says
-// who speaks: harness_to_task is the user, task_to_harness the agent.
+// "messages": [{timestamp, direction, type, content, metadata?: {toolName, toolInput, toolResult}}]}. The direction
+// says who speaks: harness_to_task is the user, task_to_harness the agent.
 
 // taskType is the type of the sessions that session.json becomes.
 const taskType = "dev-task"

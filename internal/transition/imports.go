@@ -43,7 +43,8 @@ func (t *Tx) ImportSession(scope store.Scope, wanted store.NewImport) (store.Imp
 	h := t.createSession(store.NewSession{Session: wanted.Session, Idempotency: wanted.Origin})
 	told := &wanted.Session
 	h.Status, h.status, h.ArchivedAt = told.Status, told.Status, told.ArchivedAt
-	h.CreatedAt, h.UpdatedAt, h.StartedAt, h.FinishedAt = told.CreatedAt, told.UpdatedAt, told.StartedAt, told.FinishedAt
+	h.CreatedAt, h.UpdatedAt = told.CreatedAt, told.UpdatedAt
+	h.StartedAt, h.FinishedAt = told.StartedAt, told.FinishedAt
 	h.Statistics.Tokens, h.Statistics.Cost = told.Statistics.Tokens, told.Statistics.Cost
 	ordinals := map[string]int64{}
 	for i := range wanted.Messages {

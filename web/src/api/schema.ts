@@ -1540,7 +1540,7 @@ export interface components {
             /** @description In base64. */
             data: string;
             /** Format: uuid */
-            message_id: string | null;
+            message_id: string;
         };
         Failure: {
             /** Format: int64 */
@@ -1826,13 +1826,13 @@ export interface components {
         };
         ImportedSession: {
             /** Format: uuid */
-            agent_id: string | null;
+            agent_id: string;
             left: components["schemas"]["Note"][];
             /** Format: int64 */
             messages: number;
             outcome: string;
             /** Format: uuid */
-            session_id: string;
+            session_id: string | null;
             title: string;
         };
         Key: {
