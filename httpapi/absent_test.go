@@ -376,7 +376,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		200,
 		"POST",
 		"/v1/imports",
-		importBody(t, "", olderChat, true),
+		importBody(t, "", olderChat, false),
 	)
 	do("getHealth", reflect.TypeFor[health](), 200, "GET", "/healthz", "")
 	do("getReadiness", reflect.TypeFor[health](), 200, "GET", "/readyz", "")
