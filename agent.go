@@ -322,6 +322,9 @@ func (p RetryPolicy) Validate() error {
 	return nil
 }
 
+// MaxSlugBytes bounds a slug.
+const MaxSlugBytes = 64
+
 // Slugify derives a slug from a name: lower-case ASCII letters and digits, everything else folded to single hyphens;
 // "agent" if nothing is left.
 func Slugify(name string) string {
@@ -333,7 +336,7 @@ func Slugify(name string) string {
 		case out.Len() > 0 && !strings.HasSuffix(out.String(), "-"):
 			out.WriteByte('-')
 		}
-		if out.Len() >= 64 {
+		if out.Len() >= MaxSlugBytes {
 			break
 		}
 	}
@@ -346,7 +349,7 @@ func Slugify(name string) string {
 
 // ValidateSlug reports why a slug is invalid.
 func ValidateSlug(slug string) error {
-	if slug == "" || len(slug) > 64 || slug != Slugify(slug) {
+	if slug == "" || len(slug) > MaxSlugBytes || slug != Slugify(slug) {
 		return InvalidField(
 			"slug",
 			"%q is not a valid slug: use 1 to 64 lower-case letters, digits and single hyphens",

@@ -18,6 +18,7 @@ const (
 	CodeNotFound        Code = "not_found"         // no such thing in this workspace
 	CodeConflict        Code = "conflict"          // the present state does not allow it
 	CodeArchived        Code = "archived"          // session or agent is archived; the message says how to reopen
+	CodeChanged         Code = "changed"           // not what If-Match names: somebody changed it meanwhile
 	CodeBusy            Code = "busy"              // a turn is unfinished and the caller asked to be refused
 	CodeNothingToCancel Code = "nothing_to_cancel" // no turn ever ran here
 	CodeKeyReused       Code = "key_reused"        // idempotency key used before with another body

@@ -125,7 +125,7 @@ func (s Session) MarshalJSON() ([]byte, error) {
 		shownSettings
 		Model *ModelID `json:"model"`
 	}{
-		(*plain)(&s), OrNull(s.Type), OrNull(s.Feature), OrNull(s.Task), OrNull(s.Key), OrNull(s.Instructions),
+		(*plain)(&s), OrNull(s.Type), OrNull(s.Feature), OrNull(s.Task), OrNull(s.OpaqueKey()), OrNull(s.Instructions),
 		OrNull(s.During), OrNull(s.WaitReason), shownSettings(s.Settings), OrNull(s.Model),
 	})
 }
@@ -186,8 +186,36 @@ func TitleFrom(text string) string {
 	return ""
 }
 
-// KeyFor turns {type, feature, task?} into a session key without collisions: a JSON array, so that no part can imitate
-// another's border. It is never parsed.
+// A workspace stores its session keys in one column, in two namespaces. A key derived from {type, feature, task} begins
+// with derivedStart. An opaque key that would begin so as well, perhaps behind backslashes, is stored with one more
+// backslash. So an opaque key never names the session that a derived one names.
+
+const (
+	derivedStart = `["`
+	opaqueEscape = `\`
+)
+
+// OpaqueKey returns the form in which a session's opaque key is stored; "" for "".
+func OpaqueKey(key string) string {
+	if strings.HasPrefix(strings.TrimLeft(key, opaqueEscape), derivedStart) {
+		return opaqueEscape + key
+	}
+	return key
+}
+
+// OpaqueKey returns the session's key as its caller gave it; "" if it has none, or is named by type, feature and task.
+func (s *Session) OpaqueKey() string {
+	if strings.HasPrefix(s.Key, derivedStart) {
+		return ""
+	}
+	if strings.HasPrefix(strings.TrimLeft(s.Key, opaqueEscape), derivedStart) {
+		return s.Key[len(opaqueEscape):]
+	}
+	return s.Key
+}
+
+// KeyFor turns {type, feature, task?} into a session's stored key without collisions: a JSON array, so that no part can
+// imitate another's border. It is never parsed.
 func KeyFor(sessionType, feature, task string) string {
 	out := AppendJSONString([]byte(`[`), sessionType)
 	out = AppendJSONString(append(out, ','), feature)

@@ -70,3 +70,22 @@ func TestDefaultPolicyOfASession(t *testing.T) {
 		}
 	}
 }
+
+// TestOpaqueKeys: no opaque key has the stored form of another one, or of a derived one, and each is shown as given.
+func TestOpaqueKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.SampledFrom([]string{"", `\`, `\\`}).Draw(t, "escapes") +
+			rapid.SampledFrom([]string{"", `[`, `["`, parley.KeyFor("a", "b", "")}).Draw(t, "start") +
+			rapid.StringN(0, 8, 16).Draw(t, "rest")
+		session := parley.Session{Key: parley.OpaqueKey(key)}
+		if strings.HasPrefix(session.Key, `["`) {
+			t.Fatalf("%q is stored like a derived key: %q", key, session.Key)
+		}
+		if shown := session.OpaqueKey(); shown != key {
+			t.Fatalf("%q is shown as %q", key, shown)
+		}
+	})
+	if shown := (&parley.Session{Key: parley.KeyFor("a", "b", "")}).OpaqueKey(); shown != "" {
+		t.Errorf("a derived key is shown as %q", shown)
+	}
+}

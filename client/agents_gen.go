@@ -61,8 +61,8 @@ func (c *Client) AllAgents(ctx context.Context, query AgentsQuery, options ...Op
 	})
 }
 
-// CreateAgent creates an agent. Only name is required; without slug, one is derived from it. 409 if the given slug is
-// taken.
+// CreateAgent creates an agent. Only name is required. Without slug, one is derived from the name, in Latin letters,
+// with a number if it is taken. 409 if the given slug is taken.
 //
 // POST /v1/agents
 func (c *Client) CreateAgent(ctx context.Context, input AgentInput, options ...Option) (parley.Agent, error) {
@@ -77,7 +77,8 @@ func (c *Client) CreateAgent(ctx context.Context, input AgentInput, options ...O
 
 // AgentInput is a new agent. Only Name is required.
 type AgentInput struct {
-	// Unique in the workspace; made from the name when absent.
+	// Unique in the workspace. When absent, it is made from the name, in Latin letters, with a number if that slug is
+	// taken; 409 only if a slug that you give is taken.
 	Slug        string `json:"slug,omitempty"`
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
@@ -88,7 +89,8 @@ type AgentInput struct {
 	LeadID parley.ID `json:"lead_id,omitzero"`
 }
 
-// ArchiveAgent archives an agent. Nothing is lost: its sessions stay, and new ones are refused.
+// ArchiveAgent archives an agent. Nothing is lost: its sessions stay, and new ones are refused. 409 for the built-in
+// agent.
 //
 // DELETE /v1/agents/{agent}
 func (c *Client) ArchiveAgent(ctx context.Context, agent string, options ...Option) error {
@@ -111,7 +113,8 @@ func (c *Client) Agent(ctx context.Context, agent string, options ...Option) (pa
 }
 
 // UpdateAgent changes an agent. Fields that are left out keep their values; null clears one. Every change makes a new
-// version; turns that have begun keep theirs. Setting status to active brings an archived agent back.
+// version, and a patch that changes nothing makes none; turns that have begun keep theirs. Setting status to active
+// brings an archived agent back. 409 for archiving the built-in agent, or giving it another slug.
 //
 // PATCH /v1/agents/{agent}
 func (c *Client) UpdateAgent(
@@ -140,6 +143,56 @@ type AgentPatch struct {
 	Status parley.Change[parley.AgentStatus] `json:"status,omitzero"`
 	// For admins: the principal that may change the agent from now on; null leaves it to admins.
 	OwnerID parley.Change[parley.ID] `json:"owner_id,omitzero"`
+}
+
+// AgentVersionsQuery are the query parameters of AgentVersions; zero values are left out.
+type AgentVersionsQuery struct {
+	// Rows per page; 100 by default.
+	Limit int
+	// The next of the previous page.
+	Cursor string
+	// The direction; each list has its own default. One of asc, desc.
+	Order string
+}
+
+func (q *AgentVersionsQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	v.text("order", q.Order)
+	return v.Values
+}
+
+// AgentVersions lists the versions of an agent. The latest first unless order says otherwise. Each is the agent as
+// the turns of that version used it.
+//
+// GET /v1/agents/{agent}/versions
+func (c *Client) AgentVersions(
+	ctx context.Context,
+	agent string,
+	query AgentVersionsQuery,
+	options ...Option,
+) (Page[parley.Agent], error) {
+	return send[Page[parley.Agent]](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/agents/" + url.PathEscape(agent) + "/versions",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// AllAgentVersions ranges over the results of AgentVersions, page by page, starting at query.Cursor; query.Limit is
+// the size of a page. It ends after an error.
+func (c *Client) AllAgentVersions(
+	ctx context.Context,
+	agent string,
+	query AgentVersionsQuery,
+	options ...Option,
+) iter.Seq2[parley.Agent, error] {
+	return pages(query.Cursor, func(cursor string) (Page[parley.Agent], error) {
+		query.Cursor = cursor
+		return c.AgentVersions(ctx, agent, query, options...)
+	})
 }
 
 // AgentVersion reads an earlier version of an agent. The agent as the turns of that version used it.

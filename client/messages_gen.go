@@ -424,9 +424,10 @@ type SearchQuery struct {
 	ProjectID parley.ID
 	// Only messages of this session, those that it shares as a fork included.
 	SessionID parley.ID
-	// Only messages created at this time or later, and titles of sessions created then.
+	// Only messages created at this time or later, and titles of sessions created then. A date alone, such as 2026-01-31,
+	// is the whole day in UTC.
 	CreatedFrom parley.Time
-	// Only messages created before this time.
+	// Only messages created before this time. A date alone, such as 2026-01-31, is the whole day in UTC.
 	CreatedTo parley.Time
 	// any, the default, searches all sessions, false leaves out archived ones, true searches only those. One of any,
 	// false, true.

@@ -118,9 +118,9 @@ type UsageQuery struct {
 	Group parley.UsageGroup
 	// Sum up each day of an agent, model or session separately, for charts over time.
 	Daily *bool
-	// Only calls that began at this time or later.
+	// Only calls that began at this time or later. A date alone, such as 2026-01-31, is the whole day in UTC.
 	From parley.Time
-	// Only calls that began before this time.
+	// Only calls that began before this time. A date alone, such as 2026-01-31, is the whole day in UTC.
 	To parley.Time
 	// Only calls of this agent's sessions: its id or slug.
 	AgentID string

@@ -99,9 +99,9 @@ type SessionsQuery struct {
 	Pinned *bool
 	// Only sessions with this tag.
 	Tag string
-	// Only sessions created at this time or later.
+	// Only sessions created at this time or later. A date alone, such as 2026-01-31, is the whole day in UTC.
 	CreatedFrom parley.Time
-	// Only sessions created before this time.
+	// Only sessions created before this time. A date alone, such as 2026-01-31, is the whole day in UTC.
 	CreatedTo parley.Time
 }
 
@@ -186,7 +186,8 @@ type SessionInput struct {
 	Feature string      `json:"feature,omitempty"`
 	Task    string      `json:"task,omitempty"`
 	// Unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's,
-	// and of another agent than named, seen by more people than named, or not yours to see.
+	// and of another agent than named, seen by more people than named, or not yours to see. Null for a session named by
+	// type, feature and task, whose names are apart from keys.
 	Key string `json:"key,omitempty"`
 	// Made from the first message when absent.
 	Title        string          `json:"title,omitempty"`

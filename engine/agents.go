@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"maps"
 
 	"example.org/parley"
 	"example.org/parley/setting"
@@ -10,7 +12,7 @@ import (
 
 // AgentInput is a new agent. Only Name is required.
 type AgentInput struct {
-	Slug        string `json:"slug,omitempty" doc:"Unique in the workspace; made from the name when absent."`
+	Slug        string `json:"slug,omitempty" doc:"Unique in the workspace. When absent, it is made from the name, in Latin letters, with a number if that slug is taken; 409 only if a slug that you give is taken."`
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Runtime     string `json:"runtime,omitempty" doc:"standard by default."`
@@ -43,6 +45,9 @@ type AgentPatch struct {
 	Status parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
 
 	OwnerID parley.Change[parley.ID] `json:"owner_id,omitzero" doc:"For admins: the principal that may change the agent from now on; null leaves it to admins."`
+
+	// If refuses the patch unless the agent is as the caller expects; nil: any is. It may be called several times.
+	If func(current parley.Agent) error `json:"-"`
 }
 
 // widens reports whether the patch says what the agent may run.
@@ -70,7 +75,7 @@ const (
 )
 
 // CreateAgent makes an agent in version 1. The bool reports an idempotent repeat. It returns CodeConflict if the slug
-// is taken.
+// that the input names is taken; one that is derived from the name gets a number.
 func (e *Engine) CreateAgent(
 	ctx context.Context,
 	principal parley.Principal,
@@ -104,7 +109,15 @@ func (e *Engine) CreateAgent(
 		return parley.Agent{}, false, err
 	}
 	agent.Accepted.Grants = agent.Grants
-	made, repeat, err := e.store.CreateAgent(ctx, agent, idempotency)
+	create := e.store.CreateAgent
+	if input.Slug == "" {
+		create = func(
+			ctx context.Context, agent parley.Agent, idempotency store.Idempotency,
+		) (parley.Agent, bool, error) {
+			return e.createDerived(ctx, scope, agent, idempotency)
+		}
+	}
+	made, repeat, err := create(ctx, agent, idempotency)
 	if err == nil {
 		call.about(on(made.ID))
 	}
@@ -147,6 +160,40 @@ func (e *Engine) AgentVersion(
 		return agent, err
 	}
 	return e.store.AgentVersion(ctx, scope.WorkspaceID, agent.ID, version)
+}
+
+// AgentVersions lists the versions of an agent, the latest first by default.
+func (e *Engine) AgentVersions(
+	ctx context.Context,
+	principal parley.Principal,
+	idOrSlug string,
+	paging Paging,
+) (_ Page[parley.Agent], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listAgentVersions", ReadAgents)
+	if err != nil {
+		return Page[parley.Agent]{}, err
+	}
+	defer call.end(ctx, &err)
+	from, order, limit, err := paging.start("agent_versions", Descending)
+	if err != nil {
+		return Page[parley.Agent]{}, err
+	}
+	agent, err := e.agent(ctx, call.Scope, idOrSlug)
+	if err != nil {
+		return Page[parley.Agent]{}, err
+	}
+	call.about(on(agent.ID))
+	rows, err := e.store.AgentVersions(ctx, call.Scope.WorkspaceID, agent.ID, store.AgentVersionQuery{
+		Ascending: order == Ascending,
+		After:     int(from.Sequence),
+		Limit:     limit + 1,
+	})
+	if err != nil {
+		return Page[parley.Agent]{}, err
+	}
+	return largePageOf(rows, limit, func(last parley.Agent) cursor {
+		return cursor{List: "agent_versions", Order: order, Sequence: int64(last.Version)}
+	}), nil
 }
 
 // Agents lists agents.
@@ -225,7 +272,8 @@ func ownerOf(principal parley.Principal, owner string) (parley.ID, error) {
 // patchAttempts bounds how often a patch is retried when another process writes the agent first.
 const patchAttempts = 3
 
-// UpdateAgent applies a patch as a new version. It returns CodeConflict if the new slug is taken.
+// UpdateAgent applies a patch as a new version, unless it changes nothing. It returns CodeConflict if the new slug is
+// taken, or if the built-in agent would be archived or get another slug.
 func (e *Engine) UpdateAgent(
 	ctx context.Context,
 	principal parley.Principal,
@@ -258,7 +306,12 @@ func (e *Engine) UpdateAgent(
 		if err := mayPatch(principal, &agent, &patch); err != nil { // it may have another owner now
 			return parley.Agent{}, err
 		}
-		before := agent.Version
+		current := agent
+		if patch.If != nil {
+			if err := patch.If(current); err != nil {
+				return parley.Agent{}, err
+			}
+		}
 		patch.apply(&agent)
 		if patch.OwnerID.Set {
 			agent.OwnerName = owner.Name
@@ -272,16 +325,76 @@ func (e *Engine) UpdateAgent(
 		if agent.Accepted, err = e.acceptsPatch(ctx, scope, principal, &next, &patch); err != nil {
 			return parley.Agent{}, err
 		}
+		if err := builtinStays(&current, &agent); err != nil {
+			return parley.Agent{}, err
+		}
+		same, err := e.sameAgent(ctx, scope, &current, &agent, patch.widens())
+		if err != nil || same {
+			return current, err
+		}
 		updated, err := e.store.UpdateAgent(ctx, agent)
 		if parley.ErrorCode(err) != parley.CodeConflict || attempt == patchAttempts {
 			return updated, err
 		}
 		// A conflict is a lost race only if the version moved; otherwise the slug is taken.
 		now, readErr := e.store.Agent(ctx, scope.WorkspaceID, agent.ID.String())
-		if readErr != nil || now.Version == before {
+		if readErr != nil || now.Version == current.Version {
 			return parley.Agent{}, err
 		}
 	}
+}
+
+// builtinStays refuses to archive the agent that sessions use by default, or to give it another slug.
+func builtinStays(before, after *parley.Agent) error {
+	switch {
+	case before.Slug != parley.BuiltinAgentSlug:
+		return nil
+	case after.Slug != before.Slug:
+		return errBuiltinStays("get another slug")
+	case after.Status == parley.AgentArchived && before.Status != parley.AgentArchived:
+		return errBuiltinStays("be archived")
+	}
+	return nil
+}
+
+// sameAgent reports whether a patched agent needs no version, because nothing changed. A patch that says what the agent
+// may run accepts that too: its principal must have accepted the same in the current version.
+func (e *Engine) sameAgent(
+	ctx context.Context,
+	scope store.Scope,
+	before, after *parley.Agent,
+	accepts bool,
+) (bool, error) {
+	patched := *after
+	patched.ChangedByID = before.ChangedByID
+	if same, err := sameJSON(before, &patched); err != nil || !same {
+		return false, err
+	}
+	if !accepts {
+		return true, nil
+	}
+	if before.ChangedByID != after.ChangedByID {
+		return false, nil
+	}
+	by, err := e.store.AgentVersionBy(ctx, scope.WorkspaceID, before.ID, after.ChangedByID, before.Version)
+	if err != nil || by.Version != before.Version || by.Accepted == nil {
+		return false, err
+	}
+	earlier, now := *by.Accepted, *after.Accepted // each names the version that it belongs to
+	earlier.Agents, now.Agents = maps.Clone(earlier.Agents), maps.Clone(now.Agents)
+	delete(earlier.Agents, before.ID)
+	delete(now.Agents, before.ID)
+	return sameJSON(&earlier, &now)
+}
+
+// sameJSON reports whether two values have the same JSON.
+func sameJSON(one, other any) (bool, error) {
+	first, err := parley.EncodeJSON(one)
+	if err != nil {
+		return false, err
+	}
+	second, err := parley.EncodeJSON(other)
+	return err == nil && bytes.Equal(first, second), err
 }
 
 // mayPatch refuses a patch of somebody else's agent, and a change of owner by anyone but an admin.

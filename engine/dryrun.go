@@ -129,9 +129,10 @@ func (e *Engine) DryRunSession(
 		wanted := store.NewSession{Session: session, Named: input.named()}
 		found, err := e.store.SessionByKey(ctx, store.Scope{WorkspaceID: scope.WorkspaceID}, session.Key)
 		switch {
-		case err == nil && !wanted.Serves(scope, &found):
-			return DryRun{}, store.KeyTaken()
 		case err == nil:
+			if err := wanted.Serves(scope, &found); err != nil {
+				return DryRun{}, err
+			}
 			of = runner.DryTurn{Session: found}
 		case parley.ErrorCode(err) != parley.CodeNotFound:
 			return DryRun{}, err

@@ -166,7 +166,11 @@ func TestGetOrCreate(t *testing.T) {
 	if made != 1 {
 		t.Errorf("%d callers were told that they created it", made)
 	}
-	found, err := h.SessionByKey(t.Context(), h.member, parley.KeyFor("dev-task", "login", "7"))
+	found, err := h.SessionByKey(
+		t.Context(),
+		h.member,
+		engine.SessionName{Type: "dev-task", Feature: "login", Task: "7"},
+	)
 	if err != nil || found.ID != ids[0] {
 		t.Errorf("SessionByKey = %s, %v", found.ID, err)
 	}

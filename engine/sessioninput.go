@@ -31,7 +31,7 @@ func (e *Engine) newSession(
 		ProjectID: input.ProjectID, ParentSessionID: input.ParentSessionID, ParentMessageID: input.ParentMessageID,
 		Visibility: either(input.Visibility, parley.VisibilityPrivate), Kind: either(input.Kind, parley.KindAgent),
 		Mode: either(input.Mode, parley.ModeForeground), Type: input.Type, Feature: input.Feature, Task: input.Task,
-		Key: input.Key, Title: input.Title, Instructions: input.Instructions, Pinned: input.Pinned,
+		Key: input.storedKey(), Title: input.Title, Instructions: input.Instructions, Pinned: input.Pinned,
 		Settings: input.Settings, During: input.During,
 	}
 	if err := checkSessionWords(session); err != nil {
@@ -63,6 +63,15 @@ func (e *Engine) newSession(
 	}
 	if err != nil {
 		return none, err
+	}
+	if input.AgentID == "" && agent.Status == parley.AgentArchived {
+		return none, parley.Errorf(
+			parley.CodeArchived,
+			"the agent %q, the default of sessions, is archived; reactivate it with "+
+				"PATCH /v1/agents/%s {\"status\": \"active\"}, or give agent_id",
+			agent.Slug,
+			agent.Slug,
+		)
 	}
 	session.AgentID = agent.ID
 	session.Accepted, err = e.accepts(ctx, scope, &agent, parley.ValueOf(session.Tools))
@@ -195,7 +204,7 @@ func (e *Engine) sessionChange(
 	if patch.Visibility.Set { // null means the default
 		patch.Visibility.Value = either(patch.Visibility.Value, parley.VisibilityPrivate)
 	}
-	var change store.SessionChange
+	change := store.SessionChange{If: patch.If}
 	set(patch.Title, &change.Title)
 	set(patch.Instructions, &change.Instructions)
 	set(patch.Pinned, &change.Pinned)

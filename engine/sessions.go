@@ -20,7 +20,7 @@ type SessionInput struct {
 	Type            string             `json:"type,omitempty"`
 	Feature         string             `json:"feature,omitempty"`
 	Task            string             `json:"task,omitempty"`
-	Key             string             `json:"key,omitempty" doc:"Unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see."`
+	Key             string             `json:"key,omitempty" doc:"Unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see. Null for a session named by type, feature and task, whose names are apart from keys."`
 	Title           string             `json:"title,omitempty" doc:"Made from the first message when absent."`
 	Instructions    string             `json:"instructions,omitempty"`
 	Tags            []string           `json:"tags,omitempty"`
@@ -31,6 +31,13 @@ type SessionInput struct {
 	ClientID string        `json:"client_id,omitempty" doc:"The client (window, tab) that has the session open from now on."`
 	Message  *MessageInput `json:"message,omitempty" doc:"The first message: it is stored, and its turn started, in the same transaction."`
 	DryInput
+
+	derivedKey string // of an input named by type, feature and task; instead of Key
+}
+
+// storedKey returns the key under which the session is stored.
+func (input *SessionInput) storedKey() string {
+	return either(input.derivedKey, parley.OpaqueKey(input.Key))
 }
 
 func (input *SessionInput) named() store.Named {
@@ -49,6 +56,10 @@ type SessionPatch struct {
 	During     parley.Change[parley.During]     `json:"during,omitzero" enum:"queue,steer,interrupt,reject"`
 	Visibility parley.Change[parley.Visibility] `json:"visibility,omitzero" enum:"private,workspace"`
 	Archived   parley.Change[bool]              `json:"archived,omitzero"`
+
+	// If refuses the patch unless the session is as the caller expects; nil: any is. The patch's transaction calls it,
+	// perhaps several times.
+	If func(current *parley.Session) error `json:"-"`
 }
 
 // SessionList selects sessions, last activity first by default. Archived ones are left out unless Archived includes
@@ -169,12 +180,9 @@ func (e *Engine) EnsureSession(
 	defer call.end(ctx, &err)
 	if input.Key == "" {
 		if input.Type == "" || input.Feature == "" {
-			return store.Opened{}, parley.InvalidField(
-				"key",
-				"name the session: give a key, or type and feature (and task)",
-			)
+			return store.Opened{}, errUnnamed()
 		}
-		input.Key = parley.KeyFor(input.Type, input.Feature, input.Task)
+		input.derivedKey = parley.KeyFor(input.Type, input.Feature, input.Task)
 	}
 	return e.OpenSession(ctx, principal, input, idempotency)
 }
@@ -236,26 +244,45 @@ func (e *Engine) ExportSession(
 	return session, leave, err
 }
 
-// SessionByKey reads a session by its key.
+// SessionName names a session: by an opaque key, or by type, feature and optionally task.
+type SessionName struct{ Key, Type, Feature, Task string }
+
+// SessionByKey reads a session by its name.
 func (e *Engine) SessionByKey(
 	ctx context.Context,
 	principal parley.Principal,
-	key string,
+	name SessionName,
 ) (_ parley.Session, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getSessionByKey", ReadSessions)
 	if err != nil {
 		return parley.Session{}, err
 	}
 	defer call.end(ctx, &err)
-	scope := call.Scope
-	if err := parley.CheckText("key", key, parley.MaxKeyBytes); err != nil {
+	if err := checkTexts(
+		textBound{"key", name.Key, maxSessionKeyBytes},
+		textBound{"type", name.Type, parley.MaxKeyBytes},
+		textBound{"feature", name.Feature, parley.MaxKeyBytes},
+		textBound{"task", name.Task, parley.MaxKeyBytes},
+	); err != nil {
 		return parley.Session{}, err
 	}
-	session, err := e.store.SessionByKey(ctx, scope, key)
+	stored := parley.OpaqueKey(name.Key)
+	if stored == "" {
+		if name.Type == "" || name.Feature == "" {
+			return parley.Session{}, errUnnamed()
+		}
+		stored = parley.KeyFor(name.Type, name.Feature, name.Task)
+	}
+	session, err := e.store.SessionByKey(ctx, call.Scope, stored)
 	if err == nil {
 		call.about(of(session.ID))
 	}
 	return session, err
+}
+
+// errUnnamed asks for a session's name.
+func errUnnamed() error {
+	return parley.InvalidField("key", "is missing: name the session by key, or by type and feature (and task)")
 }
 
 // Sessions lists sessions.

@@ -55,7 +55,7 @@ func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parle
 		return err
 	}
 	if agent.Slug == "" {
-		agent.Slug = parley.Slugify(agent.Name)
+		agent.Slug = slugFrom(agent.Name)
 	}
 	if err := parley.ValidateSlug(agent.Slug); err != nil {
 		return err

@@ -80,6 +80,7 @@ func TestAgentRules(t *testing.T) {
 	if err != nil || agent.Slug != "good-one" || agent.Runtime != parley.StandardRuntime || agent.Version != 1 {
 		t.Fatalf("CreateAgent = %+v, %v", agent, err)
 	}
+	good.Slug = "good-one"
 	_, _, err = h.CreateAgent(t.Context(), h.member, good, store.Idempotency{})
 	wantCode(t, err, parley.CodeConflict, "")
 }
@@ -115,8 +116,7 @@ func TestMessageRules(t *testing.T) {
 		{"iteration", engine.MessageInput{Content: text("x"), Iteration: -1}},
 		{"respond", engine.MessageInput{Role: "assistant", Content: text("x"), Respond: ptr(true)}},
 		{"during", engine.MessageInput{Role: "tool_call", Content: call, During: parley.DuringQueue}},
-		{"model", engine.MessageInput{Role: "assistant", Content: text("x"),
-			Settings: parley.Settings{Model: "sim/echo"}}},
+		{"model", engine.MessageInput{Role: "tool_call", Content: call, Settings: parley.Settings{Model: "sim/echo"}}},
 		{"tool_call_id", engine.MessageInput{Role: "tool_result", Content: json.RawMessage(`{"result":1}`)}},
 		{"content.arguments", engine.MessageInput{Role: "tool_call",
 			Content: json.RawMessage(`{"id":"c","name":"n","arguments":[]}`)}},

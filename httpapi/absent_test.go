@@ -127,6 +127,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("updateAgent", agent, 200, "PATCH", "/v1/agents/bare", `{"context_policy":{"kind":"all"}}`)
 	do("getAgent", agent, 200, "GET", "/v1/agents/bare", "")
 	do("warmAgent", reflect.TypeFor[parley.Warmed](), 200, "POST", "/v1/agents/bare/warm", "")
+	do("listAgentVersions", reflect.TypeFor[page[parley.Agent]](), 200, "GET", "/v1/agents/bare/versions", "")
 	do("getAgentVersion", agent, 200, "GET", "/v1/agents/bare/versions/1", "")
 	do("listAgents", reflect.TypeFor[page[parley.Agent]](), 200, "GET", "/v1/agents", "")
 

@@ -51,6 +51,19 @@ func serveAgent(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, agent)
 }
 
+func serveAgentVersions(a *api, x *exchange) error {
+	args := x.arguments()
+	paging := args.paging()
+	if args.err != nil {
+		return args.err
+	}
+	versions, err := a.engine.AgentVersions(x.r.Context(), x.principal, x.r.PathValue("agent"), paging)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, versions)
+}
+
 func serveAgentVersion(a *api, x *exchange) error {
 	version, err := strconv.Atoi(x.r.PathValue("version"))
 	if err != nil || version < 1 {
@@ -68,6 +81,7 @@ func serveUpdateAgent(a *api, x *exchange) error {
 	if err := checked(a, x, &patch); err != nil {
 		return err
 	}
+	patch.If = ifMatch(x, parley.EncodeJSON[parley.Agent])
 	agent, err := a.engine.UpdateAgent(x.r.Context(), x.principal, x.r.PathValue("agent"), patch)
 	if err != nil {
 		return err

@@ -135,6 +135,13 @@ func failures() []failure {
 			"The session is archived; reopen it with PATCH and archived false.",
 			"",
 		},
+		{
+			"Changed",
+			parley.CodeChanged,
+			"If-Match does not name the present ETag.",
+			"Somebody changed this since you read it. Read it again and repeat the change.",
+			"",
+		},
 		{"TooLarge", parley.CodeTooLarge, "A bound was exceeded.", "The body is larger than 1048576 bytes.", ""},
 		{
 			"Unsupported",
@@ -258,7 +265,7 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 	if of.input != nil {
 		operation.RequestBody = &huma.RequestBody{
 			Required:    of.name != "cancelTurn",
-			Description: "JSON, at most 1 MiB.",
+			Description: inputAbout(of),
 			Content: map[string]*huma.MediaType{
 				"application/json": {
 					Schema:  r.Schema(of.input.of, true, ""),
@@ -299,6 +306,15 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		operation.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + f.name}
 	}
 	return operation
+}
+
+// inputAbout says what a body may be.
+func inputAbout(r *route) string {
+	if r.method != http.MethodPatch {
+		return "JSON, at most 1 MiB."
+	}
+	return "JSON, at most 1 MiB, as application/json or " + mergePatch + ": fields that are left out keep their " +
+		"values, null clears one. An object in a field, such as metadata, replaces the former one whole."
 }
 
 // unknownMedia is the media type of bytes of any kind.

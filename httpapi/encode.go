@@ -176,7 +176,7 @@ func appendSession(to []byte, s *parley.Session) []byte {
 	to = appendTextOrNull(to, `,"type":`, s.Type)
 	to = appendTextOrNull(to, `,"feature":`, s.Feature)
 	to = appendTextOrNull(to, `,"task":`, s.Task)
-	to = appendTextOrNull(to, `,"key":`, s.Key)
+	to = appendTextOrNull(to, `,"key":`, s.OpaqueKey())
 	to = appendText(to, `,"title":`, s.Title)
 	to = appendTextOrNull(to, `,"instructions":`, s.Instructions)
 	to = append(to, `,"tags":[`...)

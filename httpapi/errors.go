@@ -32,6 +32,7 @@ func statuses() []codeStatus {
 		{parley.CodeBusy, http.StatusConflict},
 		{parley.CodeNothingToCancel, http.StatusConflict},
 		{parley.CodeKeyReused, http.StatusConflict},
+		{parley.CodeChanged, http.StatusPreconditionFailed},
 		{parley.CodeTooLarge, http.StatusRequestEntityTooLarge},
 		{parley.CodeUnsupported, http.StatusUnsupportedMediaType},
 		{parley.CodeRateLimited, http.StatusTooManyRequests},

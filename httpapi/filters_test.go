@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.org/parley"
 	"example.org/parley/engine"
@@ -271,5 +272,37 @@ func TestFilterValuesThatMeanNothing(t *testing.T) {
 	}
 	if got := s.do("GET", sessions+"agent=nobody", ""); got.status != 404 {
 		t.Errorf("an agent that there is not: status %d", got.status)
+	}
+}
+
+// TestDatesAlone: a date without a time is a whole day, at both ends of a span.
+func TestDatesAlone(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	created := s.session(`{}`).CreatedAt.Std().UTC()
+	day := func(days int) string { return created.AddDate(0, 0, days).Format(time.DateOnly) }
+	for query, found := range map[string]int{
+		"created_from=" + day(0): 1, "created_from=" + day(1): 0, "created_to=" + day(0): 1, "created_to=" + day(-1): 0,
+		"created_from=" + day(0) + "&created_to=" + day(0): 1,
+	} {
+		if list := want[engine.Page[parley.Session]](
+			s,
+			200,
+			"GET",
+			"/v1/sessions?"+query,
+			"",
+		); len(
+			list.Data,
+		) != found {
+			t.Errorf("%s finds %d sessions, want %d", query, len(list.Data), found)
+		}
+	}
+	want[any](s, 200, "GET", "/v1/usage?from="+day(0)+"&to="+day(0), "")
+	want[any](s, 200, "GET", "/v1/search?q=x&created_from="+day(0)+"&created_to="+day(0), "")
+	for _, wrong := range []string{"2026-02-30", "2026-1-1", "yesterday"} {
+		got := s.do("GET", "/v1/sessions?created_from="+wrong, "")
+		if got.status != 422 || got.problem(t).Errors[0].Field != "created_from" {
+			t.Errorf("%s: %d %s", wrong, got.status, got.body)
+		}
 	}
 }

@@ -177,6 +177,9 @@ func (a *api) sameOrigin(origin, host string) bool {
 	return strings.EqualFold(from.Host, host)
 }
 
+// mergePatch is the media type of RFC 7396, which every PATCH accepts besides JSON: an absent field stays, null clears.
+const mergePatch = "application/merge-patch+json"
+
 // readBody reads the whole body, at most so many bytes of JSON, within the deadline that ServeHTTP set. It
 // refuses a longer body before it reads any of it.
 func (a *api) readBody(x *exchange, most int64) error {
@@ -188,7 +191,7 @@ func (a *api) readBody(x *exchange, most int64) error {
 		if media, _, err := mime.ParseMediaType(
 			r.Header.Get("Content-Type"),
 		); err != nil ||
-			media != "application/json" {
+			media != "application/json" && (media != mergePatch || r.Method != http.MethodPatch) {
 			x.w.Header().Set("Connection", "close") // do not read the rest
 			return parley.Errorf(parley.CodeUnsupported, "Send JSON with the header Content-Type: application/json.")
 		}

@@ -188,8 +188,13 @@ func flushParameter() parameter {
 	}
 }
 
+// instant is a time, or a date alone.
 func instant(name, about string) parameter {
-	return parameter{name: name, about: about, schema: huma.Schema{Type: huma.TypeString, Format: "date-time"}}
+	return parameter{
+		name:   name,
+		about:  about + " A date alone, such as 2026-01-31, is the whole day in UTC.",
+		schema: huma.Schema{Type: huma.TypeString, Format: "date-time"},
+	}
 }
 
 func anyOf(values []string) []any {
@@ -206,6 +211,18 @@ func idempotent() []parameter {
 			name: idempotencyHeader,
 			about: "Makes the request safe to repeat: the same key and body return the first answer again; a " +
 				"different body is 409.",
+			schema: huma.Schema{Type: huma.TypeString},
+		},
+	}
+}
+
+// conditional is the header of changes that may depend on what their caller has read.
+func conditional() []parameter {
+	return []parameter{
+		{
+			name: "If-Match",
+			about: "An ETag of an earlier answer to GET. If the present one differs, because something changed " +
+				"meanwhile, the change is refused with 412. Without it, the last change wins.",
 			schema: huma.Schema{Type: huma.TypeString},
 		},
 	}

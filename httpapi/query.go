@@ -135,15 +135,26 @@ func (a *arguments) number(name string, least, most int) *int {
 	return &n
 }
 
-// time reads an instant; zero if absent.
-func (a *arguments) time(name string) parley.Time {
+// since reads the beginning of a span, which belongs to it; zero if absent. A date alone is the beginning of its day in
+// UTC.
+func (a *arguments) since(name string) parley.Time { return a.time(name, 0) }
+
+// until reads the end of a span, which does not belong to it; zero if absent. A date alone is the end of its day in
+// UTC: the day belongs to the span.
+func (a *arguments) until(name string) parley.Time { return a.time(name, 1) }
+
+// time reads an instant, or a date to whose beginning it adds days.
+func (a *arguments) time(name string, days int) parley.Time {
 	text := a.text(name)
 	if text == "" {
 		return 0
 	}
+	if date, err := time.Parse(time.DateOnly, text); err == nil {
+		return parley.TimeOf(date.AddDate(0, 0, days))
+	}
 	var t parley.Time
 	if err := t.UnmarshalText([]byte(text)); err != nil {
-		a.fail(name, "is not a time such as 2026-01-31T12:00:00.000Z")
+		a.fail(name, "is not a time such as 2026-01-31T12:00:00.000Z, nor a date such as 2026-01-31")
 	}
 	return t
 }

@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -240,6 +238,29 @@ func (x *exchange) sendBytes(status int, body []byte) error {
 		return err
 	}
 	header := x.w.Header()
+	if reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead; reads && status == http.StatusOK {
+		etag := etagOf(body)
+		large := len(body) >= compressFrom
+		if large {
+			header.Add("Vary", "Accept-Encoding, Authorization, Sec-Fetch-Site")
+		}
+		if large && x.mayCompress() {
+			packed, err := compressed(body)
+			if err != nil {
+				return err
+			}
+			header.Set("Content-Encoding", "gzip")
+			header.Set("ETag", strings.TrimSuffix(etag, `"`)+gzipTag+`"`)
+			body = packed
+		} else {
+			header.Set("ETag", etag)
+		}
+		if names(x.r.Header["If-None-Match"], etag) {
+			header.Del("Content-Encoding")
+			x.w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(status)
@@ -249,13 +270,11 @@ func (x *exchange) sendBytes(status int, body []byte) error {
 
 // sendJSON answers with a value that encoding/json encodes.
 func sendJSON[T any](x *exchange, status int, value T) error {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	body, err := parley.EncodeJSON(value)
+	if err != nil {
 		return err
 	}
-	return x.sendBytes(status, bytes.TrimRight(out.Bytes(), "\n"))
+	return x.sendBytes(status, body)
 }
 
 // sendExact answers with a value that contains a request to a model, byte by byte as it was sent.

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"example.org/parley"
@@ -26,7 +28,7 @@ func TestAgents(t *testing.T) {
 	if agent.Slug != "release-writer" || agent.Version != 1 || len(*agent.Tools) != 2 {
 		t.Errorf("agent %+v", agent)
 	}
-	if got := s.do("POST", "/v1/agents", `{"name":"release writer"}`); got.status != 409 {
+	if got := s.do("POST", "/v1/agents", `{"name":"release writer","slug":"release-writer"}`); got.status != 409 {
 		t.Errorf("the slug again: status %d", got.status)
 	}
 	changed := want[parley.Agent](
@@ -95,6 +97,122 @@ func TestSessionsOfAnotherAgentAreNotFound(t *testing.T) {
 	}
 	if got := s.do("GET", "/v1/agents/one/sessions/"+session, ""); got.status != 200 {
 		t.Errorf("status %d under its own agent", got.status)
+	}
+}
+
+// TestSlugsOfAnyScript: a derived slug is in Latin letters and never in anybody's way; a given one may be.
+func TestSlugsOfAnyScript(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	for _, test := range []struct{ name, slug string }{
+		{"日本語エージェント", "ri-ben-yu-eziento"}, {"Übersetzer", "ubersetzer"}, {"Переводчик", "perevodchik"},
+		{"🚀", "agent"}, {"✨", "agent-2"}, {"ubersetzer", "ubersetzer-2"}, {"Übersetzer", "ubersetzer-3"},
+		{"Parley", "parley-2"},
+	} {
+		made := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"`+test.name+`"}`)
+		if made.Slug != test.slug {
+			t.Errorf("%s has the slug %q, want %q", test.name, made.Slug, test.slug)
+		}
+	}
+	long := strings.Repeat("a", 80)
+	for _, slug := range []string{long[:64], long[:62] + "-2"} {
+		if made := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"`+long+`"}`); made.Slug != slug {
+			t.Errorf("a long name has the slug %q, want %q", made.Slug, slug)
+		}
+	}
+	const given = `{"name":"Any","slug":"ubersetzer"}`
+	if got := s.do(
+		"POST",
+		"/v1/agents",
+		given,
+	); got.status != 409 ||
+		!strings.Contains(string(got.body), "ubersetzer") {
+		t.Errorf("a given slug that is taken: %d %s", got.status, got.body)
+	}
+	const many = 12
+	slugs := make([]string, many)
+	var all sync.WaitGroup
+	for i := range slugs {
+		all.Go(func() {
+			slugs[i] = want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Twins"}`).Slug
+		})
+	}
+	all.Wait()
+	slices.Sort(slugs)
+	if distinct := slices.Compact(slugs); len(distinct) != many || distinct[0] != "twins" {
+		t.Errorf("twelve at once have the slugs %q", slugs)
+	}
+}
+
+// TestTheBuiltinAgentStays: sessions that name no agent always find it.
+func TestTheBuiltinAgentStays(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	for _, change := range []struct{ method, body string }{
+		{"DELETE", ""}, {"PATCH", `{"status":"archived"}`}, {"PATCH", `{"slug":"other"}`},
+	} {
+		got := s.do(change.method, "/v1/agents/parley", change.body)
+		if got.status != 409 || !strings.Contains(got.problem(t).Detail, `"parley"`) {
+			t.Errorf("%s %s: %d %s", change.method, change.body, got.status, got.body)
+		}
+	}
+	want[parley.Agent](s, 200, "PATCH", "/v1/agents/parley", `{"name":"House agent"}`)
+	want[parley.Session](s, 201, "POST", "/v1/sessions", `{}`)
+}
+
+// TestAgentVersionsList: every change is a version, and a patch that changes nothing is none.
+func TestAgentVersionsList(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	made := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Liz","tools":["current_time"],"tags":["a"]}`)
+	for _, same := range []string{`{}`, `{"name":"Liz"}`, `{"tags":["a"],"tools":["current_time"]}`, `{"model":null}`} {
+		if got := want[parley.Agent](s, 200, "PATCH", "/v1/agents/liz", same); got.Version != 1 ||
+			got.UpdatedAt != made.UpdatedAt {
+			t.Errorf("%s makes version %d", same, got.Version)
+		}
+	}
+	want[parley.Agent](s, 200, "PATCH", "/v1/agents/liz", `{"name":"Lisa"}`)
+	want[parley.Agent](s, 200, "PATCH", "/v1/agents/liz", `{"tools":[]}`)
+	page := want[engine.Page[parley.Agent]](s, 200, "GET", "/v1/agents/liz/versions?limit=2", "")
+	if len(page.Data) != 2 || page.Data[0].Version != 3 || page.Data[1].Name != "Lisa" || page.Next == nil {
+		t.Fatalf("the first page: %+v", page)
+	}
+	page = want[engine.Page[parley.Agent]](s, 200, "GET", "/v1/agents/liz/versions?limit=2&cursor="+*page.Next, "")
+	if len(page.Data) != 1 || page.Data[0].Name != "Liz" || page.Next != nil {
+		t.Errorf("the second page: %+v", page)
+	}
+	if got := s.do("GET", "/v1/agents/nobody/versions", ""); got.status != 404 {
+		t.Errorf("versions of no agent: %d", got.status)
+	}
+}
+
+// TestKeysAndNamesAreApart: an opaque key never finds the session that type and feature name, whichever came first.
+func TestKeysAndNamesAreApart(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	const byKey, opaque, named = "/v1/sessions/by-key", `{"key":"[\"col\",\"x\"]"}`, `{"type":"col","feature":"x"}`
+	one := want[parley.Session](s, 201, "PUT", byKey, named)
+	two := want[parley.Session](s, 201, "PUT", byKey, opaque)
+	if one.ID == two.ID || one.Key != "" || two.Key != `["col","x"]` {
+		t.Errorf("named: %s with key %q; keyed: %s with key %q", one.ID, one.Key, two.ID, two.Key)
+	}
+	if got := want[parley.Session](s, 200, "PUT", byKey, named); got.ID != one.ID {
+		t.Errorf("type and feature find %s", got.ID)
+	}
+	if got := want[parley.Session](s, 200, "PUT", byKey, opaque); got.ID != two.ID {
+		t.Errorf("the key finds %s", got.ID)
+	}
+	if got := want[parley.Session](s, 200, "GET", byKey+"?type=col&feature=x", ""); got.ID != one.ID {
+		t.Errorf("type and feature read %s", got.ID)
+	}
+	if got := want[parley.Session](s, 200, "GET", byKey+"?key="+url.QueryEscape(two.Key), ""); got.ID != two.ID {
+		t.Errorf("the key reads %s", got.ID)
+	}
+	list := want[engine.Page[parley.Session]](s, 200, "GET", "/v1/sessions", "")
+	for _, session := range list.Data {
+		if shown := map[parley.ID]string{one.ID: "", two.ID: two.Key}[session.ID]; session.Key != shown {
+			t.Errorf("the list shows the key %q, want %q", session.Key, shown)
+		}
 	}
 }
 

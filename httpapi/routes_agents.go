@@ -11,14 +11,15 @@ import (
 func agentRoutes() []route {
 	return []route{
 		{
-			method:  http.MethodPost,
-			paths:   []string{"/v1/agents"},
-			name:    "createAgent",
-			tag:     "agents",
-			verb:    engine.WriteAgents,
-			makes:   true,
-			says:    "Create an agent",
-			about:   "Only name is required; without slug, one is derived from it. 409 if the given slug is taken.",
+			method: http.MethodPost,
+			paths:  []string{"/v1/agents"},
+			name:   "createAgent",
+			tag:    "agents",
+			verb:   engine.WriteAgents,
+			makes:  true,
+			says:   "Create an agent",
+			about: "Only name is required. Without slug, one is derived from the name, in Latin letters, with a " +
+				"number if it is taken. 409 if the given slug is taken.",
 			headers: idempotent(),
 			input:   inputOf[engine.AgentInput](agentInputExample),
 			serve:   serveCreateAgent,
@@ -67,12 +68,15 @@ func agentRoutes() []route {
 			tag:    "agents",
 			verb:   engine.WriteAgents,
 			says:   "Change an agent",
-			about: "Fields that are left out keep their values; null clears one. Every change makes a new version; " +
-				"turns that have begun keep theirs. Setting status to active brings an archived agent back.",
+			about: "Fields that are left out keep their values; null clears one. Every change makes a new version, " +
+				"and a patch that changes nothing makes none; turns that have begun keep theirs. Setting status to " +
+				"active brings an archived agent back. 409 for archiving the built-in agent, or giving it another " +
+				"slug.",
+			headers: conditional(),
 			input:   inputOf[engine.AgentPatch](`{"model":"sim/echo","temperature":0.2}`),
 			serve:   serveUpdateAgent,
 			answers: found[parley.Agent]("The agent in its new version.", agentExample()),
-			fails:   conflicting(),
+			fails:   append(conflicting(), parley.CodeChanged),
 		},
 		{
 			method:  http.MethodDelete,
@@ -81,7 +85,7 @@ func agentRoutes() []route {
 			tag:     "agents",
 			verb:    engine.WriteAgents,
 			says:    "Archive an agent",
-			about:   "Nothing is lost: its sessions stay, and new ones are refused.",
+			about:   "Nothing is lost: its sessions stay, and new ones are refused. 409 for the built-in agent.",
 			serve:   serveArchiveAgent,
 			answers: nothing("Archived."),
 			fails:   conflicting(),
@@ -99,6 +103,19 @@ func agentRoutes() []route {
 			serve:   serveWarmAgent,
 			answers: found[parley.Warmed]("The outcome.", warmedExample),
 			fails:   []parley.Code{parley.CodeUnavailable},
+		},
+		{
+			method: http.MethodGet,
+			paths:  []string{"/v1/agents/{agent}/versions"},
+			name:   "listAgentVersions",
+			tag:    "agents",
+			verb:   engine.ReadAgents,
+			says:   "List the versions of an agent",
+			about: "The latest first unless order says otherwise. Each is the agent as the turns of that version " +
+				"used it.",
+			query:   paging(),
+			serve:   serveAgentVersions,
+			answers: listed[parley.Agent](agentExample()),
 		},
 		{
 			method:  http.MethodGet,

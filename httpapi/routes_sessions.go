@@ -242,10 +242,11 @@ func sessionRoutes() []route {
 				"a turn is unfinished), archived false reopens. In other people's sessions members may change " +
 				"title, tags, pinned, metadata and archived; the rest is for the owner and admins. A session's " +
 				"visibility applies to its tool sessions too.",
+			headers: conditional(),
 			input:   inputOf[engine.SessionPatch](`{"title":"Release notes","pinned":true}`),
 			serve:   serveUpdateSession,
 			answers: found[parley.Session]("The session.", sessionExample()),
-			fails:   conflicting(),
+			fails:   append(conflicting(), parley.CodeChanged),
 		},
 		{
 			method: http.MethodPost,

@@ -14,16 +14,14 @@ func serveSearch(a *api, x *exchange) error {
 		Query: args.text(
 			"q",
 		),
-		ToolName:  args.text("tool_name"),
-		Agent:     args.text("agent_id"),
-		ProjectID: args.id("project_id"),
-		SessionID: args.id("session_id"),
-		CreatedFrom: args.time(
-			"created_from",
-		),
-		CreatedTo: args.time("created_to"),
-		Archived:  engine.ArchivedFilter(args.text("archived")),
-		Cursor:    args.text("cursor"),
+		ToolName:    args.text("tool_name"),
+		Agent:       args.text("agent_id"),
+		ProjectID:   args.id("project_id"),
+		SessionID:   args.id("session_id"),
+		CreatedFrom: args.since("created_from"),
+		CreatedTo:   args.until("created_to"),
+		Archived:    engine.ArchivedFilter(args.text("archived")),
+		Cursor:      args.text("cursor"),
 	}
 	for _, role := range args.values["role"] {
 		list.Roles = append(list.Roles, parley.Role(role))

@@ -108,8 +108,8 @@ func serveListSessions(a *api, x *exchange) error {
 		Archived:    engine.ArchivedFilter(args.text("archived")),
 		Pinned:      args.flag("pinned"),
 		Tag:         args.text("tag"),
-		CreatedFrom: args.time("created_from"),
-		CreatedTo:   args.time("created_to"),
+		CreatedFrom: args.since("created_from"),
+		CreatedTo:   args.until("created_to"),
 	}
 	if args.err != nil {
 		return args.err
@@ -155,14 +155,13 @@ func serveSession(a *api, x *exchange) error {
 
 func serveSessionByKey(a *api, x *exchange) error {
 	args := x.arguments()
-	key := args.text("key")
-	if key == "" {
-		if args.text("type") == "" || args.text("feature") == "" {
-			return parley.InvalidField("key", "is missing; give key, or type and feature (and task)")
-		}
-		key = parley.KeyFor(args.text("type"), args.text("feature"), args.text("task"))
+	name := engine.SessionName{
+		Key: args.text("key"), Type: args.text("type"), Feature: args.text("feature"), Task: args.text("task"),
 	}
-	session, err := a.engine.SessionByKey(x.r.Context(), x.principal, key)
+	if args.err != nil {
+		return args.err
+	}
+	session, err := a.engine.SessionByKey(x.r.Context(), x.principal, name)
 	if err != nil {
 		return err
 	}
@@ -178,6 +177,7 @@ func serveUpdateSession(a *api, x *exchange) error {
 	if err := checked(a, x, &patch); err != nil {
 		return err
 	}
+	patch.If = ifMatch(x, func(current *parley.Session) ([]byte, error) { return appendSession(nil, current), nil })
 	session, err := a.engine.UpdateSession(x.r.Context(), x.principal, id, patch)
 	if err != nil {
 		return err

@@ -279,6 +279,7 @@ func TestAKeyThatSomebodyElseTook(t *testing.T) {
 			if problem := got.problem(
 				t,
 			); problem.Code != parley.CodeConflict || !strings.Contains(problem.Detail, "another key") ||
+				strings.Contains(wanted, "closed") != strings.Contains(problem.Detail, "can share that session") ||
 				strings.Contains(string(got.body), evil.OwnerID.String()) ||
 				strings.Contains(string(got.body), "mallory") {
 				t.Errorf("%s: %s", wanted, got.body)

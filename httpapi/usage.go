@@ -11,8 +11,8 @@ func serveUsage(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.UsageList{
 		Group: parley.UsageGroup(args.text("group")),
-		From:  args.time("from"),
-		To:    args.time("to"),
+		From:  args.since("from"),
+		To:    args.until("to"),
 		Agent: args.text("agent_id"),
 	}
 	if daily := args.flag("daily"); daily != nil {

@@ -295,6 +295,31 @@ func (s *Store) AgentVersionBy(
  ORDER BY version DESC LIMIT 1`, workspaceID, agentID, through, principalID)
 }
 
+// AgentVersions lists the versions of an agent by number.
+func (s *Store) AgentVersions(
+	ctx context.Context,
+	workspaceID, agentID parley.ID,
+	query store.AgentVersionQuery,
+) ([]parley.Agent, error) {
+	text, rows, args := agentVersionsQuery(agentID, query)
+	b := ordered(workspaceID)
+	b.inOrder = true
+	return page(ctx, s, b, scanAgent, text, rows, args...)
+}
+
+func agentVersionsQuery(agentID parley.ID, q store.AgentVersionQuery) (text string, rows int, args []arg) {
+	var l filter
+	l.must("v.workspace_id = " + here)
+	l.must("v.agent_id = ?", agentID)
+	word, after := direction(q.Ascending)
+	if q.After != 0 {
+		l.must("v.version "+after+" ?", q.After)
+	}
+	limit, rows := limited(q.Limit)
+	return "SELECT v.body FROM parley.agent_versions v WHERE " + l.where.String() + " ORDER BY v.version " + word +
+		limit, rows, l.args
+}
+
 // Agents lists agents by slug.
 func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query store.AgentQuery) ([]parley.Agent, error) {
 	text, rows, args := agentsQuery(query)

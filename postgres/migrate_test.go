@@ -602,6 +602,79 @@ func TestMigrationPlacesToolSessions(t *testing.T) {
 	}
 }
 
+// TestMigrationSeparatesKeys: both kinds of keys find their sessions after the migration that separates them.
+func TestMigrationSeparatesKeys(t *testing.T) {
+	t.Parallel()
+	url := databases.Empty(t)
+	files, _ := following(t, "SELECT 1;")
+	former := files.(fstest.MapFS)
+	for name := range former {
+		if name >= "00038" {
+			delete(former, name)
+		}
+	}
+	if _, err := migrate(t.Context(), url, former, quiet()); err != nil {
+		t.Fatal(err)
+	}
+	conn := connected(t, url)
+	workspace := parley.NewID()
+	var sessions table
+	for _, found := range catalogued(t, conn) {
+		if found.name == "sessions" {
+			sessions = found
+		}
+	}
+	asSystem := func(do func(tx pgx.Tx) error) {
+		t.Helper()
+		if err := pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(t.Context(), "SET LOCAL ROLE "+systemRole); err != nil {
+				return err
+			}
+			return do(tx)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keyed := func(key, kind, feature, task string) (id parley.ID) {
+		asSystem(func(tx pgx.Tx) error {
+			if err := tx.QueryRow(t.Context(), sessions.row(workspace)+" RETURNING id").
+				Scan((*[16]byte)(&id)); err != nil {
+				return err
+			}
+			_, err := tx.Exec(
+				t.Context(),
+				"UPDATE parley.sessions SET key = $1, type = $2, feature = $3, task = $4 WHERE id = $5",
+				key, kind, feature, task, bindOne(id),
+			)
+			return err
+		})
+		return id
+	}
+	const odd = "a \"b\" \\ \t \x01 é \u2028 🚀"
+	want := map[string]parley.ID{
+		parley.KeyFor("dev", "login", ""):    keyed(parley.KeyFor("dev", "login", ""), "dev", "login", ""),
+		parley.KeyFor("dev", odd, odd):       keyed(parley.KeyFor("dev", odd, odd), "dev", odd, odd),
+		parley.OpaqueKey(`["col","x"]`):      keyed(`["col","x"]`, "", "", ""),
+		parley.OpaqueKey(`\["col","x"]`):     keyed(`\["col","x"]`, "", "", ""),
+		parley.OpaqueKey(`["dev","logout"]`): keyed(`["dev","logout"]`, "dev", "login", ""),
+		parley.OpaqueKey(`[1]`):              keyed(`[1]`, "", "", ""),
+		parley.OpaqueKey("plain"):            keyed("plain", "", "", ""),
+	}
+	if _, err := Migrate(t.Context(), url, quiet()); err != nil {
+		t.Fatal(err)
+	}
+	for key, id := range want {
+		asSystem(func(tx pgx.Tx) error {
+			var stored string
+			err := tx.QueryRow(t.Context(), "SELECT key FROM parley.sessions WHERE id = $1", bindOne(id)).Scan(&stored)
+			if stored != key {
+				t.Errorf("a key is %q, want %q", stored, key)
+			}
+			return err
+		})
+	}
+}
+
 // TestRoleWithFewRights follows somebody whose database is run by others: the printed statements are enough.
 func TestRoleWithFewRights(t *testing.T) {
 	t.Parallel()

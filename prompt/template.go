@@ -36,7 +36,7 @@ func placeholders() []placeholder {
 		{"session.type", func(s subject) string { return s.session.Type }},
 		{"session.feature", func(s subject) string { return s.session.Feature }},
 		{"session.task", func(s subject) string { return s.session.Task }},
-		{"session.key", func(s subject) string { return s.session.Key }},
+		{"session.key", func(s subject) string { return shownKey(s.session) }},
 		{"agent.name", func(s subject) string { return s.agent.Name }},
 		{"agent.slug", func(s subject) string { return s.agent.Slug }},
 		{"project.name", func(s subject) string {
@@ -52,6 +52,15 @@ func placeholders() []placeholder {
 			return s.project.Path
 		}},
 	}
+}
+
+// shownKey returns a session's key; for one named by type, feature and task the array of these, as prompts have always
+// shown it.
+func shownKey(session *parley.Session) string {
+	if key := session.OpaqueKey(); key != "" {
+		return key
+	}
+	return session.Key
 }
 
 // Placeholders lists the names that templates may use.

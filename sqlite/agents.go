@@ -307,6 +307,31 @@ func (s *Store) AgentVersionBy(
 	return agent, err
 }
 
+// AgentVersions lists the versions of an agent by number.
+func (s *Store) AgentVersions(
+	ctx context.Context,
+	workspaceID, agentID parley.ID,
+	query store.AgentVersionQuery,
+) (versions []parley.Agent, err error) {
+	text, args := agentVersionsQuery(workspaceID, agentID, query)
+	err = s.read(ctx, func(c *conn) error {
+		versions = []parley.Agent{}
+		return eachListed(c, &versions, scanAgent, text, args...)
+	})
+	return versions, err
+}
+
+func agentVersionsQuery(workspaceID, agentID parley.ID, q store.AgentVersionQuery) (string, []arg) {
+	var l list
+	l.must("v.agent_id = ? AND v.workspace_id = ?", agentID, workspaceID)
+	word, after := direction(q.Ascending)
+	if q.After != 0 {
+		l.must("v.version "+after+" ?", q.After)
+	}
+	return "SELECT v.body FROM agent_versions v WHERE " + l.where.String() + " ORDER BY v.version " + word +
+		" LIMIT ?", append(l.args, limited(q.Limit))
+}
+
 // Agents lists agents by slug.
 func (s *Store) Agents(
 	ctx context.Context,

@@ -124,6 +124,39 @@ func TestToolSessionsOfPrivateSessionsBecomePrivate(t *testing.T) {
 	}
 }
 
+// TestKeysOfTheFormerForm: both kinds of keys find their sessions after the migration that separates them.
+func TestKeysOfTheFormerForm(t *testing.T) {
+	w := newWorld(t, Options{})
+	keyed := func(key, kind, feature, task string) parley.ID {
+		return w.session(func(s *parley.Session) { s.Key, s.Type, s.Feature, s.Task = key, kind, feature, task }).ID
+	}
+	odd := "a \"b\" \\ \t \x01 é \u2028 🚀"
+	want := map[string]parley.ID{
+		parley.KeyFor("dev", "login", ""):    keyed(parley.KeyFor("dev", "login", ""), "dev", "login", ""),
+		parley.KeyFor("dev", odd, odd):       keyed(parley.KeyFor("dev", odd, odd), "dev", odd, odd),
+		parley.OpaqueKey(`["col","x"]`):      keyed(`["col","x"]`, "", "", ""),
+		parley.OpaqueKey(`\["col","x"]`):     keyed(`\["col","x"]`, "", "", ""),
+		parley.OpaqueKey(`["dev","logout"]`): keyed(`["dev","logout"]`, "dev", "login", ""),
+		parley.OpaqueKey(`[1]`):              keyed(`[1]`, "", "", ""),
+		parley.OpaqueKey("plain"):            keyed("plain", "", "", ""),
+	}
+	if err := w.store.write(t.Context(), func(tx *txn) error {
+		_, err := tx.exec("DELETE FROM goose_db_version WHERE version_id = 38")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.open(Options{})
+	for key, id := range want {
+		if session, err := w.store.SessionByKey(t.Context(), w.scope, key); err != nil || session.ID != id {
+			t.Errorf("%q finds %s, want %s: %v", key, session.ID, id, err)
+		}
+	}
+}
+
 // TestInterruptedMigration: a directory opens even if a process died between creating the version table and the first
 // migration.
 func TestInterruptedMigration(t *testing.T) {

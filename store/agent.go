@@ -16,6 +16,13 @@ type AgentQuery struct {
 	Limit      int
 }
 
+// AgentVersionQuery lists the versions of an agent by number.
+type AgentVersionQuery struct {
+	Ascending bool
+	After     int // last version of the previous page; 0: from the beginning
+	Limit     int
+}
+
 // Agents stores agents and their versions.
 type Agents interface {
 	// CreateAgent stores version 1. CodeConflict if the slug is taken. The bool reports an idempotent repeat.
@@ -30,6 +37,10 @@ type Agents interface {
 	// AgentVersionBy finds the latest version by a principal, up to the version through, with the tools that the
 	// principal accepted then.
 	AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (parley.Agent, error)
+	// AgentVersions lists the versions of an agent, the latest first unless the query says otherwise.
+	AgentVersions(
+		ctx context.Context, workspaceID, agentID parley.ID, query AgentVersionQuery,
+	) ([]parley.Agent, error)
 	Agents(ctx context.Context, workspaceID parley.ID, query AgentQuery) ([]parley.Agent, error)
 }
 

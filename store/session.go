@@ -37,6 +37,9 @@ type SessionChange struct {
 	During       *parley.During
 	Visibility   *parley.Visibility
 	Archived     *bool
+	// If refuses the change unless the session is as the caller expects; nil: any is. The transition calls it, perhaps
+	// several times, before it changes anything.
+	If func(current *parley.Session) error
 	// AcceptTools are digests of tools that the session's owner accepts with this change.
 	AcceptTools []string
 }

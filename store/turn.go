@@ -54,20 +54,22 @@ type NewSession struct {
 	Idempotency Idempotency
 }
 
-// Serves reports whether an existing session with the key may be returned for the wanted one. Keys can be guessed, and
-// anybody may take one first: somebody else's session must be visible to the caller, have the named agent, and not be
-// visible to more people.
-func (wanted *NewSession) Serves(scope Scope, s *parley.Session) bool {
+// Serves refuses to return an existing session with the key for the wanted one. Keys can be guessed, and anybody may
+// take one first: somebody else's session must be visible to the caller, have the named agent, and not be visible to
+// more people.
+func (wanted *NewSession) Serves(scope Scope, s *parley.Session) error {
 	switch {
 	case s.OwnerID == wanted.Session.OwnerID:
-		return true
+		return nil
 	case !scope.ViewerID.IsZero() && s.Visibility != parley.VisibilityWorkspace:
-		return false
+		return errKeyTaken()
 	case wanted.Named.Agent && s.AgentID != wanted.Session.AgentID:
-		return false
+		return errKeyDiffers("agent")
+	case wanted.Named.Visibility && s.Visibility != wanted.Session.Visibility &&
+		s.Visibility != parley.VisibilityPrivate:
+		return errKeyDiffers("visibility")
 	}
-	return !wanted.Named.Visibility || s.Visibility == wanted.Session.Visibility ||
-		s.Visibility == parley.VisibilityPrivate
+	return nil
 }
 
 // Named says which settings of a session its caller named. The others are defaults, so any value will do.
@@ -75,13 +77,24 @@ type Named struct {
 	Agent, Visibility bool
 }
 
-// KeyTaken is the error for a session key that somebody else's session has. It reveals nothing about that session.
-func KeyTaken() error {
+// errKeyTaken refuses a key whose session the caller may not see. It reveals that the session exists, because the key
+// is taken, and nothing else about it.
+func errKeyTaken() error {
 	return parley.Errorf(
 		parley.CodeConflict,
-		"somebody else's session has this key; use another key, or ask for that session as it is, if you "+
-			"see it: "+
-			"with its agent and its visibility, or without them",
+		"this key is taken by somebody else's private session. Its owner can share that session with "+
+			"PATCH /v1/sessions/{session} {\"visibility\": \"workspace\"}; otherwise use another key",
+	)
+}
+
+// errKeyDiffers refuses a key whose session the caller sees, but did not ask for.
+func errKeyDiffers(field string) error {
+	return parley.Errorf(
+		parley.CodeConflict,
+		"somebody else's session has this key and another %s; use another key, or leave %s out to get that session "+
+			"as it is",
+		field,
+		field,
 	)
 }
 

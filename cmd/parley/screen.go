@@ -51,10 +51,6 @@ type steering string
 const (
 	clearLine steering = "\r\x1b[K"
 	markOn    steering = "\x1b[1;33m"
-	boldOn    steering = "\x1b[1m"
-	faintOn   steering = "\x1b[2m"
-	italicOn  steering = "\x1b[3m"
-	codeOn    steering = "\x1b[36m"
 	styleOff  steering = "\x1b[0m"
 )
 

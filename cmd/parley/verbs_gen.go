@@ -54,7 +54,7 @@ func agentsShowCommand(shared *flags, term terminal) *cobra.Command {
 func agentsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "create NAME", Short: "Make an agent", Args: cobra.ExactArgs(1)}
 	var input client.AgentInput
-	command.Flags().Var(wordFlag(&input.Slug), "slug", "unique in the workspace; made from the name when absent")
+	command.Flags().Var(wordFlag(&input.Slug), "slug", "unique in the workspace. When absent, it is made from the name, in Latin letters, with a number if that slug is taken; 409 only if a slug that you give is taken")
 	command.Flags().Var(wordFlag(&input.Description), "description", "its description")
 	command.Flags().Var(wordFlag(&input.Runtime), "runtime", "standard by default")
 	command.Flags().Var(wordsFlag(&input.Tags), "tag", "its tags")
@@ -147,8 +147,8 @@ func sessionsListCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived sessions; any shows all: false, true, any")
 	addChoice(command, &query.Pinned, "pinned", "true lists only pinned sessions, false only others")
 	command.Flags().Var(wordFlag(&query.Tag), "tag", "only sessions with this tag")
-	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only sessions created at this time or later")
-	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only sessions created before this time")
+	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only sessions created at this time or later. A date alone, such as 2026-01-31, is the whole day in UTC")
+	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only sessions created before this time. A date alone, such as 2026-01-31, is the whole day in UTC")
 	paging := addPaging(command, 20)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Session], error) {
@@ -213,7 +213,7 @@ func sessionsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&input.Type), "type", "its type")
 	command.Flags().Var(wordFlag(&input.Feature), "feature", "its feature")
 	command.Flags().Var(wordFlag(&input.Task), "task", "its task")
-	command.Flags().Var(wordFlag(&input.Key), "key", "unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see")
+	command.Flags().Var(wordFlag(&input.Key), "key", "unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see. Null for a session named by type, feature and task, whose names are apart from keys")
 	command.Flags().Var(wordFlag(&input.Title), "title", "made from the first message when absent")
 	command.Flags().Var(wordFlag(&input.Instructions), "instructions", "its instructions")
 	command.Flags().Var(wordsFlag(&input.Tags), "tag", "its tags")
@@ -560,8 +560,8 @@ func searchMessagesCommand(shared *flags, term terminal) *cobra.Command {
 	addAgentReference(command, &query.AgentID, "agent", "only sessions of this agent: its id or slug")
 	addReference(command, &query.ProjectID, "project", "only sessions of this project")
 	addReference(command, &query.SessionID, "session", "only messages of this session, those that it shares as a fork included")
-	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only messages created at this time or later, and titles of sessions created then")
-	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only messages created before this time")
+	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only messages created at this time or later, and titles of sessions created then. A date alone, such as 2026-01-31, is the whole day in UTC")
+	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only messages created before this time. A date alone, such as 2026-01-31, is the whole day in UTC")
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "any, the default, searches all sessions, false leaves out archived ones, true searches only those: any, false, true")
 	command.Flags().Var(numberFlag(&query.Limit), "limit", "hits per page; 20 by default")
 	command.Flags().Var(wordFlag(&query.Cursor), "cursor", "the next of the previous page")

@@ -95,8 +95,10 @@ func (t *Tx) byKey(scope store.Scope, wanted *store.NewSession) (*Head, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h != nil && h.DeletedAt == 0 && !wanted.Serves(scope, &h.Session) {
-		return nil, store.KeyTaken()
+	if h != nil && h.DeletedAt == 0 {
+		if err := wanted.Serves(scope, &h.Session); err != nil {
+			return nil, err
+		}
 	}
 	return t.lock(scope, id)
 }

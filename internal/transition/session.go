@@ -1,6 +1,7 @@
 package transition
 
 import (
+	"bytes"
 	"slices"
 
 	"example.org/parley"
@@ -10,15 +11,25 @@ import (
 )
 
 // UpdateSession implements the transition of store.Sessions. It is not activity: updated_at stays, and only the feed
-// reports it.
+// reports it. A change that leaves everything as it is writes nothing.
 func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.SessionChange) (parley.Session, error) {
 	h, err := t.lock(scope, id)
 	if err != nil {
 		return parley.Session{}, err
 	}
+	if change.If != nil {
+		if err := change.If(&h.Session); err != nil {
+			return parley.Session{}, err
+		}
+	}
 	session := h.Session
 	if err := t.applyChange(&session, change); err != nil {
 		return parley.Session{}, err
+	}
+	if len(change.AcceptTools) == 0 {
+		if same, err := sameSession(&h.Session, &session); err != nil || same {
+			return h.Session, err
+		}
 	}
 	if err := t.acceptTools(h, change.AcceptTools); err != nil {
 		return parley.Session{}, err
@@ -37,6 +48,16 @@ func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.Session
 	session = h.Session
 	t.updatedFeed(h)
 	return session, nil
+}
+
+// sameSession reports whether a change left a session as it was.
+func sameSession(before, after *parley.Session) (bool, error) {
+	was, err := parley.EncodeJSON(before)
+	if err != nil {
+		return false, err
+	}
+	is, err := parley.EncodeJSON(after)
+	return err == nil && bytes.Equal(was, is), err
 }
 
 // applyChange changes the session in memory, after the checks that only the store can make.

@@ -50,6 +50,7 @@ func testAgents(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"every workspace has the built-in one": testBuiltinAgent,
 		"what is stored is read back":          testAgentRoundTrip,
+		"its versions are listed by number":    testAgentVersionList,
 		"each change is a version":             testAgentVersions,
 		"two at once: one is told":             testAgentConflict,
 		"slugs are unique in a workspace":      testAgentSlugs,
@@ -279,6 +280,47 @@ func testAgentLists(t *testing.T, w *world) {
 		}
 		if slices.ContainsFunc(got, func(a parley.Agent) bool { return a.WorkspaceID != w.scope.WorkspaceID }) {
 			t.Errorf("%s lists an agent of another workspace", name)
+		}
+	}
+}
+
+func testAgentVersionList(t *testing.T, w *world) {
+	agent, err := w.store.Agent(w.ctx, w.scope.WorkspaceID, w.agent.ID.String())
+	must(t, "Agent", err)
+	for version := 2; version <= 4; version++ {
+		agent.Description = strconv.Itoa(version)
+		agent, err = w.store.UpdateAgent(w.ctx, agent)
+		must(t, "UpdateAgent", err)
+	}
+	other, err := w.store.Workspace(w.ctx, "another")
+	must(t, "Workspace", err)
+	for _, test := range []struct {
+		name      string
+		workspace parley.ID
+		query     store.AgentVersionQuery
+		want      []int
+	}{
+		{"all", w.scope.WorkspaceID, store.AgentVersionQuery{Limit: 10}, []int{4, 3, 2, 1}},
+		{"the latest two", w.scope.WorkspaceID, store.AgentVersionQuery{Limit: 2}, []int{4, 3}},
+		{"those before 3", w.scope.WorkspaceID, store.AgentVersionQuery{After: 3, Limit: 10}, []int{2, 1}},
+		{
+			"two after the first", w.scope.WorkspaceID,
+			store.AgentVersionQuery{Ascending: true, After: 1, Limit: 2},
+			[]int{2, 3},
+		},
+		{"of another workspace", other, store.AgentVersionQuery{Limit: 10}, []int{}},
+	} {
+		versions, err := w.store.AgentVersions(w.ctx, test.workspace, agent.ID, test.query)
+		must(t, "AgentVersions", err)
+		got := []int{}
+		for _, version := range versions {
+			got = append(got, version.Version)
+			if version.Version > 1 && version.Description != strconv.Itoa(version.Version) {
+				t.Errorf("%s: version %d is described as %q", test.name, version.Version, version.Description)
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
 }

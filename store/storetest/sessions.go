@@ -83,6 +83,8 @@ func testSessions(t *testing.T, open Open) {
 		"pages hold still while others arrive": testSessionPages,
 		"a change is read back":                testSessionChange,
 		"changes of different parts meet":      testSessionChangesMeet,
+		"a change may set a condition":         testSessionChangeIf,
+		"a change of nothing writes nothing":   testSessionChangeOfNothing,
 		"tags follow changes":                  testSessionTags,
 		"archiving waits for turns":            testSessionArchive,
 		"a feature is archived as a whole":     testArchiveFeature,
@@ -381,6 +383,61 @@ func testSessionChange(t *testing.T, w *world) {
 	if got := w.sessionState(t, id).Title; got != title {
 		t.Errorf("a refused change was partly written: title %q", got)
 	}
+}
+
+func testSessionChangeIf(t *testing.T, w *world) {
+	id := w.session(t, func(s *parley.Session) { s.Title = "one" })
+	was := func(title string) func(*parley.Session) error {
+		return func(current *parley.Session) error {
+			if current.Title != title {
+				return parley.Errorf(parley.CodeChanged, "it is %s", current.Title)
+			}
+			return nil
+		}
+	}
+	before := w.snapshot(t, id)
+	_, err := w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{Title: new("no"), If: was("two")})
+	refused(t, "a change of another state", err, parley.CodeChanged)
+	w.unchanged(t, "a refused change", id, before)
+	_, err = w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{Title: new("two"), If: was("one")})
+	must(t, "UpdateSession", err)
+	var racers sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		racers.Go(func() {
+			_, errs[i] = w.store.UpdateSession(w.ctx, w.scope, id, store.SessionChange{
+				Title: new("racer " + strconv.Itoa(i)), If: was("two"),
+			})
+		})
+	}
+	racers.Wait()
+	won := 0
+	for _, err := range errs {
+		if err == nil {
+			won++
+			continue
+		}
+		refused(t, "a change that came second", err, parley.CodeChanged)
+	}
+	if won != 1 {
+		t.Errorf("%d changes of one state were made, want 1", won)
+	}
+}
+
+func testSessionChangeOfNothing(t *testing.T, w *world) {
+	yes, model := true, parley.ModelID("sim/echo")
+	id := w.session(t, func(s *parley.Session) {
+		s.Title, s.Tags, s.Pinned, s.Model = "one", []string{"a"}, true, model
+	})
+	before := w.snapshot(t, id)
+	ctx, _ := w.calls("patch")
+	_, err := w.store.UpdateSession(ctx, w.scope, id, store.SessionChange{
+		Title: new("one"), Tags: &[]string{"a"}, Pinned: &yes,
+		Settings: parley.SettingsPatch{Model: parley.Change[parley.ModelID]{Set: true, Value: model}},
+	})
+	must(t, "UpdateSession", err)
+	w.unchanged(t, "a change of nothing", id, before)
+	w.tells(t, "patch")
 }
 
 func testSessionTags(t *testing.T, w *world) {

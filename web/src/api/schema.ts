@@ -156,7 +156,7 @@ export interface components {
              * @enum {string|null}
              */
             service_tier?: "auto" | "default" | "flex" | "priority" | null;
-            /** @description Unique in the workspace; made from the name when absent. */
+            /** @description Unique in the workspace. When absent, it is made from the name, in Latin letters, with a number if that slug is taken; 409 only if a slug that you give is taken. */
             slug?: string;
             /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
             stop?: string[] | null;
@@ -2949,7 +2949,7 @@ export interface components {
              * @description What is wrong, for a program.
              * @enum {string}
              */
-            code: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "conflict" | "archived" | "busy" | "nothing_to_cancel" | "key_reused" | "too_large" | "unsupported" | "rate_limited" | "storage_full" | "unavailable" | "internal";
+            code: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "conflict" | "archived" | "busy" | "nothing_to_cancel" | "key_reused" | "changed" | "too_large" | "unsupported" | "rate_limited" | "storage_full" | "unavailable" | "internal";
             /** @description What is wrong and what to do, for a person. */
             detail: string;
             /**
@@ -3679,7 +3679,7 @@ export interface components {
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Nearer than the agent's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
-            /** @description Unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see. */
+            /** @description Unique in the workspace: a session with this key is returned instead of a new one. 409 when it is somebody else's, and of another agent than named, seen by more people than named, or not yours to see. Null for a session named by type, feature and task, whose names are apart from keys. */
             key?: string;
             /**
              * @description agent by default.
