@@ -218,3 +218,20 @@ func TestHostileImportsAreRefused(t *testing.T) {
 		t.Errorf("%d sessions are left behind", n)
 	}
 }
+
+// System messages of a file are kept and shown in their place.
+func TestImportKeepsSystemMessages(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	text := `{"entries":[{"role":"system","content":"Be brief","timestamp":"2025-01-02T10:00:00Z"},
+		{"role":"user","content":[{"type":"text","text":"Hello"}],"timestamp":"2025-01-02T10:00:01Z"}]}`
+	made := want[engine.Imported](s, 200, "POST", "/v1/imports", importBody(t, "chat.json", text, false))
+	at := "/v1/sessions/" + made.Sessions[0].SessionID.String()
+	for _, view := range []string{"flat", "chat"} {
+		got := s.do("GET", at+"/messages?view="+view, "")
+		if got.status != 200 || !strings.Contains(string(got.body), `"system"`) ||
+			!strings.Contains(string(got.body), "Be brief") || !strings.Contains(string(got.body), "Hello") {
+			t.Errorf("view %s: status %d %s", view, got.status, got.body)
+		}
+	}
+}
