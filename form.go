@@ -428,8 +428,8 @@ type rawPart struct {
 
 // readParts sets the short form to what the parts say.
 func (c *rawContent) readParts(role Role) bool {
-	c.files, c.links, c.reasoning, c.refusal, c.result = nil, nil, nil, nil, nil
-	c.text = []byte(`""`)
+	c.files, c.links, c.result = nil, nil, nil
+	var text, reasoning, refusal joining
 	n, first, readable := 0, rawPart{}, true
 	whole := eachElement(c.parts, func(raw []byte) {
 		p, ok := readPart(raw)
@@ -441,11 +441,11 @@ func (c *rawContent) readParts(role Role) bool {
 		}
 		switch PartType(p.kind) {
 		case PartText:
-			c.text = joined(c.text, p.text)
+			text.add(p.text, len(c.parts))
 		case PartReasoning:
-			c.reasoning = joined(c.reasoning, p.text)
+			reasoning.add(p.text, len(c.parts))
 		case PartRefusal:
-			c.refusal = joined(c.refusal, p.text)
+			refusal.add(p.text, len(c.parts))
 		case PartImage, PartFile, PartAudio:
 			if !bytes.Contains(c.files, p.file) { // ids have one length
 				c.files = listed(c.files, p.file)
@@ -456,6 +456,10 @@ func (c *rawContent) readParts(role Role) bool {
 			c.more = true
 		}
 	})
+	c.text, c.reasoning, c.refusal = text.text, reasoning.text, refusal.text
+	if c.text == nil {
+		c.text = []byte(`""`)
+	}
 	switch role {
 	case RoleUser:
 		c.reasoning, c.refusal = nil, nil
@@ -513,14 +517,22 @@ func readPart(raw []byte) (p rawPart, ok bool) {
 
 func isString(value []byte) bool { return len(value) > 1 && value[0] == '"' }
 
-// joined joins two strings of JSON as textsOf joins texts; there may be no first one.
-func joined(one, other []byte) []byte {
-	if len(one) <= len(`""`) {
-		return other
+// joining joins strings of JSON as textsOf joins texts, each of them once.
+type joining struct {
+	text []byte
+	own  bool // text is no piece of the content
+}
+
+// add adds a string; room is enough for all of them.
+func (j *joining) add(value []byte, room int) {
+	if len(j.text) <= len(`""`) {
+		j.text = value
+		return
 	}
-	out := make([]byte, 0, len(one)+len(other)+2)
-	out = append(append(out, one[:len(one)-1]...), `\n\n`...)
-	return append(out, other[1:]...)
+	if !j.own {
+		j.text, j.own = append(make([]byte, 0, room), j.text...), true
+	}
+	j.text = append(append(j.text[:len(j.text)-1], `\n\n`...), value[1:]...)
 }
 
 // listed appends a value to a list of JSON; there may be none yet.

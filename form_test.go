@@ -247,3 +247,23 @@ func TestCitationsAreCountedInBytes(t *testing.T) {
 		t.Errorf("%d citations are kept", n)
 	}
 }
+
+// TestManyTextsAreJoinedOnce: the work of an answer does not grow by the square of its parts.
+func TestManyTextsAreJoinedOnce(t *testing.T) { //nolint:paralleltest // it counts allocations
+	text := parley.Part{Type: parley.PartText, Text: strings.Repeat("x", 64)}
+	parts := make([]parley.Part, parley.MaxParts)
+	for i := range parts {
+		parts[i] = text
+	}
+	content, err := parley.EncodeContent(parley.UserContent{Parts: parts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := make([]byte, 0, 4*len(content))
+	if got := testing.AllocsPerRun(
+		10,
+		func() { to = parley.AppendContent(to[:0], parley.RoleUser, content) },
+	); got > 16 {
+		t.Errorf("%d texts take %v allocations", len(parts), got)
+	}
+}

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
@@ -23,12 +25,18 @@ import (
 // The bounds of pages that are read as Markdown. Other pages are read as plain text.
 const (
 	maxPageTags       = 100_000
+	maxPageNodes      = 150_000 // of tags, and of open formats that the parser makes again at each of them
 	maxPageDepth      = 256
 	maxPageNesting    = 16      // of lists and quotations, which indent each of their lines
-	maxPageAttributes = 64      // of one element
 	maxAttributeBytes = 4 << 10 // longer ones are left out: pictures in data URLs, mostly
 	maxTableCells     = 50_000  // counted as the rows by the longest of them
 	maxPageTitle      = 512     // bytes
+	maxBaseBytes      = 1 << 10 // of the address that a page's others begin with
+	maxAddresses      = 5 << 20 // bytes of all completed addresses; further ones are left out
+	maxIndentBytes    = 2 << 20 // that the lines of lists and quotations begin with
+	levelBytes        = 8       // of it in each level: a number of up to six digits, a full stop, a space
+
+	markupWithin = 5 * time.Second // for the parser; what takes longer is plain text
 )
 
 // webPage is a page as a model reads it.
@@ -49,10 +57,13 @@ func readPage(ctx context.Context, source []byte, at *url.URL) webPage {
 var errPageBounds = errors.New("the page exceeds the bounds of its markup")
 
 func markdownPage(ctx context.Context, source []byte, at *url.URL) (webPage, error) {
-	if err := countTags(source); err != nil {
+	stripped, err := strip(source)
+	if err != nil {
 		return webPage{}, err
 	}
-	document, err := html.Parse(bytes.NewReader(source))
+	ctx, stop := context.WithTimeout(ctx, markupWithin)
+	defer stop()
+	document, err := html.Parse(timed{ctx, bytes.NewReader(stripped)})
 	if err != nil {
 		return webPage{}, err
 	}
@@ -77,23 +88,135 @@ func newConverter() *converter.Converter {
 	))
 }
 
-// countTags bounds what the parser builds, before it does.
-func countTags(source []byte) error {
+// timed ends what reads it with its context.
+type timed struct {
+	ctx  context.Context //nolint:containedctx // of the only call that reads
+	from io.Reader
+}
+
+// Read implements io.Reader.
+func (t timed) Read(into []byte) (int, error) {
+	if err := t.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return t.from.Read(into)
+}
+
+// stripping writes the tags that the converter needs, and bounds what the parser builds of them before it does. The
+// parser compares and copies attributes, and makes formats that are open again in each block: both by the square.
+type stripping struct {
+	out         bytes.Buffer
+	tags, nodes int
+	open, floor map[atom.Atom]int // formats, and those that an end tag may not reach any more
+	opened      int               // of all names
+}
+
+// strip leaves out elements that nobody reads, with all that they hold, and attributes that nobody needs.
+func strip(source []byte) ([]byte, error) {
 	tokens := html.NewTokenizer(bytes.NewReader(source))
-	for tags := 0; ; {
-		switch tokens.Next() {
+	s := stripping{open: map[atom.Atom]int{}, floor: map[atom.Atom]int{}}
+	skipped, depth := "", 0
+	for {
+		kind := tokens.Next()
+		switch kind {
 		case html.ErrorToken:
-			if errors.Is(tokens.Err(), io.EOF) {
-				return nil
+			if depth > 0 { // its end was not meant
+				return nil, errPageBounds
 			}
-			return tokens.Err()
-		case html.StartTagToken, html.EndTagToken, html.SelfClosingTagToken, html.CommentToken:
-			if tags++; tags > maxPageTags {
-				return errPageBounds
+			if errors.Is(tokens.Err(), io.EOF) {
+				return s.out.Bytes(), nil
+			}
+			return nil, tokens.Err()
+		case html.TextToken:
+			if depth == 0 {
+				s.out.Write(tokens.Raw())
+			}
+			continue
+		case html.CommentToken, html.DoctypeToken:
+			continue
+		}
+		raw, more := tokens.TagName()
+		name := string(raw)
+		switch {
+		case depth > 0 && name != skipped:
+		case depth > 0 && kind == html.EndTagToken:
+			depth--
+		case depth > 0 && kind == html.StartTagToken:
+			depth++
+		case depth > 0:
+		case kind == html.StartTagToken && unread[atom.Lookup(raw)]:
+			skipped, depth = name, 1
+		case unread[atom.Lookup(raw)]:
+		default:
+			if err := s.tag(kind, name, more, tokens); err != nil {
+				return nil, err
 			}
 		}
 	}
 }
+
+// tag writes a tag, and counts it.
+func (s *stripping) tag(kind html.TokenType, name string, more bool, tokens *html.Tokenizer) error {
+	is := atom.Lookup([]byte(name))
+	s.tags++
+	s.nodes += 1 + s.opened
+	if s.tags > maxPageTags || s.nodes > maxPageNodes {
+		return errPageBounds
+	}
+	switch {
+	case barriers[is]: // end tags beyond it do not count
+		maps.Copy(s.floor, s.open)
+	case formats[is] && kind == html.EndTagToken:
+		if s.open[is] > s.floor[is] {
+			s.open[is]--
+			s.opened--
+		}
+	case formats[is]:
+		s.open[is]++
+		s.opened++
+	}
+	if kind == html.EndTagToken {
+		s.out.WriteString("</" + name + ">")
+		return nil
+	}
+	s.out.WriteString("<" + name)
+	for written := map[string]bool{}; more; {
+		var key, value []byte
+		key, value, more = tokens.TagAttr()
+		if kept := string(key); keptAttributes[kept] && !written[kept] && len(value) <= maxAttributeBytes {
+			written[kept] = true
+			s.out.WriteString(" " + kept + `="` + html.EscapeString(string(value)) + `"`)
+		}
+	}
+	s.out.WriteByte('>')
+	return nil
+}
+
+//nolint:gochecknoglobals // never written
+var (
+	// keptAttributes are those that the converter or tidying reads. Others, such as colspan, repeat things.
+	keptAttributes = map[string]bool{
+		"href": true, "src": true, "alt": true, "title": true, "align": true, "class": true, "start": true,
+		"hidden": true,
+	}
+	// unread are elements that are not for readers and that have an end. Some change how the parser reads tags.
+	unread = map[atom.Atom]bool{
+		atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Svg: true, atom.Math: true,
+		atom.Canvas: true, atom.Iframe: true, atom.Object: true, atom.Video: true, atom.Audio: true, atom.Select: true,
+		atom.Textarea: true, atom.Noembed: true, atom.Noframes: true, atom.Frameset: true,
+	}
+	// formats are elements that the parser opens again in the next block until they are ended.
+	formats = map[atom.Atom]bool{
+		atom.A: true, atom.B: true, atom.Big: true, atom.Code: true, atom.Em: true, atom.Font: true, atom.I: true,
+		atom.Nobr: true, atom.S: true, atom.Small: true, atom.Strike: true, atom.Strong: true, atom.Tt: true,
+		atom.U: true,
+	}
+	// barriers are elements in which an end tag does not end formats outside.
+	barriers = map[atom.Atom]bool{
+		atom.Table: true, atom.Caption: true, atom.Td: true, atom.Th: true, atom.Applet: true, atom.Marquee: true,
+		atom.Button: true, atom.Colgroup: true,
+	}
+)
 
 // tidying prepares a parsed page for the converter: it takes out what nobody reads, completes addresses, and bounds
 // what the converter repeats.
@@ -101,6 +224,9 @@ type tidying struct {
 	base  *url.URL
 	title string
 	main  *html.Node // the page's main part, if it names exactly one
+
+	addresses int // bytes
+	indented  int // bytes
 }
 
 // visit is a node that is still to be tidied.
@@ -115,7 +241,9 @@ func (t *tidying) tidy(document *html.Node) error {
 	for left := []visit{{node: document}}; len(left) > 0; {
 		at := left[len(left)-1]
 		left = left[:len(left)-1]
-		if at.depth > maxPageDepth {
+		// Each line of what a list or quotation holds is indented; an element may begin and end one.
+		t.indented += at.nesting * levelBytes * (1 + strings.Count(at.node.Data, "\n"))
+		if at.depth > maxPageDepth || t.indented > maxIndentBytes {
 			return errPageBounds
 		}
 		if at.node.Type == html.ElementNode {
@@ -151,7 +279,8 @@ func (t *tidying) dropped(node *html.Node) bool {
 		}
 		return true
 	case atom.Base:
-		if address, err := t.base.Parse(attribute(node, "href")); err == nil && isWeb(address) {
+		address, err := t.base.Parse(attribute(node, "href"))
+		if err == nil && isWeb(address) && len(address.String()) <= maxBaseBytes {
 			t.base = address
 		}
 		return true
@@ -167,19 +296,12 @@ func (t *tidying) dropped(node *html.Node) bool {
 func (t *tidying) tidyElement(at *visit) {
 	node := at.node
 	node.Attr = slices.DeleteFunc(node.Attr, func(a html.Attribute) bool {
-		if len(a.Val) > maxAttributeBytes {
-			return true
-		}
-		switch a.Key {
-		case "href", "src", "alt", "title", "align", "class":
+		if a.Key != "start" {
 			return false
-		case "start":
-			n, err := strconv.Atoi(a.Val)
-			return err != nil || n < 0 || n > maxPageTags
 		}
-		return true // such as colspan, whose cells the converter would make
+		n, err := strconv.Atoi(a.Val)
+		return err != nil || n < 0 || n > maxPageTags
 	})
-	node.Attr = node.Attr[:min(len(node.Attr), maxPageAttributes)]
 	for i := range node.Attr {
 		if a := &node.Attr[i]; a.Key == "href" || a.Key == "src" {
 			a.Val = t.complete(a.Val)
@@ -202,11 +324,16 @@ func makeDiv(node *html.Node) { node.DataAtom, node.Data = atom.Div, "div" }
 
 // complete returns an address of the page as a whole one; "" if it leads nowhere in the web.
 func (t *tidying) complete(address string) string {
+	if t.addresses > maxAddresses {
+		return ""
+	}
 	whole, err := t.base.Parse(strings.TrimSpace(address))
 	if err != nil || !isWeb(whole) {
 		return ""
 	}
-	return whole.String()
+	text := whole.String()
+	t.addresses += len(text)
+	return text
 }
 
 func isWeb(address *url.URL) bool {
