@@ -20,8 +20,8 @@ func requirements() map[string]int { return map[string]int{"A": 16, "B": 10, "C"
 // open are the words for work that rows may wait for.
 var open = []string{"documents", "teams"}
 
-// TestRowsNameTheirTests holds docs/rows.md against the tests: every requirement stands there once, and names tests that
-// exist or the work that it waits for.
+// TestRowsNameTheirTests holds docs/rows.md against the tests: every requirement stands there once, and names tests
+// that exist or the work that it waits for.
 func TestRowsNameTheirTests(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/rows.md")

@@ -62,8 +62,8 @@ type carried struct {
 
 // derived are members of a session that follow from the rest or belong to the server that had it.
 const derived = " id workspace_id owner_id log_id root_id depth visibility agent_id agent_version kind status " +
-	"wait_reason context last_sequence last_event_sequence turn_id started_at finished_at forked_through type feature " +
-	"task key title instructions tags pinned mode metadata statistics archived_at created_at updated_at "
+	"wait_reason context last_sequence last_event_sequence turn_id started_at finished_at forked_through type " +
+	"feature task key title instructions tags pinned mode metadata statistics archived_at created_at updated_at "
 
 func readParley(f *file) ([]Session, error) {
 	rows, err := f.list("messages")
