@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strconv"
 )
 
@@ -172,6 +173,28 @@ func withoutFileIDs(content json.RawMessage) (json.RawMessage, error) {
 	for _, part := range parts {
 		delete(part, "file_id")
 	}
+	return withParts(members, parts)
+}
+
+// WithoutFiles removes the ids of some files from the parts of a content; the rest of the parts stays, and so does the
+// message's hash. It returns CodeInvalid for a content that names files outside parts.
+func WithoutFiles(content json.RawMessage, files []ID) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	var parts []map[string]json.RawMessage
+	if json.Unmarshal(content, &members) != nil || json.Unmarshal(members["parts"], &parts) != nil {
+		return nil, InvalidField("content.files", "are not here; upload them first")
+	}
+	for _, part := range parts {
+		var id ID
+		if json.Unmarshal(part["file_id"], &id) == nil && slices.Contains(files, id) {
+			delete(part, "file_id")
+		}
+	}
+	return withParts(members, parts)
+}
+
+// withParts returns a content with other parts.
+func withParts(members map[string]json.RawMessage, parts []map[string]json.RawMessage) (json.RawMessage, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -13,6 +13,58 @@ import (
 	"example.org/parley"
 )
 
+// ImportSessions imports a file's sessions. The file is an export of a session as JSON, a chat.json, a per-task
+// session.json or a conversation file. Its format is recognised. Each session is imported whole, belongs to you and
+// is private; importing it again changes nothing. dry_run says what would happen.
+//
+// POST /v1/imports
+func (c *Client) ImportSessions(ctx context.Context, input ImportInput, options ...Option) (Imported, error) {
+	return send[Imported](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/imports",
+		input:   input,
+		options: options,
+	})
+}
+
+// Imported is the report of an import.
+type Imported struct {
+	Format   string            `json:"format"`
+	DryRun   bool              `json:"dry_run"`
+	Sessions []ImportedSession `json:"sessions"`
+}
+
+// ImportInput is a file whose sessions are to be imported.
+type ImportInput struct {
+	// The file's name or path: errors quote it, and some formats learn from it what the file is about.
+	Name string `json:"name,omitempty"`
+	// The whole file, at most 8 MiB.
+	Text string `json:"text"`
+	// Id or slug of the agent that the sessions get. By default the one with the file's slug, else parley.
+	Agent string `json:"agent,omitempty"`
+	// Say what would happen, and change nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// ImportedSession is what became of one session of a file.
+type ImportedSession struct {
+	Outcome string `json:"outcome"`
+	// null if a dry run would make it
+	SessionID parley.ID `json:"session_id"`
+	AgentID   parley.ID `json:"agent_id"`
+	Title     string    `json:"title"`
+	Messages  int       `json:"messages"`
+	// what is not carried over
+	Left []Note `json:"left"`
+}
+
+// Note says what of a file is not carried over.
+type Note struct {
+	// JSON pointer of what is meant
+	Pointer string `json:"pointer"`
+	Text    string `json:"text"`
+}
+
 // SessionsQuery are the query parameters of Sessions; zero values are left out.
 type SessionsQuery struct {
 	// Rows per page; 100 by default.
@@ -388,8 +440,8 @@ func (q *ExportSessionQuery) values() url.Values {
 }
 
 // ExportSession exports a session as one file. json holds everything: the session, its agent, and all messages, turns
-// and calls, oldest first. markdown is the conversation for people, without internal messages. The server writes
-// while it reads; if reading fails, it closes the connection.
+// and calls, oldest first; importSessions reads it. markdown is the conversation for people, without internal
+// messages. The server writes while it reads; if reading fails, it closes the connection.
 //
 // GET /v1/sessions/{session}/export
 func (c *Client) ExportSession(
@@ -416,6 +468,15 @@ type SessionExport struct {
 	Turns []parley.Turn `json:"turns"`
 	// Oldest first.
 	Calls []parley.Call `json:"calls"`
+	// What providers sent beside messages, byte for byte. An import needs it for the messages' hashes.
+	ProviderData []ExportedData `json:"provider_data"`
+}
+
+// ExportedData is the provider's data of one message.
+type ExportedData struct {
+	MessageID parley.ID `json:"message_id"`
+	// In base64.
+	Data string `json:"data"`
 }
 
 // ForkSession forks a session. Creates a session that shares this one's history up to a message and then goes its own

@@ -29,6 +29,7 @@ type Store interface {
 	store.Messages
 	Searching
 	store.History
+	store.Imports
 	store.TurnLog
 	store.Replays
 	store.Agents
@@ -155,8 +156,8 @@ type Engine struct {
 
 	scaling scaling
 
-	looks, rehearsals, exports, searches *room
-	readings                             *inflight.Bytes // what looks and replays hold
+	looks, rehearsals, exports, imports, searches *room
+	readings                                      *inflight.Bytes // what looks and replays hold
 
 	// patching serialises patches of one agent within this process: each becomes a new version of what was read, and
 	// the loser of a race must read again.
@@ -192,6 +193,7 @@ func New(options Options) *Engine {
 		seed:       maphash.MakeSeed(),
 		looks:      newRoom("previews and explained calls", maxLooks, looksPerPrincipal),
 		rehearsals: newRoom("dry runs and replays", maxRehearsals, rehearsalsPerPrincipal),
+		imports:    newRoom("imports", maxImports, importsPerPrincipal),
 		exports:    newRoom("exports", maxExports, exportsPerPrincipal),
 		searches:   newRoom("searches", maxSearches, searchesPerPrincipal),
 		readings:   inflight.NewBytes(readingsHold*inflight.Scale(), 0),

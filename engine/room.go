@@ -11,7 +11,7 @@ import (
 // Requests that are made again to be looked at (previews, the context, explained
 // calls and their differences) cost a core and memory while they last; dry runs and
 // replays do so and wait for a model; exports do so and wait for whoever reads them,
-// which must not keep others from looking; searches read what they show. Each has room for
+// which must not keep others from looking; imports hold a whole file; searches read what they show. Each has room for
 // so many at once, of which a workspace takes at most half of what the others leave.
 const (
 	maxLooks          = 24 // in all
@@ -22,6 +22,9 @@ const (
 
 	maxExports          = 24
 	exportsPerPrincipal = 4
+
+	maxImports          = 8
+	importsPerPrincipal = 2
 
 	maxSearches          = 16
 	searchesPerPrincipal = 4

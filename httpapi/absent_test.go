@@ -371,6 +371,14 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		"/v1/sessions/archive",
 		`{"feature":"f"}`,
 	)
+	do(
+		"importSessions",
+		reflect.TypeFor[engine.Imported](),
+		200,
+		"POST",
+		"/v1/imports",
+		importBody(t, "", olderChat, false),
+	)
 	do("getHealth", reflect.TypeFor[health](), 200, "GET", "/healthz", "")
 	do("getReadiness", reflect.TypeFor[health](), 200, "GET", "/readyz", "")
 	do("getAnchor", reflect.TypeFor[parley.Anchor](), 200, "GET", "/v1/audit/anchor", "")

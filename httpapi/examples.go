@@ -44,6 +44,10 @@ const (
 		`"requests_per_minute":null},` +
 		`"session":{"daily_tokens":null,"daily_cost":null,"tokens":1500,"cost":0.002,"today_tokens":1500,` +
 		`"today_cost":0.002,"reserved_tokens":0,"reserved_cost":0,"day_ends_at":"` + timeExample + `"},"agent":null}`
+	importInputExample = `{"name":"login/chat.json","text":"{\"entries\":[{\"role\":\"user\",\"content\":` +
+		`\"Plan it.\",\"timestamp\":\"` + timeExample + `\"}]}","dry_run":true}`
+	importedExample = `{"format":"chat.json","dry_run":true,"sessions":[{"outcome":"created","session_id":null,` +
+		`"agent_id":"` + agentIDExample + `","title":"Plan it.","messages":1,"left":[]}]}`
 	featureArchivedExample = `{"archived":["` + sessionIDExample + `"],"busy":[]}`
 
 	messageExample = `{"id":"` + messageIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +

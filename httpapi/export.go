@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"log/slog"
 	"mime"
@@ -37,6 +38,14 @@ type sessionExport struct {
 	Messages []parley.Message `json:"messages" doc:"Oldest first."`
 	Turns    []parley.Turn    `json:"turns" doc:"Oldest first."`
 	Calls    []parley.Call    `json:"calls" doc:"Oldest first."`
+
+	ProviderData []exportedData `json:"provider_data" doc:"What providers sent beside messages, byte for byte. An import needs it for the messages' hashes."`
+}
+
+// exportedData is the provider's data of one message.
+type exportedData struct {
+	MessageID parley.ID `json:"message_id"`
+	Data      string    `json:"data" doc:"In base64."`
 }
 
 // serveExport answers with the whole record as a file.
@@ -114,7 +123,7 @@ func (e *export) write(text []byte) {
 	}
 }
 
-// json is {session, agent, messages, turns, calls}, each list in its order.
+// json is {session, agent, messages, turns, calls, provider_data}, each list in its order.
 func (e *export) json(agent *parley.Agent) {
 	e.write(appendSession([]byte(`{"session":`), &e.session))
 	e.write([]byte(`,"agent":`))
@@ -129,7 +138,30 @@ func (e *export) json(agent *parley.Agent) {
 	exportRows(e, `],"calls":[`, func(paging engine.Paging) (engine.Page[parley.Call], error) {
 		return e.api.engine.Calls(ctx, e.principal, id, engine.CallList{Paging: paging})
 	}, func(to []byte, call *parley.Call) []byte { return append(to, encoded(e, call)...) })
+	e.write([]byte(`],"provider_data":[`))
+	e.providerData()
 	e.write([]byte("]}\n"))
+}
+
+// providerData reads the messages again, which keeps nothing in memory meanwhile.
+func (e *export) providerData() {
+	ctx, first := e.r.Context(), true
+	eachPage(e, func(paging engine.Paging) (engine.Page[parley.Message], error) {
+		return e.api.engine.Messages(ctx, e.principal, e.session.ID, engine.MessageList{Paging: paging})
+	}, func(rows []parley.Message) {
+		for i := range rows {
+			if len(rows[i].ProviderData) == 0 {
+				continue
+			}
+			if !first {
+				e.write([]byte(",\n"))
+			}
+			first = false
+			e.write(encoded(e, &exportedData{
+				MessageID: rows[i].ID, Data: base64.StdEncoding.EncodeToString(rows[i].ProviderData),
+			}))
+		}
+	})
 }
 
 // encoded is a value's JSON; an error is the export's.

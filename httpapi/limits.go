@@ -180,12 +180,12 @@ func (a *api) sameOrigin(origin, host string) bool {
 // mergePatch is the media type of RFC 7396, which every PATCH accepts besides JSON: an absent field stays, null clears.
 const mergePatch = "application/merge-patch+json"
 
-// readBody reads the whole body, at most parley.MaxBodyBytes of JSON, within the deadline that ServeHTTP set. It
+// readBody reads the whole body, at most so many bytes of JSON, within the deadline that ServeHTTP set. It
 // refuses a longer body before it reads any of it.
-func (a *api) readBody(x *exchange) error {
+func (a *api) readBody(x *exchange, most int64) error {
 	r := x.r
-	if r.ContentLength > parley.MaxBodyBytes {
-		return bodyTooLarge(x)
+	if r.ContentLength > most {
+		return bodyTooLarge(x, most)
 	}
 	if r.ContentLength != 0 {
 		if media, _, err := mime.ParseMediaType(
@@ -205,7 +205,7 @@ func (a *api) readBody(x *exchange) error {
 	}
 	size := r.ContentLength
 	if size < 0 { // the length is unknown
-		size = parley.MaxBodyBytes
+		size = most
 	}
 	if err := x.hold(size); err != nil {
 		x.w.Header().Set("Connection", "close") // do not read the rest
@@ -218,7 +218,7 @@ func (a *api) readBody(x *exchange) error {
 		x.body = make([]byte, n)
 		_, err = io.ReadFull(r.Body, x.body)
 	} else {
-		x.body, err = io.ReadAll(io.LimitReader(r.Body, parley.MaxBodyBytes+1))
+		x.body, err = io.ReadAll(io.LimitReader(r.Body, most+1))
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -227,8 +227,8 @@ func (a *api) readBody(x *exchange) error {
 	case err != nil:
 		x.w.Header().Set("Connection", "close")
 		return parley.Errorf(parley.CodeInvalid, "The body broke off before it was complete.")
-	case len(x.body) > parley.MaxBodyBytes:
-		return bodyTooLarge(x)
+	case int64(len(x.body)) > most:
+		return bodyTooLarge(x, most)
 	}
 	if err := parley.CheckJSON(x.body); err != nil {
 		return err
@@ -236,7 +236,7 @@ func (a *api) readBody(x *exchange) error {
 	return x.holdDecoded()
 }
 
-func bodyTooLarge(x *exchange) error {
+func bodyTooLarge(x *exchange, most int64) error {
 	x.w.Header().Set("Connection", "close")
-	return parley.Errorf(parley.CodeTooLarge, "The body is larger than %d bytes.", parley.MaxBodyBytes)
+	return parley.Errorf(parley.CodeTooLarge, "The body is larger than %d bytes.", most)
 }

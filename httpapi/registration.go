@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -43,6 +44,7 @@ type route struct {
 	schema  *huma.Schema // of the input; set at registration
 	lasting bool         // a stream: the work before it runs on another goroutine
 	uploads bool         // reads its body itself: a file
+	most    int64        // bytes of its body; 0: parley.MaxBodyBytes
 }
 
 // parameter is a query parameter or a header of a request.
@@ -156,7 +158,7 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 	if r.uploads {
 		return nil
 	}
-	return a.readBody(x) // a route without input drops it
+	return a.readBody(x, cmp.Or(r.most, parley.MaxBodyBytes)) // a route without input drops it
 }
 
 // action is the request's name in the audit, which does not tell a stream or view from its main route.

@@ -101,6 +101,23 @@ func sessionRoutes() []route {
 			answers: found[engine.FeatureArchived]("The archived sessions.", featureArchivedExample),
 		},
 		{
+			method: http.MethodPost,
+			paths:  []string{"/v1/imports"},
+			name:   "importSessions",
+			tag:    "sessions",
+			verb:   engine.OpenSessions,
+			makes:  true,
+			most:   maxImportBody,
+			says:   "Import a file's sessions",
+			about: "The file is an export of a session as JSON, a chat.json, a per-task session.json or a " +
+				"conversation file. Its format is recognised. Each session is imported whole, belongs to you and is " +
+				"private; importing it again changes nothing. dry_run says what would happen.",
+			input:   inputOf[engine.ImportInput](importInputExample),
+			serve:   serveImport,
+			answers: found[engine.Imported]("What became of the file.", importedExample),
+			fails:   conflicting(),
+		},
+		{
 			method:  http.MethodGet,
 			paths:   bothPaths(""),
 			name:    "getSession",
@@ -132,8 +149,8 @@ func sessionRoutes() []route {
 			verb:   engine.ReadSessions,
 			says:   "Export a session as one file",
 			about: "json holds everything: the session, its agent, and all messages, turns and calls, oldest " +
-				"first. markdown is the conversation for people, without internal messages. The server writes " +
-				"while it reads; if reading fails, it closes the connection.",
+				"first; importSessions reads it. markdown is the conversation for people, without internal messages. " +
+				"The server writes while it reads; if reading fails, it closes the connection.",
 			query: []parameter{
 				choice("format", "json, the default, or markdown.", "json", "markdown"),
 			},
@@ -144,7 +161,8 @@ func sessionRoutes() []route {
 					about:  "The file, as an attachment.",
 					goType: reflect.TypeFor[sessionExport](),
 					example: `{"session":` + sessionExample() + `,"agent":` + agentExample() + `,"messages":[` +
-						messageExample + `],"turns":[` + turnExample + `],"calls":[]}`,
+						messageExample + `],"turns":[` + turnExample + `],"calls":[],` +
+						`"provider_data":[{"message_id":"` + messageIDExample + `","data":"eyJhIjoxfQ=="}]}`,
 				},
 				{
 					status:  http.StatusOK,

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"example.org/parley"
+	"example.org/parley/engine"
 	"example.org/parley/model"
 )
 
@@ -202,8 +203,10 @@ func isAlways(schema, property string) bool {
 	}
 	switch schema + "." + property {
 	case "Approval.turn_id", "Approval.message_id", "Approval.fingerprint", "Approval.expires_at", "Approver.at",
-		"Attempt.call_id", "AuditEntry.at", "Block.message_id", "Block.timestamp", "CallDiff.call_id", "File.sha256",
-		"FoundSession.agent_id", "OutsideGrown.message_id", "Session.agent_id", "Session.log_id",
+		"Attempt.call_id", "AuditEntry.at", "Block.message_id", "Block.timestamp", "CallDiff.call_id",
+		"ExportedData.message_id", "File.sha256",
+		"FoundSession.agent_id", "ImportedSession.agent_id", "OutsideGrown.message_id",
+		"Session.agent_id", "Session.log_id",
 		"SessionBudget.agent_id", "SessionClient.seen_at", "SessionClient.expires_at", "SignIn.expires_at",
 		"SignIn.last_used_at", "TreeNode.agent_id", "Version.message_id", "Warmed.agent_id":
 		return true
@@ -321,7 +324,9 @@ func (r *registry) finish(name string, t reflect.Type, s *huma.Schema) {
 		}
 		if isAlways(name, property) &&
 			// an agent may have no owner but the admins
-			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) {
+			!(property == "owner_id" && t == reflect.TypeFor[parley.Agent]()) &&
+			// nor a session an id that a dry run would import
+			!(property == "session_id" && t == reflect.TypeFor[engine.ImportedSession]()) {
 			p.Nullable = false
 		}
 		if p.Ref != "" && field.Type.Kind() == reflect.Pointer {

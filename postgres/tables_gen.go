@@ -163,11 +163,11 @@ func fillSessionListed(r *row, to *parley.Session) error {
 // insertSessionColumns and insertSessionPlaces are for an INSERT INTO sessions, with the arguments of insertSessionArgs.
 const insertSessionColumns = "id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id, " +
 	"root_id, log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, " +
-	"overrides, policy, retry, during, status, wait_reason, depth, idempotency_key, fingerprint, " +
-	"created_at, updated_at, started_at, finished_at, forked_through, accepted"
+	"overrides, policy, retry, during, status, wait_reason, depth, archived_at, idempotency_key, " +
+	"fingerprint, created_at, updated_at, started_at, finished_at, forked_through, accepted"
 
 const insertSessionPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, " +
-	"$22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36"
+	"$22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37"
 
 // insertSessionArgs appends the arguments of its columns.
 func insertSessionArgs(to []arg, of *transition.SessionRow) ([]arg, error) {
@@ -228,6 +228,7 @@ func insertSessionArgs(to []arg, of *transition.SessionRow) ([]arg, error) {
 		string(of.Status),
 		string(of.WaitReason),
 		of.Depth,
+		of.ArchivedAt,
 		idempotencyKey,
 		of.Idempotency.Fingerprint,
 		of.CreatedAt,

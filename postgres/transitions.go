@@ -344,3 +344,27 @@ func (s *Store) Fork(
 		func(a *attempt) (store.Opened, error) { return a.tx.Fork(scope, fork, claimBy) },
 	)
 }
+
+// ImportSession implements store.Imports.
+func (s *Store) ImportSession(
+	ctx context.Context,
+	scope store.Scope,
+	wanted store.NewImport,
+) (store.Imported, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (store.Imported, error) { return a.tx.ImportSession(scope, wanted) },
+	)
+}
+
+// PlanImport implements store.Imports.
+func (s *Store) PlanImport(ctx context.Context, scope store.Scope, wanted store.NewImport) (store.Imported, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (store.Imported, error) { return a.tx.PlanImport(scope, wanted) },
+	)
+}

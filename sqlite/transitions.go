@@ -254,3 +254,17 @@ func (s *Store) Fork(
 ) (store.Opened, error) {
 	return transact(ctx, s, func(tx *txn) (store.Opened, error) { return tx.core.Fork(scope, fork, claimBy) })
 }
+
+// ImportSession implements store.Imports.
+func (s *Store) ImportSession(
+	ctx context.Context,
+	scope store.Scope,
+	wanted store.NewImport,
+) (store.Imported, error) {
+	return transact(ctx, s, func(tx *txn) (store.Imported, error) { return tx.core.ImportSession(scope, wanted) })
+}
+
+// PlanImport implements store.Imports.
+func (s *Store) PlanImport(ctx context.Context, scope store.Scope, wanted store.NewImport) (store.Imported, error) {
+	return transact(ctx, s, func(tx *txn) (store.Imported, error) { return tx.core.PlanImport(scope, wanted) })
+}

@@ -20,6 +20,7 @@ type Store interface {
 	Sessions
 	Messages
 	History
+	Imports
 	Retention
 	Searcher
 	TurnLog

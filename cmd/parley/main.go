@@ -104,6 +104,7 @@ func rootCommand(term terminal) *cobra.Command {
 		providersListCommand(shared, term),
 		approvalsCommand(shared, term),
 		filesCommand(shared, term),
+		importCommand(shared, term),
 		queueCommand(shared, term),
 		turnsCommand(shared, term),
 		loopsCommand(shared, term),

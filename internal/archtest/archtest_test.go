@@ -108,6 +108,7 @@ var rules = []struct {
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
 	{"internal/upload", []string{"."}},
+	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
 	{
@@ -125,6 +126,7 @@ var rules = []struct {
 			".",
 			"prompt",
 			"setting",
+			"internal/imports",
 			"internal/inflight",
 			"internal/projectdir",
 			"internal/schema",

@@ -20,6 +20,7 @@ var readers = []string{
 	"cmd/parley",
 	"engine",
 	"httpapi",
+	"internal/imports",
 	"internal/peer",
 	"internal/schema",
 	"internal/transfer",

@@ -45,7 +45,7 @@ var sessions = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "status", Kind: Text, Field: "Status", In: "listed insert update"},
 			{Name: "wait_reason", Kind: Text, Field: "WaitReason", In: "listed insert update"},
 			{Name: "depth", Kind: Integer, Field: "Depth", In: "listed insert"},
-			{Name: "archived_at", Kind: Integer, Field: "ArchivedAt", In: "listed patch"},
+			{Name: "archived_at", Kind: Integer, Field: "ArchivedAt", In: "listed insert patch"},
 			{Name: "deleted_at", Kind: Integer},
 			{Name: "idempotency_key", Kind: Text, Field: "Idempotency.Key", In: "insert", Codec: Null},
 			{Name: "fingerprint", Kind: Bytes, Field: "Idempotency.Fingerprint", In: "insert"},

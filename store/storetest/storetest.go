@@ -60,6 +60,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Outside":     testOutside,
 		"Shares":      testShares,
 		"History":     testHistory,
+		"Imports":     testImports,
 		"Search":      testSearch,
 	} {
 		if len(themes) > 0 && !slices.Contains(themes, name) {

@@ -243,7 +243,7 @@ for (const colorScheme of ['light', 'dark']) {
     const agent = (await server.ask('GET', '/v1/agents')).data[0];
     const call = (await server.ask('GET', `/v1/sessions/${session.id}/calls`)).data[0];
     const page = await tab('/new', { colorScheme });
-    for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=context`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, `/c/${session.id}/inspect?only=calls,events&row=call-${call.id}`, '/search', '/search?q=time', '/inbox', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
+    for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=context`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, `/c/${session.id}/inspect?only=calls,events&row=call-${call.id}`, '/search', '/search?q=time', '/inbox', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/import', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
       if (address !== '/nowhere-at-all') await page.goto(server.url + address);
       await page.locator('main').waitFor();
       await until(async () => (await page.locator('[role=status]', { hasText: 'Loading' }).count()) === 0, `${address} has loaded`);
@@ -263,4 +263,27 @@ once('on a phone the list covers the conversation and can be closed', async () =
   await page.locator('[data-session-list] a').first().click();
   await until(async () => !(await page.locator('[data-session-list]').isVisible()));
   right(page);
+});
+
+test('older files are imported after a look at what would happen', async () => {
+  const page = await tab('/settings/import');
+  const feature = `signup-${Date.now()}-${Math.random()}`; // another one on each database
+  const chat = { entries: [{ role: 'user', content: `Plan ${feature}`, timestamp: '2025-01-02T10:00:00Z' }], featureId: feature };
+  const files = [
+    { name: 'chat.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(chat)) },
+    { name: 'bad.json', mimeType: 'application/json', buffer: Buffer.from('{"entries":[{"role":"root"}]}') },
+  ];
+  const expected = (response) => response.url().endsWith('/v1/imports');
+  await page.setInputFiles('input[type=file]', files);
+  const table = page.getByRole('region', { name: 'What the import does' });
+  await table.getByText('is imported', { exact: true }).waitFor();
+  await table.getByText('/entries/0/role').waitFor();
+  const imported = async () => (await server.ask('GET', '/v1/sessions?type=pm-feature')).data.filter((session) => session.feature === feature);
+  assert.equal((await imported()).length, 0, 'the look has stored something');
+  await Promise.all([page.waitForResponse(expected), page.getByRole('button', { name: 'Import', exact: true }).click()]);
+  await table.getByText('imported', { exact: true }).waitFor();
+  assert.equal((await imported()).length, 1);
+  await page.setInputFiles('input[type=file]', files.slice(0, 1));
+  await table.getByText('imported before; stays as it is').waitFor();
+  assert.equal((await imported()).length, 1);
 });

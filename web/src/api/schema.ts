@@ -1536,6 +1536,12 @@ export interface components {
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
         Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"];
+        ExportedData: {
+            /** @description In base64. */
+            data: string;
+            /** Format: uuid */
+            message_id: string;
+        };
         Failure: {
             /** Format: int64 */
             attempts: number | null;
@@ -1802,6 +1808,32 @@ export interface components {
              * @enum {string}
              */
             type: "image";
+        };
+        ImportInput: {
+            /** @description Id or slug of the agent that the sessions get. By default the one with the file's slug, else parley. */
+            agent?: string;
+            /** @description Say what would happen, and change nothing. */
+            dry_run?: boolean;
+            /** @description The file's name or path: errors quote it, and some formats learn from it what the file is about. */
+            name?: string;
+            /** @description The whole file, at most 8 MiB. */
+            text: string | null;
+        };
+        Imported: {
+            dry_run: boolean;
+            format: string;
+            sessions: components["schemas"]["ImportedSession"][];
+        };
+        ImportedSession: {
+            /** Format: uuid */
+            agent_id: string;
+            left: components["schemas"]["Note"][];
+            /** Format: int64 */
+            messages: number;
+            outcome: string;
+            /** Format: uuid */
+            session_id: string | null;
+            title: string;
         };
         Key: {
             /** Format: date-time */
@@ -2612,6 +2644,10 @@ export interface components {
             workspace: string;
             /** Format: uuid */
             workspace_id: string;
+        };
+        Note: {
+            pointer: string;
+            text: string;
         };
         ObjectPart: {
             /** @description Any JSON. */
@@ -3577,6 +3613,8 @@ export interface components {
             calls: components["schemas"]["Call"][];
             /** @description Oldest first. */
             messages: components["schemas"]["Message"][];
+            /** @description What providers sent beside messages, byte for byte. An import needs it for the messages' hashes. */
+            provider_data: components["schemas"]["ExportedData"][];
             session: components["schemas"]["Session"];
             /** @description Oldest first. */
             turns: components["schemas"]["Turn"][];
@@ -4948,6 +4986,7 @@ export type DryRun = components['schemas']['DryRun'];
 export type EditInput = components['schemas']['EditInput'];
 export type Entry = components['schemas']['Entry'];
 export type Event = components['schemas']['Event'];
+export type ExportedData = components['schemas']['ExportedData'];
 export type Failure = components['schemas']['Failure'];
 export type FailureInput = components['schemas']['FailureInput'];
 export type FeatureArchived = components['schemas']['FeatureArchived'];
@@ -4963,6 +5002,9 @@ export type FoundSession = components['schemas']['FoundSession'];
 export type Grant = components['schemas']['Grant'];
 export type Health = components['schemas']['Health'];
 export type ImagePart = components['schemas']['ImagePart'];
+export type ImportInput = components['schemas']['ImportInput'];
+export type Imported = components['schemas']['Imported'];
+export type ImportedSession = components['schemas']['ImportedSession'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
 export type LeftOut = components['schemas']['LeftOut'];
@@ -5001,6 +5043,7 @@ export type ModelInfo = components['schemas']['ModelInfo'];
 export type ModelPage = components['schemas']['ModelPage'];
 export type MoveInput = components['schemas']['MoveInput'];
 export type NewKey = components['schemas']['NewKey'];
+export type Note = components['schemas']['Note'];
 export type ObjectPart = components['schemas']['ObjectPart'];
 export type ObjectPatch = components['schemas']['ObjectPatch'];
 export type ObjectPatchEvent = components['schemas']['ObjectPatchEvent'];

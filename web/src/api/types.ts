@@ -3,7 +3,7 @@
 import type * as api from './schema';
 
 export type {
-  Agent, Approval, AuditEntry, Author, Call, CallDiff, Directories, Failure, Key, LeftOut, ManifestRange,
+  Agent, Approval, AuditEntry, Author, Call, CallDiff, Directories, Failure, Imported, Key, LeftOut, ManifestRange,
   Marks, ModelInfo, Part, Policy, Project, ProviderInfo, Session, SessionClient, SignIn, Snippet, SearchHit, Statistics,
   Tokens, ToolInfo, Tree, TreeNode, TreeTotal, Turn, Usage, UserContent, AssistantContent, ToolCallContent,
   ToolResultContent,

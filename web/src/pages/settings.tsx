@@ -14,12 +14,14 @@ import { choose, type Theme, useTheme } from '../components/theme';
 import { part } from '../live/arrive';
 import { Badge, Button, cx, Dialog, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
 
+const ImportFiles = part(() => import('./importfiles'), 'ImportFiles');
 const SignIns = part(() => import('./signinlist'), 'SignIns');
 
 const SECTIONS = [
   ['models', 'Models'],
   ['providers', 'Providers'],
   ['keys', 'Keys'],
+  ['import', 'Import'],
   ['appearance', 'Appearance'],
   ['shortcuts', 'Shortcuts'],
 ] as const;
@@ -48,6 +50,11 @@ export function SettingsPage() {
       {section === 'models' && <Models />}
       {section === 'providers' && <Providers />}
       {section === 'keys' && <Keys />}
+      {section === 'import' && (
+        <Suspense>
+          <ImportFiles />
+        </Suspense>
+      )}
       {section === 'appearance' && <Appearance />}
       {section === 'shortcuts' && <ShortcutTable />}
       {SECTIONS.every(([key]) => key !== section) && (
