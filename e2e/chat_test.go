@@ -80,13 +80,9 @@ func (s *seat) sees(from *lockedBuffer, text string, times int) {
 	}
 }
 
-// TestChatHearsLinesDuringATurn: a line typed while an answer streams takes effect
-// immediately: as a steer, or as the line says.
-func TestChatHearsLinesDuringATurn(t *testing.T) { onEach(t, chatHearsLinesDuringATurn) }
-
-func chatHearsLinesDuringATurn(t *testing.T, at place) {
-	g := newGate(t, at)
-	s := startAt(t, at)
+// holder makes the agent holder, whose turns wait in the tool hold.
+func holder(t *testing.T, s *server) {
+	t.Helper()
 	if _, err := s.client.CreateAgent(
 		t.Context(),
 		client.AgentInput{
@@ -96,6 +92,16 @@ func chatHearsLinesDuringATurn(t *testing.T, at place) {
 	); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestChatHearsLinesDuringATurn: a line typed while an answer streams takes effect
+// immediately: as a steer, or as the line says.
+func TestChatHearsLinesDuringATurn(t *testing.T) { onEach(t, chatHearsLinesDuringATurn) }
+
+func chatHearsLinesDuringATurn(t *testing.T, at place) {
+	g := newGate(t, at)
+	s := startAt(t, at)
+	holder(t, s)
 	person := at.sit(t, "chat", "--agent", "holder")
 	prompts := 0
 	hold := func() { // a line before the prompt would join the previous turn
@@ -163,15 +169,7 @@ func ctrlCCancelsTheAnswerAndStays(t *testing.T, at place) {
 	const ctrlC, back = "\x03", "continue with: parley chat --session"
 	g := newGate(t, at)
 	s := startAt(t, at)
-	if _, err := s.client.CreateAgent(
-		t.Context(),
-		client.AgentInput{
-			Name:     "Holder",
-			Settings: parley.Settings{Model: "sim/script", Tools: new(client.ToolNames("hold"))},
-		},
-	); err != nil {
-		t.Fatal(err)
-	}
+	holder(t, s)
 	left := func(person *seat) {
 		t.Helper()
 		person.sees(&person.err, back, 1)

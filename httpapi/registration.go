@@ -244,21 +244,23 @@ func (x *exchange) sendBytes(status int, body []byte) error {
 		if large {
 			header.Add("Vary", "Accept-Encoding, Authorization, Sec-Fetch-Site")
 		}
-		if large && x.mayCompress() {
+		pack := large && x.mayCompress()
+		if pack {
+			header.Set("ETag", strings.TrimSuffix(etag, `"`)+gzipTag+`"`)
+		} else {
+			header.Set("ETag", etag)
+		}
+		if names(x.r.Header["If-None-Match"], etag) {
+			x.w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+		if pack {
 			packed, err := compressed(body)
 			if err != nil {
 				return err
 			}
 			header.Set("Content-Encoding", "gzip")
-			header.Set("ETag", strings.TrimSuffix(etag, `"`)+gzipTag+`"`)
 			body = packed
-		} else {
-			header.Set("ETag", etag)
-		}
-		if names(x.r.Header["If-None-Match"], etag) {
-			header.Del("Content-Encoding")
-			x.w.WriteHeader(http.StatusNotModified)
-			return nil
 		}
 	}
 	header.Set("Content-Type", "application/json")

@@ -51,7 +51,7 @@ func chatHelp() string {
 }
 
 // commandIn splits a line into a command, "" if it is a message, and what follows. A path such as /etc/hosts is no
-// command, and // begins a message with a slash.
+// command; // at the start sends a slash.
 func commandIn(line string) (command, rest string) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	name, ok := strings.CutPrefix(word, "/")
@@ -76,13 +76,13 @@ func (c *chat) obey(ctx context.Context, name, rest string) error {
 		return command.run(c, ctx, rest)
 	}
 	return parley.Errorf(parley.CodeInvalid,
-		"there is no command /%s; /help lists them, and // begins a message with a slash", name)
+		"there is no command /%s: /help lists the commands; to send a message that begins with a slash, type //", name)
 }
 
 // inSession fails before the first message of a new session.
 func (c *chat) inSession() error {
 	if c.session.ID.IsZero() {
-		return parley.Errorf(parley.CodeConflict, "nothing was said yet")
+		return parley.Errorf(parley.CodeConflict, "nothing has been said yet")
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (c *chat) chooseAgent(ctx context.Context, rest string) error {
 	}
 	c.leave()
 	c.agent, c.session, c.fresh, c.seen = agent, parley.Session{}, false, 0
-	fmt.Fprintln(c.term.err, "The next message begins a session with", rest)
+	fmt.Fprintln(c.term.err, "The next message starts a session with", rest)
 	return nil
 }
 

@@ -103,7 +103,7 @@ func TestChatLeavesNoEmptySession(t *testing.T) {
 	d := newDesk(t)
 	d.say("agents", "create", "Scout")
 	d.expect(1, `there is no provider "nope"`, "chat", "--model", "nope/x", "hello")
-	d.expect(1, "there are: ", "chat", "--agent", "nobody", "hello")
+	d.expect(1, "; the agents are: ", "chat", "--agent", "nobody", "hello")
 	d.expect(1, "scout", "agents", "show", "nobody")
 	d.expect(0, "", "chat") // the input ends at once
 	if _, complained, code := d.typed("hello\n", "chat", "--model", "nope/x"); code != 0 ||
@@ -251,10 +251,10 @@ func TestCommandsOfAChat(t *testing.T) {
 		t.Fatalf("%d: %s", code, complained)
 	}
 	for _, want := range []string{
-		"! nothing was said yet", "! there is no command /nope; /help lists them", "/export [FILE]",
+		"! nothing has been said yet", "! there is no command /nope: /help lists the commands", "/export [FILE]",
 		"! write provider/model; configured are sim", "model: sim/echo",
 		"pinned #6: /help", "3 turns, 3 calls", "wrote " + file,
-		`! there is no agent "nobody"; there are: `, "The next message begins a session with scout",
+		`! there is no agent "nobody"; the agents are: `, "The next message starts a session with scout",
 	} {
 		if !strings.Contains(complained, want) {
 			t.Errorf("%q is missing in:\n%s", want, complained)

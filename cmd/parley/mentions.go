@@ -255,9 +255,9 @@ func noAgent(ctx context.Context, server *client.Client, word string) error {
 	for i := range agents.Data {
 		slugs = append(slugs, agents.Data[i].Slug)
 	}
-	there := "there is none yet: make one with parley agents create NAME"
+	there := "there are none yet: create one with parley agents create NAME"
 	if len(slugs) > 0 {
-		there = "there are: " + strings.Join(slugs, ", ")
+		there = "the agents are: " + strings.Join(slugs, ", ")
 	}
 	if agents.Next != "" {
 		there += ", … (parley agents list)"

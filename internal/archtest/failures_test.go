@@ -28,10 +28,7 @@ var suites = []string{"../../store/storetest", "../../llm/llmtest"}
 // failure stands there once, and every test and case that it names exists.
 func TestFailuresNameTheirTests(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/failures.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := document(t, "failures.md")
 	rows := map[string]int{}
 	for _, row := range failureRow.FindAllStringSubmatch(string(page), -1) {
 		rows[row[1]]++
@@ -39,22 +36,35 @@ func TestFailuresNameTheirTests(t *testing.T) {
 			t.Errorf("failure %s names no test", row[1])
 		}
 	}
-	for n := 1; n <= promised; n++ {
-		if number := strconv.Itoa(n); rows[number] != 1 {
-			t.Errorf("failure %s has %d rows; want one", number, rows[number])
+	oneRowEach(t, rows, "", promised)
+	namedTestsExist(t, page)
+}
+
+// document reads a page of docs/.
+func document(t *testing.T, name string) []byte {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("../../docs", name)) //nolint:gosec // of this repository
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+// oneRowEach checks that the numbers from 1 on, after a prefix, have one row each.
+func oneRowEach(t *testing.T, rows map[string]int, prefix string, count int) {
+	t.Helper()
+	for n := 1; n <= count; n++ {
+		if name := prefix + strconv.Itoa(n); rows[name] != 1 {
+			t.Errorf("%s has %d rows; want one", name, rows[name])
 		}
 	}
-	namedTestsExist(t, page)
 }
 
 // TestThreatsNameTheirTests compares docs/threats.md with the tests: every row of
 // its tables names a test that exists.
 func TestThreatsNameTheirTests(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/threats.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := document(t, "threats.md")
 	rows := 0
 	for line := range strings.Lines(string(page)) {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| attack |") {

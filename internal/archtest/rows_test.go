@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,15 +24,12 @@ var open = []string{"documents", "teams"}
 // that exist or the work that it waits for.
 func TestRowsNameTheirTests(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/rows.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := document(t, "rows.md")
 	rows := map[string]int{}
 	for _, row := range requirementRow.FindAllStringSubmatch(string(page), -1) {
 		rows[row[1]]++
 		waits, unbuilt := strings.CutPrefix(row[2], "Not built yet: ")
-		if unbuilt && !hasAnyPrefix(waits, open) {
+		if unbuilt && !slices.ContainsFunc(open, func(work string) bool { return strings.HasPrefix(waits, work) }) {
 			t.Errorf("row %s does not say which work it waits for: %s", row[1], waits)
 		}
 		if !unbuilt && !namedTest.MatchString(row[3]) && !pageTest.MatchString(row[3]) {
@@ -41,12 +38,8 @@ func TestRowsNameTheirTests(t *testing.T) {
 	}
 	all := 0
 	for system, count := range requirements() {
-		for n := 1; n <= count; n++ {
-			all++
-			if name := system + strconv.Itoa(n); rows[name] != 1 {
-				t.Errorf("row %s stands there %d times; want once", name, rows[name])
-			}
-		}
+		oneRowEach(t, rows, system, count)
+		all += count
 	}
 	if len(rows) != all {
 		t.Errorf("docs/rows.md has %d rows; want %d", len(rows), all)
@@ -58,15 +51,6 @@ func TestRowsNameTheirTests(t *testing.T) {
 			t.Errorf("the page has no test %q", named[1])
 		}
 	}
-}
-
-func hasAnyPrefix(text string, prefixes []string) bool {
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(text, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // pageScenarios are the page's tests in one text.

@@ -28,23 +28,31 @@ func readChat(f *file) ([]Session, error) {
 	if s.Feature == "" {
 		s.Feature = between(f.name, ".dagent-worktrees")
 	}
-	created, err := top.time("createdAt", 0)
-	if err != nil {
-		return nil, err
-	}
-	updated, err := top.time("updatedAt", 0)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.readEntries(f, "entries", entries, created); err != nil {
-		return nil, err
-	}
-	if err := s.keep(top); err != nil {
+	if err := s.readRest(f, "entries", entries, top); err != nil {
 		return nil, err
 	}
 	s.Key, s.Identity = key(s.Type, s.Feature, ""), s.Feature
-	s.end(created, updated)
 	return []Session{s}, nil
+}
+
+// readRest reads entries, when the session was created and updated, and what remains of its file.
+func (s *Session) readRest(f *file, list string, entries []json.RawMessage, top members) error {
+	created, err := top.time("createdAt", 0)
+	if err != nil {
+		return err
+	}
+	updated, err := top.time("updatedAt", 0)
+	if err != nil {
+		return err
+	}
+	if err := s.readEntries(f, list, entries, created); err != nil {
+		return err
+	}
+	if err := s.keep(top); err != nil {
+		return err
+	}
+	s.end(created, updated)
+	return nil
 }
 
 // readEntries reads entries of {id?, role, content, timestamp, metadata?}.

@@ -34,24 +34,12 @@ func readConversation(f *file) ([]Session, error) {
 	if status != "" && status != "active" && !s.Archived {
 		return nil, f.wrong("/status", "%q is not one of active, archived", parley.Clip(status, 32))
 	}
-	created, err := top.time("createdAt", 0)
-	if err != nil {
-		return nil, err
-	}
-	updated, err := top.time("updatedAt", 0)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.readEntries(f, "messages", messages, created); err != nil {
-		return nil, err
-	}
-	if err := s.keep(top); err != nil {
+	if err := s.readRest(f, "messages", messages, top); err != nil {
 		return nil, err
 	}
 	s.Key = key(s.Type, s.Feature, s.Task)
 	if s.Identity == "" {
 		s.Identity = s.Key
 	}
-	s.end(created, updated)
 	return []Session{s}, nil
 }
