@@ -29,6 +29,3 @@ type CallEstimate struct {
 	InputTokens  int64 `json:"input_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
 }
-
-// IsZero reports whether there is no estimate.
-func (e CallEstimate) IsZero() bool { return e == CallEstimate{} }

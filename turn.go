@@ -273,14 +273,14 @@ type Call struct {
 	// the provider did not say what the call used: cost is an estimate
 	Estimated bool `json:"estimated"`
 	// that estimate's tokens; null for calls from before there were any: for those, what was reserved counts
-	Estimate     CallEstimate `json:"estimate"`
-	Expected     Expected     `json:"-"` // for the estimate
-	Finish       FinishReason `json:"finish_reason,omitempty"`
-	Outcome      CallOutcome  `json:"outcome"`
-	Error        *Failure     `json:"error"`
-	CreatedAt    Time         `json:"created_at"`
-	FirstTokenMS *int64       `json:"first_token_ms"`
-	TotalMS      *int64       `json:"total_ms"`
+	Estimate     *CallEstimate `json:"estimate"`
+	Expected     Expected      `json:"-"` // for the estimate
+	Finish       FinishReason  `json:"finish_reason,omitempty"`
+	Outcome      CallOutcome   `json:"outcome"`
+	Error        *Failure      `json:"error"`
+	CreatedAt    Time          `json:"created_at"`
+	FirstTokenMS *int64        `json:"first_token_ms"`
+	TotalMS      *int64        `json:"total_ms"`
 }
 
 // MarshalJSON writes null for absent fields, in the manifest's ranges too: the record, where their size is bounded,
@@ -317,9 +317,8 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		*plain
 		Purpose  *CallPurpose  `json:"purpose"`
 		Manifest manifest      `json:"manifest"`
-		Estimate *CallEstimate `json:"estimate"`
 		Finish   *FinishReason `json:"finish_reason"`
-	}{(*plain)(&c), OrNull(c.Purpose), shown, OrNull(c.Estimate), OrNull(c.Finish)})
+	}{(*plain)(&c), OrNull(c.Purpose), shown, OrNull(c.Finish)})
 }
 
 // CallCache says what the provider's cache contributed to a call; null where the provider did not say.

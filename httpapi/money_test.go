@@ -33,8 +33,10 @@ func TestCancelledCallsAreEstimated(t *testing.T) {
 		s.halfSaid(session)
 		want[engine.CancelResult](s, 200, "POST", at+"/cancel", "")
 		call := want[page[parley.Call]](s, 200, "GET", at+"/calls", "").Data[0]
-		if call.Outcome != parley.CallCancelled || !call.Estimated || !call.Usage.IsZero() || call.Cost == nil ||
-			call.Estimate.OutputTokens < 4 || call.Estimate.OutputTokens > 8 || call.Estimate.InputTokens < 10 {
+		if call.Outcome != parley.CallCancelled || !call.Estimated || call.Estimate == nil || !call.Usage.IsZero() || call.Cost == nil ||
+			call.Estimate.OutputTokens < 4 ||
+			call.Estimate.OutputTokens > 8 ||
+			call.Estimate.InputTokens < 10 {
 			t.Errorf("with limits%q the cancelled call is %+v, %v", limits, call.Estimate, call.Cost)
 			continue
 		}
@@ -50,7 +52,7 @@ func TestCancelledCallsAreEstimated(t *testing.T) {
 		calls = append(calls, call)
 	}
 	for i := range calls {
-		if calls[i].Estimate != calls[0].Estimate || *calls[i].Cost != *calls[0].Cost {
+		if *calls[i].Estimate != *calls[0].Estimate || *calls[i].Cost != *calls[0].Cost {
 			t.Errorf("limits change an estimate: %+v, %+v", calls[i].Estimate, calls[0].Estimate)
 		}
 	}

@@ -24,7 +24,7 @@ func (s *Store) CountDryRun(ctx context.Context, workspaceID parley.ID, run stor
 		if err != nil {
 			return err
 		}
-		estimate, err := orNull(call.Estimate, call.Estimate.IsZero())
+		estimate, err := orNull(call.Estimate, call.Estimate == nil)
 		if err != nil {
 			return err
 		}

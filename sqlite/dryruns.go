@@ -26,7 +26,7 @@ func (t *txn) insertDryCall(workspaceID parley.ID, run *store.DryRun, call *parl
 	if err != nil {
 		return err
 	}
-	estimate, err := orNull(call.Estimate, call.Estimate.IsZero())
+	estimate, err := orNull(call.Estimate, call.Estimate == nil)
 	if err != nil {
 		return err
 	}

@@ -828,7 +828,8 @@ func fillCall(r *row, to *transition.CallRow) error {
 	to.ReservedCost = r.money()
 	to.Estimated = r.bool()
 	if text := r.text(); text != "" {
-		if err := decode("estimate", text, &to.Estimate); err != nil {
+		to.Estimate = new(parley.CallEstimate)
+		if err := decode("estimate", text, to.Estimate); err != nil {
 			return err
 		}
 	}
@@ -908,13 +909,9 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	var estimate arg
-	if !of.Estimate.IsZero() {
-		text, err := encode(of.Estimate)
-		if err != nil {
-			return nil, err
-		}
-		estimate = text
+	estimate, err := encodeMaybe(of.Estimate)
+	if err != nil {
+		return nil, err
 	}
 	return append(slices.Grow(to, 12),
 		usage,

@@ -106,7 +106,7 @@ func (s *CallSettled) Charged(reserved parley.Reserved) (used parley.Reserved, e
 		used = parley.Reserved{Tokens: *s.Usage.InputTokens + *s.Usage.OutputTokens, Cost: s.Cost}
 	case !s.Uncounted():
 		return parley.Reserved{Cost: &zero}, false
-	case s.Estimate.IsZero():
+	case s.Estimate == nil:
 		return reserved, true
 	default:
 		estimated = true

@@ -198,7 +198,7 @@ type CallSettled struct {
 	FirstTokenMS *int64
 	TotalMS      *int64
 	Estimated    bool // Cost is an estimate, because Usage is unknown
-	Estimate     parley.CallEstimate
+	Estimate     *parley.CallEstimate
 }
 
 // Uncounted reports whether a call may have used something that its provider did not count: every call without usage,
@@ -223,7 +223,7 @@ func (s *CallSettled) EstimateFrom(expected parley.Expected, streamed int64) {
 		expected.InputTokens = *counted
 	}
 	s.Estimated = true
-	s.Estimate = parley.CallEstimate{InputTokens: expected.InputTokens, OutputTokens: streamed}
+	s.Estimate = &parley.CallEstimate{InputTokens: expected.InputTokens, OutputTokens: streamed}
 	if s.Cost == nil {
 		s.Cost = expected.Cost(streamed)
 	}

@@ -165,7 +165,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "reserved_from", Kind: Bytes},
 			{Name: "estimated", Kind: Flag, Field: "Estimated", In: "read settle"},
 			{Name: "expected", Kind: Text, Field: "Expected", In: "insert", Codec: NullJSON},
-			{Name: "estimate", Kind: Text, Field: "Estimate", In: "read settle", Codec: NullJSON},
+			{Name: "estimate", Kind: Text, Field: "Estimate", In: "read settle", Codec: JSON},
 			{Name: "purpose", Kind: Text, Field: "Purpose", In: "read insert"},
 			{Name: "middleware_hash", Kind: Bytes, Field: "MiddlewareHash", In: "read insert"},
 			{Name: "saved", Kind: Integer, Field: "Saved", In: "read settle"},

@@ -320,7 +320,7 @@ func budgetEstimated(t *testing.T, w *world) {
 			got, err := w.store.Call(w.ctx, w.scope, call)
 			must(t, "Call", err)
 			want := parley.CallEstimate{InputTokens: 30, OutputTokens: spoken}
-			if !got.Estimated || got.Estimate != want || got.Cost == nil ||
+			if !got.Estimated || parley.ValueOf(got.Estimate) != want || got.Cost == nil ||
 				*got.Cost != parley.Money(300+2*spoken) || !got.Usage.IsZero() || got.Outcome != outcome {
 				t.Errorf("%s (limited: %t) the call is stored as %+v, %v, %s", how, limited, got.Estimate, got.Cost,
 					got.Outcome)
@@ -350,6 +350,17 @@ func budgetEstimated(t *testing.T, w *world) {
 		}
 		must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, id))
 	}
+}
+
+// tried counts a dry run in a session, which was left in the middle.
+func (w *world) tried(t reporter, session parley.ID) {
+	t.Helper()
+	run := store.DryRun{SessionID: session, RootID: session, AgentID: w.agent.ID, OwnerID: w.owner.ID}
+	run.Calls = []parley.Call{{
+		ID: parley.NewID(), Model: modelID, Outcome: parley.CallCancelled, CreatedAt: parley.Now(), Estimated: true,
+		Estimate: &parley.CallEstimate{InputTokens: 6, OutputTokens: 4}, Cost: new(parley.Money(7)),
+	}}
+	must(t, "CountDryRun", w.store.CountDryRun(w.ctx, w.scope.WorkspaceID, run))
 }
 
 // budgetDryRuns: what a dry run used counts in the budgets that exist, and in those made later; a session that is gone

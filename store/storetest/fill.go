@@ -79,12 +79,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	w.exchange(t, summed, "a long story", "indeed")
 	w.compacted(t, summed, 2, "A story was told.")
 	w.replayed(t, plain, nil)
-	tried := store.DryRun{SessionID: plain, RootID: plain, AgentID: w.agent.ID, OwnerID: w.owner.ID}
-	tried.Calls = []parley.Call{{
-		ID: parley.NewID(), Model: modelID, Outcome: parley.CallCancelled, CreatedAt: parley.Now(), Estimated: true,
-		Estimate: parley.CallEstimate{InputTokens: 6, OutputTokens: 4}, Cost: new(parley.Money(7)),
-	}}
-	must(t, "CountDryRun", w.store.CountDryRun(w.ctx, w.scope.WorkspaceID, tried))
+	w.tried(t, plain)
 	opened, err := w.store.EnsureSession(w.ctx, w.scope, w.creation("once", "body"), parley.ID{})
 	must(t, "EnsureSession", err)
 	forked := w.fillHistory(t, plain)

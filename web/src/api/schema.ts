@@ -773,7 +773,7 @@ export interface components {
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             error: components["schemas"]["Failure"] | null;
-            estimate: components["schemas"]["CallEstimate"];
+            estimate: components["schemas"]["CallEstimate"] | null;
             estimated: boolean;
             finish_reason: string | null;
             /** Format: int64 */
@@ -876,7 +876,7 @@ export interface components {
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             error: components["schemas"]["Failure"] | null;
-            estimate: components["schemas"]["CallEstimate"];
+            estimate: components["schemas"]["CallEstimate"] | null;
             estimated: boolean;
             /**
              * Format: int64
