@@ -218,7 +218,7 @@ func (e *Engine) stepCalls(
 		if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
 			return nil, err
 		}
-		if err != nil || session.ForkedThrough == nil {
+		if session.ForkedThrough == nil { // or it is gone
 			return calls, nil
 		}
 		sessionID, before = session.ParentSessionID, parley.ID{}

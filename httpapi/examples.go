@@ -109,7 +109,8 @@ const (
 		`","encoder_version":1,` +
 		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,` +
 		`"reasoning_tokens":null},"cache":{"hit":false,"cached_tokens":0,"written_tokens":null,"saved":0},` +
-		`"cost":0.0001,"reserved":null,"estimated":false,"estimate":null,"finish_reason":"stop","outcome":"completed","error":null,` +
+		`"cost":0.0001,"reserved":null,"estimated":false,"estimate":null,` +
+		`"finish_reason":"stop","outcome":"completed","error":null,` +
 		`"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
 	callExample   = `{` + callFields + `}`
 	limitsExample = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
@@ -186,7 +187,8 @@ const (
 		usageSumExample + `,"data":[` + usageSumExample + `],"next":null}`
 	usageSumExample = `{"agent_id":null,"model":null,"session_id":null,"day":"` + timeExample +
 		`","name":null,"calls":12,"input_tokens":48000,"output_tokens":2100,"cached_tokens":41000,"unknown_calls":0,` +
-		`"cost":0.0412,"unpriced_calls":0,"estimated_calls":0,"estimated_cost":0,"purpose":null,"cache_hits":11,"cache_write_tokens":6200,"saved":0.0721}`
+		`"cost":0.0412,"unpriced_calls":0,"estimated_calls":0,"estimated_cost":0,"purpose":null,` +
+		`"cache_hits":11,"cache_write_tokens":6200,"saved":0.0721}`
 	anchorExample = `{"number":12,"hash":"` + hashExample + `"}`
 	verifyExample = `{"stage":"records","next":"eyJTdGFnZSI6ImZpbGVzIn0","done":false,"checked":1,` +
 		`"findings":[{"stage":"records","where":"session ` + sessionIDExample +

@@ -33,7 +33,8 @@ func TestCancelledCallsAreEstimated(t *testing.T) {
 		s.halfSaid(session)
 		want[engine.CancelResult](s, 200, "POST", at+"/cancel", "")
 		call := want[page[parley.Call]](s, 200, "GET", at+"/calls", "").Data[0]
-		if call.Outcome != parley.CallCancelled || !call.Estimated || call.Estimate == nil || !call.Usage.IsZero() || call.Cost == nil ||
+		if call.Outcome != parley.CallCancelled || !call.Estimated || call.Estimate == nil ||
+			!call.Usage.IsZero() || call.Cost == nil ||
 			call.Estimate.OutputTokens < 4 ||
 			call.Estimate.OutputTokens > 8 ||
 			call.Estimate.InputTokens < 10 {

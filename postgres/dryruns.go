@@ -10,8 +10,8 @@ import (
 	"example.org/parley/store"
 )
 
-const insertDryCall = `INSERT INTO parley.dry_calls (workspace_id, id, session_id, owner_id, agent_id, model, usage, cost,
-	saved, estimated, estimate, created_at)
+const insertDryCall = `INSERT INTO parley.dry_calls (workspace_id, id, session_id, owner_id, agent_id, model, usage,
+	cost, saved, estimated, estimate, created_at)
  VALUES ($1, $2, (SELECT s.id FROM parley.sessions s WHERE s.workspace_id = $1 AND s.id = $3 AND s.deleted_at IS NULL),
   $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 

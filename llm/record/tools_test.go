@@ -97,10 +97,9 @@ func TestToolsArePlayedAndNeverRun(t *testing.T) {
 		if got, err := callOf(t, player, arguments); err != nil || string(got.JSON) != `{"n":1,"key":"[redacted]"}` {
 			t.Errorf("first: %s, %v", got.JSON, err)
 		}
-		_, want := counts(2)
 		got, err := callOf(t, player, arguments)
 		if len(got.Pieces) != 1 || got.Pieces[0].Name != "n.bin" || string(got.Pieces[0].Data) != "\x00\xff" ||
-			err != want {
+			err != nil {
 			t.Errorf("second: %+v, %v", got, err)
 		}
 		for range 2 { // the last repeats
