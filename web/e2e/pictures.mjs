@@ -205,10 +205,9 @@ function settledAnswer(page) {
 
 // unfolded shows the tools of a conversation with their arguments and results.
 async function unfolded(page) {
-  const tools = page.getByRole('region', { name: /^Tools/ }).getByRole('button');
-  await tools.first().click();
-  await tools.nth(1).waitFor();
-  for (let n = (await tools.count()) - 1; n > 0; n--) await tools.nth(n).click();
+  const tools = page.getByRole('region', { name: /^Tools/ });
+  await tools.getByRole('button', { expanded: false }).click();
+  await tools.getByText('does not exist').waitFor();
 }
 
 // age moves sessions and their calls some days into the past, with SQLite's own shell.
