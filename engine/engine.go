@@ -32,6 +32,7 @@ type Store interface {
 	store.Imports
 	store.TurnLog
 	store.Replays
+	store.DryRuns
 	store.Agents
 	store.Projects
 	store.Keys

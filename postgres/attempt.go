@@ -133,7 +133,7 @@ const (
  JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.status = 'streaming'
   AND m.status <> 'completed' AND m.turn_id = h.turn_id
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY m.sequence`
-	callsOfHead = `SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.heads h
+	callsOfHead = `SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from, c.expected FROM parley.heads h
 		JOIN parley.calls c ON c.workspace_id = h.workspace_id AND c.turn_id = h.turn_id AND c.outcome = 'open'
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY c.ordinal`
 )
@@ -206,6 +206,7 @@ func scanOpenRow(r *row) transition.OpenRow {
 func scanOpenCall(r *row) transition.OpenCall {
 	call := transition.OpenCall{ID: r.id()}
 	tokens, cost, from := r.maybe(), r.money(), r.bytes()
+	call.Expected = transition.ReadExpected(r.text())
 	if tokens != nil {
 		call.Reserved, call.From = &parley.Reserved{Tokens: *tokens, Cost: cost}, transition.IDsOf(from)
 	}
@@ -268,7 +269,7 @@ func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Op
 			turnID,
 		)
 		b.read(
-			"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c "+
+			"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from, c.expected FROM parley.calls c "+
 				"WHERE c.workspace_id = $1 AND c.turn_id = $2 AND c.outcome = 'open' ORDER BY c.ordinal",
 			func(r *row) error {
 				open.Calls = append(open.Calls, scanOpenCall(r))

@@ -79,8 +79,8 @@ func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, 
 		return open, err
 	}
 	err = t.each(
-		"SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE turn_id = ? AND outcome = 'open' "+
-			"ORDER BY ordinal",
+		"SELECT id, reserved_tokens, reserved_cost, reserved_from, expected FROM calls "+
+			"WHERE turn_id = ? AND outcome = 'open' ORDER BY ordinal",
 		func(r *row) error {
 			open.Calls = append(open.Calls, scanOpenCall(r))
 			return nil
@@ -93,6 +93,7 @@ func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, 
 func scanOpenCall(r *row) transition.OpenCall {
 	call := transition.OpenCall{ID: r.id()}
 	tokens, cost, from := r.maybe(), r.money(), r.bytes()
+	call.Expected = transition.ReadExpected(r.text())
 	if tokens != nil {
 		call.Reserved, call.From = &parley.Reserved{Tokens: *tokens, Cost: cost}, transition.IDsOf(from)
 	}

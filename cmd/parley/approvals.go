@@ -43,7 +43,7 @@ func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func approveCommand(shared *flags, term terminal) *cobra.Command {
-	var session, tool, change bool
+	var session, tool, change, tree bool
 	var comment string
 	approve := &cobra.Command{
 		Use:   "approve APPROVAL",
@@ -54,6 +54,8 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 			switch {
 			case change:
 				input.Scope = parley.ScopeChange
+			case tree:
+				input.Scope = parley.ScopeTree
 			case tool:
 				input.Scope, input.Covers = parley.ScopeSession, parley.CoversTool
 			case session:
@@ -68,7 +70,8 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 	approve.Flags().
 		BoolVar(&change, "change", false,
 			"for the rest of the session, what somebody else changed; only for the session's owner")
-	approve.MarkFlagsMutuallyExclusive("session", "tool", "change")
+	approve.Flags().BoolVar(&tree, "tree", false, "as --tool, and in all tool sessions of the same root session")
+	approve.MarkFlagsMutuallyExclusive("session", "tool", "change", "tree")
 	approve.Flags().StringVar(&comment, "comment", "", "stored with the decision")
 	return approve
 }

@@ -53,7 +53,7 @@ func (r rows) Open(_ *transition.Head, turnID parley.ID) (open transition.Open, 
 	}
 	for i := range r.m.calls {
 		if c := &r.m.calls[i]; c.Outcome == parley.CallOpen {
-			open.Calls = append(open.Calls, transition.OpenCall{ID: c.ID, Reserved: c.Reserved})
+			open.Calls = append(open.Calls, transition.OpenCall{ID: c.ID, Expected: c.Expected, Reserved: c.Reserved})
 		}
 	}
 	return open, nil
