@@ -140,7 +140,10 @@ func (c *chat) read(ctx context.Context, view *turnView, stream frames, until in
 				c.typed = nil
 				continue
 			}
-			c.interject(ctx, view, line)
+			if strings.TrimSpace(line) != "" {
+				c.remember(line)
+				c.interject(ctx, view, line)
+			}
 		}
 	}
 }

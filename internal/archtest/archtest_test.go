@@ -103,6 +103,7 @@ var rules = []struct {
 	{"llm/wire", []string{".", "internal/inflight", "llm/sse", "model"}},
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
+	{"internal/lineedit", nil},
 	{"internal/inflight", []string{"."}},
 	{"internal/cgroup", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
