@@ -303,3 +303,29 @@ func TestChatOnATerminal(t *testing.T) {
 	<-busy.exited
 	s.terminate()
 }
+
+// TestChatOutlivesTheServer: a chat at a terminal says that the server is gone, in the middle of an answer too, and
+// goes on when it is back.
+func TestChatOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	at := place{dir: t.TempDir()}
+	s := startAt(t, at)
+	person := at.face(t, []string{"XDG_STATE_HOME=" + t.TempDir()}, "chat", "--model", "sim/lorem-2000-50")
+	person.types("hello\r")
+	person.sees(&person.out, "dolor", 1)
+	s.kill()
+	person.sees(&person.out, "\r\n! no Parley server answers", 1)
+	person.sees(&person.out, "> \r\x1b[2C", 2)
+	person.types("/cost\r")
+	person.sees(&person.out, "! no Parley server answers", 2)
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
+	again := startAt(t, at, "--addr", "127.0.0.1:"+port)
+	person.sees(&person.out, "> \r\x1b[2C", 3)
+	person.types("/cost\r")
+	person.sees(&person.out, "1 turns", 1)
+	person.types("\x04")
+	if err := <-person.exited; err != nil {
+		t.Errorf("it ends with %v\n%s", err, person.out.String())
+	}
+	again.kill()
+}

@@ -357,6 +357,7 @@ func (v *turnView) askQuestion(ctx context.Context, call parley.ToolCallContent)
 func (v *turnView) line(ctx context.Context) (string, bool) {
 	select {
 	case line, ok := <-v.chat.input():
+		v.chat.answered()
 		return line, ok
 	case <-v.interrupted:
 		return "", false

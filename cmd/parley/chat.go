@@ -212,6 +212,7 @@ func (c *chat) loop(ctx context.Context) error {
 			if !ok {
 				return c.inputError()
 			}
+			c.answered()
 			line, begun = begun+line, ""
 			if c.typed != nil && c.editor == nil { // which does so itself
 				if longer, more := continuedLine(line); more {
@@ -272,6 +273,12 @@ func (c *chat) hear(ctx context.Context, line string) error {
 	case parley.CodeConflict, parley.CodeNotFound, parley.CodeInvalid:
 		fmt.Fprintln(c.term.err, "!", err)
 		return nil
+	case parley.CodeUnavailable:
+		if c.typed != nil { // a person, who can wait for the server
+			fmt.Fprintln(c.term.err, "!", err)
+			fmt.Fprintln(c.term.err, "(what the server had taken is kept; go on when it is back)")
+			return nil
+		}
 	}
 	return err
 }

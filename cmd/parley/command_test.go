@@ -77,7 +77,10 @@ func TestWrongWordsExitWithTheUsage(t *testing.T) {
 		{`"extra" is more than parley agents show takes`, []string{"agents", "show", "parley", "extra"}},
 		{`"x" is more than parley doctor takes`, []string{"doctor", "x"}},
 		{"--name is missing", []string{"keys", "create"}},
-		{"--from and --to is missing", []string{"copy"}},
+		{"--from and --to are missing", []string{"copy"}},
+		{"--all and --limit do not go together", []string{"sessions", "list", "--all", "--limit", "2"}},
+		{`invalid argument "x" for "--limit" flag: it must be a number` + "\n", []string{"agents", "list", "--limit", "x"}},
+		{"--limit is a number of rows, 0 or more", []string{"agents", "list", "--limit", "-1"}},
 		{"unknown flag: --nope", []string{"sessions", "list", "--nope"}},
 		{"--since", []string{"sessions", "list", "--since", "whenever"}},
 		{"--status active has no effect", []string{"agents", "list", "--all", "--status", "active"}},
@@ -147,6 +150,7 @@ func TestShortNames(t *testing.T) {
 	d.expect(1, "no session has an id that begins", "sessions", "show", "ffffffff")
 	d.expect(1, "at least its first 6 digits", "sessions", "show", id[:5])
 	d.expect(1, "there is no loop yet", "loops", "show", "last")
+	d.expect(1, "write a name, an id", "sessions", "move", "last", "nope")
 }
 
 // TestVerbsOfSessionsAndMessages: each changes what it says, and nothing else.
@@ -287,6 +291,14 @@ func TestSetReachesEveryField(t *testing.T) {
 	agent, err = d.client.Agent(t.Context(), "scout")
 	if err != nil || agent.Name != "Ranger" || agent.Description != "" || *agent.Limits.DailyTokens != 6000 {
 		t.Errorf("changed to %+v, %v", agent, err)
+	}
+	d.say("sessions", "create", "--agent", "scout")
+	if out := d.say("limits", "last"); strings.Contains(out, "LIMIT") {
+		t.Errorf("limits of which none is set are\n%s", out)
+	}
+	d.say("sessions", "update", "last", "--set", "limits.max_steps=7")
+	if out := d.say("limits", "last"); !strings.HasSuffix(out, "LIMIT      VALUE\nmax steps  7\n") {
+		t.Errorf("the limits are\n%s", out)
 	}
 	d.expect(1, `unknown field "nope"`, "agents", "update", "scout", "--set", "nope=1")
 	d.expect(1, "is not FIELD=VALUE", "sessions", "create", "--set", "title")

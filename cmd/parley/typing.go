@@ -84,6 +84,13 @@ func (c *chat) ask(prompt string) {
 	c.editor.Ask(prompt)
 }
 
+// answered takes the prompt away if its answer was typed ahead of it.
+func (c *chat) answered() {
+	if c.editor != nil {
+		c.editor.Ask("")
+	}
+}
+
 // unask takes the prompt away, which nobody has answered.
 func (c *chat) unask() {
 	if c.editor == nil {
