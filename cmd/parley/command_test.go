@@ -79,7 +79,7 @@ func TestWrongWordsExitWithTheUsage(t *testing.T) {
 		{"--name is missing", []string{"keys", "create"}},
 		{"--from and --to are missing", []string{"copy"}},
 		{"--all and --limit do not go together", []string{"sessions", "list", "--all", "--limit", "2"}},
-		{`invalid argument "x" for "--limit" flag: it must be a number` + "\n", []string{"agents", "list", "--limit", "x"}},
+		{`"x" for "--limit" flag: it must be a number` + "\n", []string{"agents", "list", "--limit", "x"}},
 		{"--limit is a number of rows, 0 or more", []string{"agents", "list", "--limit", "-1"}},
 		{"unknown flag: --nope", []string{"sessions", "list", "--nope"}},
 		{"--since", []string{"sessions", "list", "--since", "whenever"}},
