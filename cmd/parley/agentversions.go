@@ -37,7 +37,7 @@ func agentVersionsCommand(shared *flags, term terminal) *cobra.Command {
 			}
 		}
 		return printPage(term, shared, &page, table[parley.Agent]{
-			titles: []string{"VERSION", "AT", "CHANGED"},
+			titles: []string{"VERSION", "CREATED", "CHANGED"},
 			row: func(a *parley.Agent) []string {
 				return []string{agentVersion(a), a.UpdatedAt.String(), changed[a.Version]}
 			},
