@@ -107,6 +107,7 @@ var rules = []struct {
 	{"llm/record", []string{".", "model", "tool"}}, // it records what tools answer, too
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
+	{"internal/lineedit", nil},
 	{"internal/inflight", []string{"."}},
 	{"internal/cgroup", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
