@@ -222,12 +222,11 @@ func (t *Tx) newText(h *Head, o *Outside, piece store.OutsideAppend) (string, er
 	if known == 0 {
 		return piece.Text, nil
 	}
-	texts, _, err := t.textsOf(h, o.MessageID)
+	have, err := t.appended(h, o, piece.Kind, piece.Offset, piece.Offset+known)
 	if err != nil {
 		return "", err
 	}
-	if have := texts[piece.Kind]; len(have) < piece.Offset+known ||
-		string(have[piece.Offset:piece.Offset+known]) != piece.Text[:known] {
+	if have != piece.Text[:known] {
 		return "", &parley.Error{
 			Code: parley.CodeConflict,
 			End:  &end,
@@ -237,6 +236,51 @@ func (t *Tx) newText(h *Head, o *Outside, piece store.OutsideAppend) (string, er
 		}
 	}
 	return piece.Text[known:], nil
+}
+
+// appended returns the bytes from one offset to another of what was appended of a kind. It reads only the pieces that
+// hold them: a message may have very many, and a tiny append may repeat any of them.
+func (t *Tx) appended(h *Head, o *Outside, kind parley.ContentKind, from, to int) (string, error) {
+	first, err := t.pieceBehind(h, o, kind, from)
+	if err != nil {
+		return "", err
+	}
+	last, err := t.pieceBehind(h, o, kind, to-1)
+	if err != nil {
+		return "", err
+	}
+	pieces, err := t.rows.VersionsBetween(h, o.MessageID, first, last)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for i := range pieces {
+		p := &pieces[i]
+		begin, end := max(from-p.Offset, 0), min(to-p.Offset, len(p.Text))
+		if p.Kind == kind && begin < end {
+			text.WriteString(p.Text[begin:end])
+		}
+	}
+	return text.String(), nil
+}
+
+// pieceBehind finds the first piece of a kind that ends behind an offset. Pieces are numbered from 1 in the order in
+// which they were appended, reasoning before text.
+func (t *Tx) pieceBehind(h *Head, o *Outside, kind parley.ContentKind, offset int) (int, error) {
+	first, last := 1, o.Versions
+	for first < last {
+		middle := first + (last-first)/2
+		of, end, err := t.rows.VersionEnd(h, o.MessageID, middle)
+		if err != nil {
+			return 0, err
+		}
+		if of == kind && end <= offset || of != kind && kind == parley.KindText {
+			first = middle + 1
+		} else {
+			last = middle
+		}
+	}
+	return first, nil
 }
 
 // SettleOutside implements the transition of store.Outside.
@@ -263,6 +307,13 @@ func (t *Tx) SettleOutside(
 	if err != nil {
 		return store.OutsideSettled{}, err
 	}
+	calls := make([]*parley.Message, len(settle.Calls))
+	for i := range settle.Calls { // before the text is read, which may be long
+		calls[i] = t.messageOf(h, settle.Calls[i])
+		if err := t.freshCall(h, calls[i]); err != nil {
+			return store.OutsideSettled{}, err
+		}
+	}
 	block, err := t.deliveredBlock(h, o, settle)
 	if err != nil {
 		return store.OutsideSettled{}, err
@@ -271,11 +322,7 @@ func (t *Tx) SettleOutside(
 		return store.OutsideSettled{}, err
 	}
 	settled := store.OutsideSettled{}
-	for i := range settle.Calls {
-		call := t.messageOf(h, settle.Calls[i])
-		if err := t.freshCall(h, call); err != nil {
-			return store.OutsideSettled{}, err
-		}
+	for _, call := range calls {
 		if err := t.record(h, call, store.Idempotency{}); err != nil {
 			return store.OutsideSettled{}, err
 		}
@@ -332,34 +379,30 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 		Model:     settle.Model,
 		Chunks:    o.Versions,
 	}
+	var content parley.AssistantContent
+	if settle.Content != nil {
+		if err := json.Unmarshal(settle.Content, &content); err != nil {
+			return block, parley.WrapError(parley.CodeInvalid, err, "content: is not an assistant message")
+		}
+		switch { // before the appended text is read, which may be far longer than what is refused
+		case len(content.Text) < o.Text:
+			return block, otherwiseAppended(parley.KindText, o.Text)
+		case len(content.Reasoning) < o.Reasoning:
+			return block, otherwiseAppended(parley.KindReasoning, o.Reasoning)
+		}
+	}
 	texts, _, err := t.textsOf(h, o.MessageID)
 	if err != nil {
 		return block, err
 	}
-	content := parley.AssistantContent{
-		Reasoning: string(texts[parley.KindReasoning]),
-		Text:      string(texts[parley.KindText]),
-	}
-	if settle.Content != nil {
-		appended := content
-		content = parley.AssistantContent{}
-		if err := json.Unmarshal(settle.Content, &content); err != nil {
-			return block, parley.WrapError(parley.CodeInvalid, err, "content: is not an assistant message")
-		}
-		switch {
-		case !strings.HasPrefix(content.Text, appended.Text):
-			return block, parley.InvalidField(
-				"content.text",
-				"must begin with the %d bytes appended so far, because they were shown",
-				len(appended.Text),
-			)
-		case !strings.HasPrefix(content.Reasoning, appended.Reasoning):
-			return block, parley.InvalidField(
-				"content.reasoning",
-				"must begin with the %d bytes appended so far, because they were shown",
-				len(appended.Reasoning),
-			)
-		}
+	text, reasoning := string(texts[parley.KindText]), string(texts[parley.KindReasoning])
+	switch {
+	case settle.Content == nil:
+		content.Text, content.Reasoning = text, reasoning
+	case !strings.HasPrefix(content.Text, text):
+		return block, otherwiseAppended(parley.KindText, len(text))
+	case !strings.HasPrefix(content.Reasoning, reasoning):
+		return block, otherwiseAppended(parley.KindReasoning, len(reasoning))
 	}
 	if settle.Estimate != nil {
 		block.TokenEstimate = settle.Estimate(
@@ -374,6 +417,15 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 		return block, err
 	}
 	return block, t.useFiles(h, o.MessageID, block.Content)
+}
+
+// otherwiseAppended refuses a content that differs from what was appended.
+func otherwiseAppended(kind parley.ContentKind, bytes int) error {
+	return parley.InvalidField(
+		"content."+string(kind),
+		"must begin with the %d bytes appended so far, because they were shown",
+		bytes,
+	)
 }
 
 // countOutside adds the usage that an outside agent reports to turn and session. It charges no budget.
