@@ -67,6 +67,7 @@ type api struct {
 	log      *slog.Logger
 
 	memory  *inflight.Bytes // that requests hold
+	reads   *places
 	mux     *http.ServeMux
 	schemas *registry // of the inputs
 }
@@ -91,6 +92,7 @@ func New(options Options) (http.Handler, error) {
 		mux:      http.NewServeMux(),
 		schemas:  newRegistry(),
 		memory:   inflight.NewBytes(heldAtOnce, heldOfOne),
+		reads:    newPlaces(),
 	}
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))

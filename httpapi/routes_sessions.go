@@ -172,6 +172,7 @@ func sessionRoutes() []route {
 					example: "# Release notes\n",
 				},
 			},
+			lingers: true,
 		},
 		{
 			method: http.MethodGet,
