@@ -23,6 +23,8 @@ type Options struct {
 	// LocalToken is the content of the token file, whose owner is the server's own user and admin of every workspace.
 	// "" without one.
 	LocalToken string
+	// LocalSince is when the token was made: browsers that its owner signed in before are signed out. 0: unknown.
+	LocalSince parley.Time
 	// Loopback says that the listener is on a loopback address: OwnUser then decides who gets in while no key exists,
 	// and requests must name this machine as their host.
 	Loopback bool
