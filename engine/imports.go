@@ -230,7 +230,11 @@ func (e *Engine) filesOfImport(ctx context.Context, scope store.Scope, from *imp
 			visible, known := seen[id]
 			if !known {
 				if len(seen) == imports.MaxFiles {
-					return parley.InvalidField("text", "its messages show more than %d files; split it", imports.MaxFiles)
+					return parley.InvalidField(
+						"text",
+						"its messages show more than %d files; split it",
+						imports.MaxFiles,
+					)
 				}
 				_, err := e.store.File(ctx, scope, id)
 				if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {

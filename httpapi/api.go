@@ -69,7 +69,8 @@ type api struct {
 	log      *slog.Logger
 
 	memory  *inflight.Bytes // that requests hold
-	reads   *places
+	reads   *places         // of reading requests
+	changes *places         // of changing ones
 	mux     *http.ServeMux
 	schemas *registry // of the inputs
 }
@@ -94,7 +95,8 @@ func New(options Options) (http.Handler, error) {
 		mux:      http.NewServeMux(),
 		schemas:  newRegistry(),
 		memory:   inflight.NewBytes(heldAtOnce, heldOfOne),
-		reads:    newPlaces(),
+		reads:    newPlaces(readsOfOne),
+		changes:  newPlaces(changesOfOne),
 	}
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))

@@ -287,7 +287,11 @@ func TestImportsOfManyFilesAreBounded(t *testing.T) {
 		}
 	}
 	const most = 10_000 // files, as docs/import.md says
-	refused("very many files", file(most/parley.MaxMessageFiles+1, parley.MaxMessageFiles, nil), "more than 10000 files")
+	refused(
+		"very many files",
+		file(most/parley.MaxMessageFiles+1, parley.MaxMessageFiles, nil),
+		"more than 10000 files",
+	)
 	refused("a class of one's own", file(1, 0, &parley.Failure{Class: "own"}), "/messages/0/error/class")
 	refused("a long sentence", file(1, 0, &parley.Failure{
 		Class: parley.ClassModel, Sentence: strings.Repeat("x", parley.MaxTextBytes+1),

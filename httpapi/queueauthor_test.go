@@ -175,8 +175,15 @@ func TestImportedWordsAskToo(t *testing.T) {
 		Sessions[0].SessionID.String()
 	want[parley.Session](s.testServer, 200, "PATCH", "/v1/sessions/"+imported, `{"visibility":"workspace"}`,
 		"Authorization", cleo)
-	fork := want[parley.Session](s.testServer, 201, "POST", "/v1/sessions/"+imported+"/fork", `{"visibility":"workspace"}`,
-		"Authorization", s.ben).ID.String()
+	fork := want[parley.Session](
+		s.testServer,
+		201,
+		"POST",
+		"/v1/sessions/"+imported+"/fork",
+		`{"visibility":"workspace"}`,
+		"Authorization",
+		s.ben,
+	).ID.String()
 	asked := s.asks("imported words", fork, s.ben, parley.AskedByRule)
 	if got := s.do("POST", "/v1/approvals/"+asked.ID.String(), approveOnce, "Authorization", cleo); got.status != 403 {
 		t.Errorf("a yes of the importer is %d %s", got.status, got.body)

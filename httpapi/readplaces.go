@@ -2,17 +2,24 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
 	"example.org/parley"
 )
 
-// readsOfOne is how many reads of a principal run at once; the next ones wait for them. A database answers few reads at
-// a time, in the order in which they come: whoever sends hundreds of long ones must not stand before everybody else.
-const readsOfOne = 8
+// How many requests of a principal run at once; the next ones wait for them. A database answers few reads at a time, and
+// SQLite writes one change at a time, in the order in which they come: whoever sends hundreds of requests about messages
+// of 16 MiB must not stand before everybody else.
+const (
+	readsOfOne   = 8
+	changesOfOne = 32
+)
 
 // places lets so many requests of each principal run at once.
 type places struct {
+	most int
+
 	mu sync.Mutex // guards the lines
 	of map[parley.ID]*placeLine
 }
@@ -23,14 +30,14 @@ type placeLine struct {
 	all     int           // requests that run or wait
 }
 
-func newPlaces() *places { return &places{of: map[parley.ID]*placeLine{}} }
+func newPlaces(most int) *places { return &places{most: most, of: map[parley.ID]*placeLine{}} }
 
 // enter waits for a place, and leave gives it back. The error is the context's, which ends with the client.
 func (p *places) enter(ctx context.Context, id parley.ID) (leave func(), err error) {
 	p.mu.Lock()
 	line := p.of[id]
 	if line == nil {
-		line = &placeLine{running: make(chan struct{}, readsOfOne)}
+		line = &placeLine{running: make(chan struct{}, p.most)}
 		p.of[id] = line
 	}
 	line.all++
@@ -56,13 +63,19 @@ func (p *places) forget(id parley.ID, line *placeLine) {
 	}
 }
 
-// takesPlace reports whether a request waits for a place among the reads of its principal. Streams and files do not:
-// they last as long as their reader takes, and have bounds of their own.
-func (r *route) takesPlace(x *exchange) bool {
-	return r.method == "GET" && !r.open && !r.lasting && !r.lingers && !x.wantsStream()
+// placesOf returns the places among which a request waits; nil if it does not wait. Streams and files last as long as
+// their reader takes, and have bounds of their own. New messages are short, and their commits are shared.
+func (a *api) placesOf(r *route, x *exchange) *places {
+	switch {
+	case r.open || r.lasting || r.lingers || r.uploads || r.crowds || x.wantsStream():
+		return nil
+	case r.method == http.MethodGet:
+		return a.reads
+	}
+	return a.changes
 }
 
-// leavePlace lets the principal's next read run.
+// leavePlace lets the principal's next request run.
 func (x *exchange) leavePlace() {
 	if x.leave != nil {
 		x.leave()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"example.org/parley"
@@ -67,7 +69,7 @@ func TestReadsOfOnePrincipalWaitForEachOther(t *testing.T) {
 // A line is dropped with its last request, whether that ran or only waited.
 func TestLinesOfReadsEnd(t *testing.T) {
 	t.Parallel()
-	p, id := newPlaces(), parley.NewID()
+	p, id := newPlaces(readsOfOne), parley.NewID()
 	var leaves []func()
 	for range readsOfOne {
 		leave, err := p.enter(t.Context(), id)
@@ -87,5 +89,29 @@ func TestLinesOfReadsEnd(t *testing.T) {
 	}
 	if len(p.of) != 0 {
 		t.Errorf("%d lines are left", len(p.of))
+	}
+}
+
+// Every request of a principal takes a place unless there is a reason why many of them may run.
+func TestWhichRequestsWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	a := &api{reads: newPlaces(readsOfOne), changes: newPlaces(changesOfOne)}
+	for name, want := range map[string]*places{
+		"getMessage": a.reads, "listVersions": a.reads, "listMessages": a.reads, "search": a.reads,
+		"markMessage": a.changes, "appendMessage": a.changes, "settleMessage": a.changes, "forkSession": a.changes,
+		"updateSession": a.changes, "importSessions": a.changes,
+		"postMessage": nil, "createSession": nil, "uploadFile": nil, "getFileContent": nil, "exportSession": nil,
+		"watchSession": nil, "getHealth": nil,
+	} {
+		all := routes()
+		at := slices.IndexFunc(all, func(r route) bool { return r.name == name })
+		if at < 0 {
+			t.Errorf("there is no route %s", name)
+			continue
+		}
+		request := httptest.NewRequestWithContext(t.Context(), all[at].method, "/", nil)
+		if got := a.placesOf(&all[at], &exchange{r: request}); got != want {
+			t.Errorf("%s takes a place among the reads %t, the changes %t", name, got == a.reads, got == a.changes)
+		}
 	}
 }

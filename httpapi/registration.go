@@ -44,6 +44,7 @@ type route struct {
 	schema  *huma.Schema // of the input; set at registration
 	lasting bool         // a stream: the work before it runs on another goroutine
 	uploads bool         // reads its body itself: a file
+	crowds  bool         // many of a principal's run at once: new messages, and sessions with one
 	lingers bool         // reads what it answers while its client takes it: a file, an export
 	most    int64        // bytes of its body; 0: parley.MaxBodyBytes
 }
@@ -119,8 +120,8 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		newSSE(w) // HEAD asks only for the headers
 		return
 	}
-	if r.takesPlace(x) {
-		if x.leave, err = a.reads.enter(request.Context(), x.principal.ID); err != nil {
+	if places := a.placesOf(r, x); places != nil {
+		if x.leave, err = places.enter(request.Context(), x.principal.ID); err != nil {
 			a.fail(x, err)
 			return
 		}

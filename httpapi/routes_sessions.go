@@ -33,6 +33,7 @@ func sessionRoutes() []route {
 			serve:   serveCreateSession,
 			answers: opened(),
 			fails:   conflicting(),
+			crowds:  true,
 		},
 		{
 			method:  http.MethodGet,

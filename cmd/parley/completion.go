@@ -68,7 +68,8 @@ func completeWords(root *cobra.Command, shared *flags) {
 // would have it run.
 func isPlainWord(word string) bool {
 	return word != "" && !strings.HasPrefix(word, "-") && !strings.ContainsFunc(word, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("-_./:@+", r)
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') &&
+			!strings.ContainsRune("-_./:@+", r)
 	})
 }
 

@@ -70,7 +70,11 @@ func TestReboundNamesLeadNowherePrivate(t *testing.T) {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", names.LocalAddr().String())
 	}}
-	if found, err := net.DefaultResolver.LookupHost(t.Context(), "rebound.example"); err != nil || found[0] != "8.8.8.8" {
+	if found, err := net.DefaultResolver.LookupHost(
+		t.Context(),
+		"rebound.example",
+	); err != nil ||
+		found[0] != "8.8.8.8" {
 		t.Fatalf("at first the name is %q, %v", found, err)
 	}
 	_, port, err := net.SplitHostPort(listener.Addr().String())
