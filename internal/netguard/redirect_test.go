@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -59,11 +60,8 @@ func TestRedirectsLeadNowherePrivate(t *testing.T) {
 // A name whose server answers with another address each time, a public one first, leads nowhere private: what counts is
 // the address of the connection, not of an earlier look-up.
 func TestReboundNamesLeadNowherePrivate(t *testing.T) {
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
+	inside := httptest.NewServer(http.NotFoundHandler())
+	defer inside.Close()
 	names := rebinding(t)
 	resolver := net.DefaultResolver
 	t.Cleanup(func() { net.DefaultResolver = resolver })
@@ -77,16 +75,13 @@ func TestReboundNamesLeadNowherePrivate(t *testing.T) {
 		found[0] != "8.8.8.8" {
 		t.Fatalf("at first the name is %q, %v", found, err)
 	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := inside.URL[strings.LastIndex(inside.URL, ":"):]
 	client := netguard.NewClient(netguard.Options{})
-	if _, err := get(t, client, "http://rebound.example:"+port+"/"); !errors.Is(err, netguard.ErrPrivate) {
+	if _, err := get(t, client, "http://rebound.example"+port+"/"); !errors.Is(err, netguard.ErrPrivate) {
 		t.Errorf("the name's second address: %v", err)
 	}
 	netguard.Serve(client, "public", redirects{})
-	to := "public://example.com/?to=" + url.QueryEscape("http://rebound.example:"+port+"/")
+	to := "public://example.com/?to=" + url.QueryEscape("http://rebound.example"+port+"/")
 	if _, err := get(t, client, to); !errors.Is(err, netguard.ErrPrivate) {
 		t.Errorf("a redirect to the name: %v", err)
 	}
