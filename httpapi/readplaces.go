@@ -8,9 +8,9 @@ import (
 	"example.org/parley"
 )
 
-// How many requests of a principal run at once; the next ones wait for them. A database answers few reads at a time, and
-// SQLite writes one change at a time, in the order in which they come: whoever sends hundreds of requests about messages
-// of 16 MiB must not stand before everybody else.
+// How many requests of a principal run at once; the next ones wait for them. A database answers few reads at a time,
+// and SQLite writes one change at a time, in the order in which they come: whoever sends hundreds of requests about
+// messages of 16 MiB must not stand before everybody else.
 const (
 	readsOfOne   = 8
 	changesOfOne = 32

@@ -35,7 +35,7 @@ func TestReadsOfOnePrincipalWaitForEachOther(t *testing.T) {
 	ctx, gone := context.WithCancel(t.Context())
 	waiting := make(chan error, 1)
 	go func() { // ends with its context
-		request, err := http.NewRequestWithContext(ctx, "GET", s.url+"/v1/principal", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/principal", nil)
 		if err == nil {
 			request.Header.Set("Authorization", many)
 			var response *http.Response

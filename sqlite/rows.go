@@ -184,6 +184,15 @@ func (t *txn) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error) {
 	return t.id("SELECT session_id FROM messages WHERE id = ? AND workspace_id = ?", messageID, workspaceID)
 }
 
+// MessageStatus implements transition.Rows.
+func (t *txn) MessageStatus(workspaceID, messageID parley.ID) (status parley.MessageStatus, err error) {
+	_, err = t.one("SELECT status FROM messages WHERE id = ? AND workspace_id = ?", func(r *row) error {
+		status = parley.MessageStatus(r.text())
+		return nil
+	}, messageID, workspaceID)
+	return status, err
+}
+
 // id reads one id; zero if there is none.
 func (t *txn) id(query string, args ...arg) (parley.ID, error) { return idOf(t.conn, query, args...) }
 

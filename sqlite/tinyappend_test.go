@@ -39,32 +39,17 @@ func TestWhatChangesNothingOfALongMessageReadsLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for what, asked := range map[string]struct {
-		ask  func() error
-		code parley.Code
-	}{
-		"a repeated append": {func() error {
-			_, err := w.store.AppendOutside(ctx, w.scope, message, store.OutsideAppend{
-				Kind: parley.KindText, Offset: 5*piece - 1, Text: "ef",
-			})
+	conflicts := func(text string) func() error {
+		return func() error {
+			_, err := w.store.AppendOutside(ctx, w.scope, message, store.OutsideAppend{Kind: parley.KindText, Text: text})
 			return err
-		}, ""},
-		"a different append": {func() error {
-			_, err := w.store.AppendOutside(ctx, w.scope, message, store.OutsideAppend{
-				Kind: parley.KindText, Offset: 0, Text: "x",
-			})
-			return err
-		}, parley.CodeConflict},
-		"a settle with another text": {func() error {
-			_, err := w.store.SettleOutside(ctx, w.scope, message, store.OutsideSettle{
-				Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"x"}`),
-			})
-			return err
-		}, parley.CodeInvalid},
-	} {
+		}
+	}
+	reads := func(what string, code parley.Code, ask func() error) {
+		t.Helper()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := asked.ask(); parley.ErrorCode(err) != asked.code {
+		if err := ask(); parley.ErrorCode(err) != code {
 			t.Errorf("%s: %v", what, err)
 		}
 		runtime.ReadMemStats(&after)
@@ -72,4 +57,27 @@ func TestWhatChangesNothingOfALongMessageReadsLittle(t *testing.T) {
 			t.Errorf("%s of a message of %d bytes allocates %d", what, pieces*piece, read)
 		}
 	}
+	reads("a repeated append", "", func() error {
+		_, err := w.store.AppendOutside(ctx, w.scope, message, store.OutsideAppend{
+			Kind: parley.KindText, Offset: 5*piece - 1, Text: "ef",
+		})
+		return err
+	})
+	reads("a different append", parley.CodeConflict, conflicts("x"))
+	reads("a settle with another text", parley.CodeInvalid, func() error {
+		_, err := w.store.SettleOutside(ctx, w.scope, message, store.OutsideSettle{
+			Status: parley.MessageCompleted, Content: json.RawMessage(`{"text":"x"}`),
+		})
+		return err
+	})
+	if _, err := w.store.SettleOutside(ctx, w.scope, message, store.OutsideSettle{
+		Status: parley.MessageCompleted,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	reads("an append to what is settled", parley.CodeConflict, conflicts("a"))
+	reads("another settle", parley.CodeConflict, func() error {
+		_, err := w.store.SettleOutside(ctx, w.scope, message, store.OutsideSettle{Status: parley.MessageCancelled})
+		return err
+	})
 }

@@ -19,8 +19,8 @@ func (t *turn) State() (json.RawMessage, error) {
 	})
 	for i := range rows {
 		m := &rows[i]
-		// What a fork has of its parent is the parent's. A message without a turn was imported: its data is whatever the
-		// file says, and could name somebody else's session.
+		// What a fork has of its parent is the parent's. A message without a turn was imported: its data is whatever
+		// the file says, and could name somebody else's session.
 		if m.SessionID == t.fence.SessionID && !m.TurnID.IsZero() && m.Model == t.settings.Model &&
 			len(m.ProviderData) > 0 {
 			return m.ProviderData, nil

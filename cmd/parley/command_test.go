@@ -245,7 +245,8 @@ func TestCompletedWordsMeanThemselves(t *testing.T) {
 	t.Parallel()
 	var listed client.ModelPage
 	for _, id := range []string{
-		"far/good-1.5:free", "far/$(touch${IFS}x)a", "far/`touch x`", "far/a b", "far/a;b", "far/a|b", "far/a\nb", "far/a'b",
+		"far/good-1.5:free", "far/$(touch${IFS}x)a", "far/`touch x`", "far/a b", "far/a;b", "far/a|b", "far/a\nb",
+		"far/a'b",
 		"far/\u202ea", "-far",
 	} {
 		listed.Data = append(listed.Data, model.Info{ID: parley.ModelID(id)})

@@ -232,3 +232,6 @@ func (rows) VersionsBetween(*transition.Head, parley.ID, int, int) ([]transition
 func (rows) VersionEnd(*transition.Head, parley.ID, int) (parley.ContentKind, int, error) {
 	return "", 0, nil
 }
+
+// MessageStatus implements transition.Rows.
+func (rows) MessageStatus(parley.ID, parley.ID) (parley.MessageStatus, error) { return "", nil }

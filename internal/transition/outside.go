@@ -79,33 +79,34 @@ func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, p
 	return nil
 }
 
-// lockOutside locks the session of an open message. For any other message it returns the message without an Outside.
-func (t *Tx) lockOutside(scope store.Scope, messageID parley.ID) (*Head, *Outside, *parley.Message, error) {
+// lockOutside locks the session of an open message. For any other message it returns the message's status without an
+// Outside, and reads no more of it: it may be long.
+func (t *Tx) lockOutside(scope store.Scope, messageID parley.ID) (*Head, *Outside, parley.MessageStatus, error) {
 	sessionID, err := t.rows.SessionOf(scope.WorkspaceID, messageID)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, "", err
 	}
 	if sessionID.IsZero() {
-		return nil, nil, nil, NotFound("message")
+		return nil, nil, "", NotFound("message")
 	}
 	h, err := t.lock(scope, sessionID)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
-		return nil, nil, nil, NotFound("message")
+		return nil, nil, "", NotFound("message")
 	} else if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, "", err
 	}
 	o, err := t.outsideOf(h)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, "", err
 	}
 	if o != nil && o.MessageID == messageID {
-		return h, o, nil, nil
+		return h, o, "", nil
 	}
-	m, err := t.rows.Message(h.WorkspaceID, messageID)
-	if err == nil && m == nil {
+	status, err := t.rows.MessageStatus(h.WorkspaceID, messageID)
+	if err == nil && status == "" {
 		err = NotFound("message")
 	}
-	return h, nil, m, err
+	return h, nil, status, err
 }
 
 // outsideOf returns the open message of a session, or nil.
@@ -122,11 +123,11 @@ func (t *Tx) outsideOf(h *Head) (o *Outside, err error) {
 }
 
 // notOpen is the error for appending to a message that is not open.
-func notOpen(m *parley.Message) error {
-	if m.Status.Settled() {
-		return parley.Conflict(m.Status, "this message is %s and can no longer be changed", m.Status)
+func notOpen(status parley.MessageStatus) error {
+	if status.Settled() {
+		return parley.Conflict(status, "this message is %s and can no longer be changed", status)
 	}
-	return parley.Conflict(m.Status, "this message is %s and was not opened from outside", m.Status)
+	return parley.Conflict(status, "this message is %s and was not opened from outside", status)
 }
 
 // AppendOutside implements the transition of store.Outside.
@@ -135,12 +136,12 @@ func (t *Tx) AppendOutside(
 	messageID parley.ID,
 	piece store.OutsideAppend,
 ) (parley.OutsideGrown, error) {
-	h, o, m, err := t.lockOutside(scope, messageID)
+	h, o, status, err := t.lockOutside(scope, messageID)
 	if err != nil {
 		return parley.OutsideGrown{}, err
 	}
 	if o == nil {
-		return parley.OutsideGrown{}, notOpen(m)
+		return parley.OutsideGrown{}, notOpen(status)
 	}
 	end := o.end(piece.Kind)
 	fresh, err := t.newText(h, o, piece)
@@ -289,15 +290,19 @@ func (t *Tx) SettleOutside(
 	messageID parley.ID,
 	settle store.OutsideSettle,
 ) (store.OutsideSettled, error) {
-	h, o, m, err := t.lockOutside(scope, messageID)
+	h, o, status, err := t.lockOutside(scope, messageID)
+	if err != nil {
+		return store.OutsideSettled{}, err
+	}
+	if o == nil && status != settle.Status {
+		return store.OutsideSettled{}, notOpen(status)
+	}
+	m, err := t.rows.Message(h.WorkspaceID, messageID)
 	if err != nil {
 		return store.OutsideSettled{}, err
 	}
 	if o == nil {
 		return t.settledBefore(h, m, settle)
-	}
-	if m, err = t.rows.Message(h.WorkspaceID, messageID); err != nil {
-		return store.OutsideSettled{}, err
 	}
 	turn, err := t.currentTurn(h)
 	if err != nil {
@@ -350,16 +355,16 @@ func turnStatusOf(status parley.MessageStatus) parley.TurnStatus {
 
 // settledBefore repeats the result for a settled message if this settle equals the first one.
 func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettle) (store.OutsideSettled, error) {
-	if m.Status != settle.Status || m.TurnID.IsZero() ||
+	if m.TurnID.IsZero() ||
 		settle.Content != nil && !sameContent(m.Role, settle.Content, m.Content) {
-		return store.OutsideSettled{}, notOpen(m)
+		return store.OutsideSettled{}, notOpen(m.Status)
 	}
 	turn, err := t.readTurn(h, m.TurnID)
 	if err != nil {
 		return store.OutsideSettled{}, err
 	}
 	if !turn.Outside() || turn.TriggerMessageID != m.ID {
-		return store.OutsideSettled{}, notOpen(m)
+		return store.OutsideSettled{}, notOpen(m.Status)
 	}
 	return store.OutsideSettled{Message: *m, Turn: *turn}, nil
 }

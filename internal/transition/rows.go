@@ -49,6 +49,8 @@ type Rows interface {
 
 	// SessionOf returns the session of a message of a workspace.
 	SessionOf(workspaceID, messageID parley.ID) (parley.ID, error)
+	// MessageStatus reads the status of a message of a workspace; "" if there is none.
+	MessageStatus(workspaceID, messageID parley.ID) (parley.MessageStatus, error)
 	// Message reads a message of a workspace.
 	Message(workspaceID, messageID parley.ID) (*parley.Message, error)
 	// QueuedBytes sums the Size of the messages in the queue.
