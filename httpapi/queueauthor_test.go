@@ -11,8 +11,8 @@ import (
 	"example.org/parley/engine"
 )
 
-// TestAQueuedMessageIsItsAuthorsToEdit: what the record says bob wrote, bob wrote;
-// others, admins too, may remove it.
+// TestAQueuedMessageIsItsAuthorsToEdit: if the record says that bob wrote a message, he did. Others, even admins, can
+// only remove it.
 func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
@@ -87,8 +87,8 @@ func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
 	s.answers(asked, `{"decision":"deny"}`, s.ben)
 }
 
-// TestWordsBeforeATurnAskToo: who put in words that a turn answers has asked, however
-// many messages ago, until a turn has answered them.
+// TestWordsBeforeATurnAskToo: everybody whose words a turn answers counts as having asked, however many messages ago,
+// until a turn has answered them.
 func TestWordsBeforeATurnAskToo(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
@@ -191,8 +191,7 @@ func TestImportedWordsAskToo(t *testing.T) {
 	s.answers(asked, approveOnce, s.ada)
 }
 
-// TestAnEditedMessageNamesItsFiles: what the record says of a file is what its bytes are,
-// in a message that was edited too.
+// TestAnEditedMessageNamesItsFiles: even in an edited message, the record describes a file as its bytes are.
 func TestAnEditedMessageNamesItsFiles(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
