@@ -41,7 +41,12 @@ func TestWhatChangesNothingOfALongMessageReadsLittle(t *testing.T) {
 	}
 	conflicts := func(text string) func() error {
 		return func() error {
-			_, err := w.store.AppendOutside(ctx, w.scope, message, store.OutsideAppend{Kind: parley.KindText, Text: text})
+			_, err := w.store.AppendOutside(
+				ctx,
+				w.scope,
+				message,
+				store.OutsideAppend{Kind: parley.KindText, Text: text},
+			)
 			return err
 		}
 	}
