@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"math"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -317,6 +318,31 @@ func (a *attempt) Queue(h *transition.Head, limit int) ([]transition.Entry, erro
 
 // Versions implements transition.Rows.
 func (a *attempt) Versions(h *transition.Head, messageID parley.ID) ([]transition.Piece, error) {
+	return a.VersionsBetween(h, messageID, 0, math.MaxInt32)
+}
+
+// VersionEnd implements transition.Rows.
+func (a *attempt) VersionEnd(
+	h *transition.Head,
+	messageID parley.ID,
+	n int,
+) (kind parley.ContentKind, end int, err error) {
+	found, err := first(a, func(r *row) (transition.Piece, error) {
+		return transition.Piece{Kind: parley.ContentKind(r.text()), Offset: r.int()}, nil
+	}, `SELECT kind, "end" FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 AND n = $3`,
+		h.WorkspaceID, messageID, n)
+	if err != nil || found == nil {
+		return "", 0, err
+	}
+	return found.Kind, found.Offset, nil
+}
+
+// VersionsBetween implements transition.Rows.
+func (a *attempt) VersionsBetween(
+	h *transition.Head,
+	messageID parley.ID,
+	from, through int,
+) ([]transition.Piece, error) {
 	return rowsOf(a, func(r *row) (transition.Piece, error) {
 		return transition.Piece{
 			Kind:   parley.ContentKind(r.text()),
@@ -325,5 +351,5 @@ func (a *attempt) Versions(h *transition.Head, messageID parley.ID) ([]transitio
 			Text:   r.text(),
 		}, nil
 	}, `SELECT kind, "offset", chunks, text FROM parley.versions WHERE workspace_id = $1 AND message_id = $2
-		ORDER BY n`, h.WorkspaceID, messageID)
+		AND n BETWEEN $3 AND $4 ORDER BY n`, h.WorkspaceID, messageID, from, through)
 }

@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/model"
 )
 
 // desk is a server with a command line.
@@ -241,6 +244,29 @@ func TestCompletion(t *testing.T) {
 		if out := d.say("completion", shell); !strings.Contains(out, "__complete") {
 			t.Errorf("the completion of %s is %q", shell, out)
 		}
+	}
+}
+
+// TestCompletedWordsMeanThemselves: what a shell would read as more than a word is not offered.
+func TestCompletedWordsMeanThemselves(t *testing.T) {
+	t.Parallel()
+	var listed client.ModelPage
+	for _, id := range []string{
+		"far/good-1.5:free", "far/$(touch${IFS}x)a", "far/`touch x`", "far/a b", "far/a;b", "far/a|b", "far/a\nb",
+		"far/a'b",
+		"far/\u202ea", "-far",
+	} {
+		listed.Data = append(listed.Data, model.Info{ID: parley.ModelID(id)})
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(&listed) // the client may be gone
+	}))
+	defer server.Close()
+	d := &desk{t: t, dir: t.TempDir()}
+	out := d.say("__complete", "chat", "--url", server.URL, "--key", "k", "--model", "")
+	if !strings.HasPrefix(out, "far/good-1.5:free\t") || strings.Count(out, "far") != 1 {
+		t.Errorf("the completions are %q", out)
 	}
 }
 

@@ -236,6 +236,10 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	since, err := tokenSince(s.settings.DataDir)
+	if err != nil {
+		return nil, err
+	}
 	options := engine.Options{
 		Store:       s.store,
 		Models:      s.models,
@@ -278,6 +282,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Engine:         verbs,
 		Streams:        stream.New(verbs, s.hub),
 		LocalToken:     token,
+		LocalSince:     since,
 		Loopback:       s.loopback,
 		Hosts:          s.settings.AllowedHosts,
 		OwnUser:        s.kernel.ownUser,
