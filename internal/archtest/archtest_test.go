@@ -184,6 +184,7 @@ var rules = []struct {
 	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
+	{"web/pack", nil},
 	{"cmd/*", []string{".", "*", "*/*"}}, // the only place where concrete packages meet
 	{"bench", nil},                       // talks to binaries over HTTP
 	{
