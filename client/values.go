@@ -91,3 +91,15 @@ func texts[T ~string](v values, name string, all []T) {
 		v.Add(name, string(one))
 	}
 }
+
+func ids(v values, name string, all []parley.ID) {
+	for _, id := range all {
+		v.Add(name, id.String())
+	}
+}
+
+func integers(v values, name string, all []int) {
+	for _, one := range all {
+		v.Add(name, strconv.Itoa(one))
+	}
+}

@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 		{name: "place of the recent view", method: "GET", path: messages + "?from_sequence=1&view=recent", status: 422,
 			code: parley.CodeInvalid, field: "from_sequence"},
 		{name: "view", method: "GET", path: messages + "?view=x", status: 422, code: parley.CodeInvalid, field: "view"},
-		{name: "id in a filter", method: "GET", path: "/v1/sessions?project_id=x", status: 422,
+		{name: "id in a filter", method: "GET", path: "/v1/sessions?project=x", status: 422,
 			code: parley.CodeInvalid, field: "project_id"},
 		{name: "pace", method: "GET", path: "/v1/events?flush_ms=-1", status: 422, code: parley.CodeInvalid,
 			field: "flush_ms"},

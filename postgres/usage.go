@@ -28,9 +28,9 @@ func usageQuery(scope store.Scope, q store.UsageQuery) (text string, rows int, a
 	var l filter
 	l.must("c.workspace_id = "+here+" AND c.created_at >= ? AND c.created_at < ? AND c.outcome <> 'open'", q.From, q.To)
 	l.visible(scope)
-	if !q.AgentID.IsZero() {
-		l.must("s.agent_id = ?", q.AgentID)
-	}
+	l.among("s.agent_id", q.AgentIDs)
+	l.among("s.project_id", q.ProjectIDs)
+	l.among("s.id", q.SessionIDs)
 	text = "SELECT count(*), coalesce(sum(c.cost), 0)::bigint, " +
 		"(coalesce(sum(u.input_tokens), 0) + coalesce(sum(u.output_tokens), 0))::bigint, " + id + ", " + model + ", " +
 		day + ", " + name + `,

@@ -64,6 +64,46 @@ func makeWorkspace(tx *txn, name string) (parley.ID, error) {
 	return id, err
 }
 
+// WorkspaceOf implements store.Keys.
+func (s *Store) WorkspaceOf(ctx context.Context, id parley.ID) (workspace parley.Workspace, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		workspace, err = workspaceOf(c, id)
+		return err
+	})
+	return workspace, err
+}
+
+func workspaceOf(c *conn, id parley.ID) (workspace parley.Workspace, err error) {
+	found, err := c.one("SELECT "+workspaceColumns+" FROM workspaces w WHERE w.id = ?", func(r *row) error {
+		return fillWorkspace(r, &workspace)
+	}, id)
+	if err == nil && !found {
+		err = transition.NotFound("workspace")
+	}
+	return workspace, err
+}
+
+// UpdateWorkspace implements store.Keys.
+func (s *Store) UpdateWorkspace(
+	ctx context.Context,
+	id parley.ID,
+	change store.WorkspaceChange,
+) (parley.Workspace, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Workspace, error) {
+		workspace, err := workspaceOf(tx.conn, id)
+		if err != nil {
+			return parley.Workspace{}, err
+		}
+		changed, err := change.Over(workspace)
+		if err != nil || changed == workspace {
+			return changed, err
+		}
+		tx.means = id
+		_, err = tx.exec("UPDATE workspaces SET visibility = ? WHERE id = ?", string(changed.Visibility), id)
+		return changed, err
+	})
+}
+
 const principalColumns = "p.id, p.workspace_id, w.name, p.name, p.kind, p.role"
 
 func scanPrincipal(r *row) parley.Principal {

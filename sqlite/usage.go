@@ -38,9 +38,9 @@ func usageQuery(scope store.Scope, q store.UsageQuery) (text string, args []arg)
 		q.To,
 	)
 	l.visible(scope)
-	if !q.AgentID.IsZero() {
-		l.must("s.agent_id = ?", q.AgentID)
-	}
+	l.among("s.agent_id", q.AgentIDs)
+	l.among("s.project_id", q.ProjectIDs)
+	l.among("s.id", q.SessionIDs)
 	input, output, cached := usageOf("input_tokens"), usageOf("output_tokens"), usageOf("cached_tokens")
 	text = "SELECT count(*), coalesce(sum(c.cost), 0), coalesce(sum(" + input + "), 0) + coalesce(sum(" + output +
 		"), 0), " + id + ", " + model + ", " + day + " AS day, " + name + `,

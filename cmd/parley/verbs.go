@@ -243,11 +243,37 @@ func addChoice(command *cobra.Command, to **bool, name, usage string) {
 	command.Flags().Lookup(name).NoOptDefVal = "true"
 }
 
-// wordsFlag is repeatable; commas also separate words.
+// wordsFlag is repeatable; commas also separate words, and an empty text takes back those before it.
 func wordsFlag[T ~string](to *[]T) *parsed {
 	return &parsed{kind: "strings", read: func(text string) error {
+		if text == "" {
+			*to = nil
+			return nil
+		}
 		for word := range strings.SplitSeq(text, ",") {
 			*to = append(*to, T(word))
+		}
+		return nil
+	}}
+}
+
+// textsFlag is wordsFlag for texts that may have commas.
+func textsFlag(to *[]string) *parsed {
+	return &parsed{kind: "strings", read: func(text string) error {
+		*to = append(*to, text)
+		return nil
+	}}
+}
+
+// numbersFlag is wordsFlag for whole numbers.
+func numbersFlag(to *[]int) *parsed {
+	return &parsed{kind: "numbers", read: func(text string) error {
+		for one := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(one)
+			if err != nil {
+				return fmt.Errorf("must be whole numbers")
+			}
+			*to = append(*to, n)
 		}
 		return nil
 	}}

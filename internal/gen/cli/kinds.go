@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"example.org/parley"
+	"example.org/parley/httpapi"
 	"example.org/parley/internal/gen/operations"
 )
 
@@ -14,6 +15,12 @@ import (
 func flagOfSchema(p *operations.Parameter) (string, error) {
 	s := p.Schema
 	switch {
+	case s.Type == huma.TypeArray && s.Items.Type == huma.TypeInteger:
+		return "numbersFlag", nil
+	case s.Type == huma.TypeArray && s.Items.Format == "uuid":
+		return "addReferences", nil
+	case s.Type == huma.TypeArray && len(s.Items.Enum) == 0:
+		return "textsFlag", nil
 	case s.Type == huma.TypeArray:
 		return "wordsFlag", nil
 	case s.Type == huma.TypeBoolean:
@@ -24,7 +31,7 @@ func flagOfSchema(p *operations.Parameter) (string, error) {
 		return "numberFlag", nil
 	case s.Type == huma.TypeString && s.Format == "uuid":
 		return "addReference", nil
-	case s.Type == huma.TypeString && s.Format == "date-time":
+	case s.Type == huma.TypeString && s.Extensions[httpapi.TimeMark] != nil:
 		return "timeFlag", nil
 	case s.Type == huma.TypeString:
 		return "wordFlag", nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"example.org/parley/httpapi"
 	"example.org/parley/internal/gen/operations"
 )
 
@@ -53,6 +54,14 @@ func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
 		if of, _, err = w.parameter(s.Items); err != nil {
 			return "", "", err
 		}
+		switch s.Items.Type {
+		case huma.TypeInteger:
+			return "[]int", "integers(v, %q, %s)", nil
+		case huma.TypeString:
+			if of == "parley.ID" {
+				return "[]parley.ID", "ids(v, %q, %s)", nil
+			}
+		}
 		return "[]" + of, "texts(v, %q, %s)", nil
 	case s.Type == huma.TypeBoolean:
 		return "*bool", "v.flag(%q, %s)", nil
@@ -64,7 +73,7 @@ func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
 		return "int64", "v.integer(%q, %s)", nil
 	case s.Type == huma.TypeString && s.Format == "uuid":
 		return "parley.ID", "v.id(%q, %s)", nil
-	case s.Type == huma.TypeString && s.Format == "date-time":
+	case s.Type == huma.TypeString && s.Extensions[httpapi.TimeMark] != nil:
 		return "parley.Time", "v.time(%q, %s)", nil
 	case s.Type != huma.TypeString:
 		return "", "", fmt.Errorf("parameters of type %q are not supported", s.Type)
