@@ -35,6 +35,7 @@ type Store interface {
 	store.Agents
 	store.Projects
 	store.Keys
+	store.Workspaces
 	store.SignIns
 	store.Clients
 	Approvals

@@ -15,7 +15,7 @@ const localOwner = "Local owner"
 const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do " +
 	"not know."
 
-// Workspace implements store.Keys.
+// Workspace implements store.Workspaces.
 func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
 	made := parley.NewID()
 	var last error
@@ -78,13 +78,13 @@ func insertWorkspace(b *batch, id parley.ID, name string, now parley.Time) error
 	}, store.Idempotency{})
 }
 
-// WorkspaceOf implements store.Keys.
+// WorkspaceOf implements store.Workspaces.
 func (s *Store) WorkspaceOf(ctx context.Context, id parley.ID) (parley.Workspace, error) {
 	return one(ctx, s, tenant(id), "workspace", scanWorkspace,
 		"SELECT "+workspaceColumns+" FROM parley.workspaces w WHERE w.id = $1", id)
 }
 
-// UpdateWorkspace implements store.Keys.
+// UpdateWorkspace implements store.Workspaces.
 func (s *Store) UpdateWorkspace(
 	ctx context.Context,
 	id parley.ID,

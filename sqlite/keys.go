@@ -15,7 +15,7 @@ const localOwner = "Local owner"
 const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do " +
 	"not know."
 
-// Workspace implements store.Keys.
+// Workspace implements store.Workspaces.
 func (s *Store) Workspace(ctx context.Context, name string) (id parley.ID, err error) {
 	if err := s.read(ctx, func(c *conn) error {
 		id, err = workspaceNamed(c, name)
@@ -64,7 +64,7 @@ func makeWorkspace(tx *txn, name string) (parley.ID, error) {
 	return id, err
 }
 
-// WorkspaceOf implements store.Keys.
+// WorkspaceOf implements store.Workspaces.
 func (s *Store) WorkspaceOf(ctx context.Context, id parley.ID) (workspace parley.Workspace, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		workspace, err = workspaceOf(c, id)
@@ -83,7 +83,7 @@ func workspaceOf(c *conn, id parley.ID) (workspace parley.Workspace, err error) 
 	return workspace, err
 }
 
-// UpdateWorkspace implements store.Keys.
+// UpdateWorkspace implements store.Workspaces.
 func (s *Store) UpdateWorkspace(
 	ctx context.Context,
 	id parley.ID,

@@ -32,14 +32,18 @@ func (c *WorkspaceChange) Over(workspace parley.Workspace) (parley.Workspace, er
 	return workspace, nil
 }
 
-// Keys keeps workspaces, principals and keys.
-type Keys interface {
+// Workspaces keeps workspaces.
+type Workspaces interface {
 	// Workspace finds a workspace by name, making it (with its built-in agent) if new.
 	Workspace(ctx context.Context, name string) (parley.ID, error)
 	// WorkspaceOf finds a workspace by id.
 	WorkspaceOf(ctx context.Context, id parley.ID) (parley.Workspace, error)
 	// UpdateWorkspace changes a workspace, and nothing if it is as the change wants it.
 	UpdateWorkspace(ctx context.Context, id parley.ID, change WorkspaceChange) (parley.Workspace, error)
+}
+
+// Keys keeps principals and keys.
+type Keys interface {
 	// LocalOwner is the principal of the machine's own user in a workspace, made if new.
 	LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.Principal, error)
 	// CreateKey stores a key with a principal of its own. CodeConflict when the

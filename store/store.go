@@ -28,6 +28,7 @@ type Store interface {
 	Agents
 	Projects
 	Keys
+	Workspaces
 	SignIns
 	Clients
 	ClientSweep

@@ -7,7 +7,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"example.org/parley"
-	"example.org/parley/httpapi"
 	"example.org/parley/internal/gen/operations"
 )
 
@@ -31,7 +30,7 @@ func flagOfSchema(p *operations.Parameter) (string, error) {
 		return "numberFlag", nil
 	case s.Type == huma.TypeString && s.Format == "uuid":
 		return "addReference", nil
-	case s.Type == huma.TypeString && s.Extensions[httpapi.TimeMark] != nil:
+	case operations.IsTime(s):
 		return "timeFlag", nil
 	case s.Type == huma.TypeString:
 		return "wordFlag", nil

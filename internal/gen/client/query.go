@@ -8,7 +8,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"example.org/parley/httpapi"
 	"example.org/parley/internal/gen/operations"
 )
 
@@ -73,7 +72,7 @@ func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
 		return "int64", "v.integer(%q, %s)", nil
 	case s.Type == huma.TypeString && s.Format == "uuid":
 		return "parley.ID", "v.id(%q, %s)", nil
-	case s.Type == huma.TypeString && s.Extensions[httpapi.TimeMark] != nil:
+	case operations.IsTime(s):
 		return "parley.Time", "v.time(%q, %s)", nil
 	case s.Type != huma.TypeString:
 		return "", "", fmt.Errorf("parameters of type %q are not supported", s.Type)
