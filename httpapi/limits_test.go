@@ -84,7 +84,7 @@ func TestRefusals(t *testing.T) {
 			code: parley.CodeInvalid, field: "from_sequence"},
 		{name: "view", method: "GET", path: messages + "?view=x", status: 422, code: parley.CodeInvalid, field: "view"},
 		{name: "id in a filter", method: "GET", path: "/v1/sessions?project=x", status: 422,
-			code: parley.CodeInvalid, field: "project_id"},
+			code: parley.CodeInvalid, field: "project"},
 		{name: "pace", method: "GET", path: "/v1/events?flush_ms=-1", status: 422, code: parley.CodeInvalid,
 			field: "flush_ms"},
 		{name: "no id", method: "GET", path: "/v1/sessions/x", status: 404, code: parley.CodeNotFound},
