@@ -62,12 +62,6 @@ func (v values) integer(name string, value int64) {
 	}
 }
 
-func (v values) maybeInteger(name string, value *int) {
-	if value != nil {
-		v.Set(name, strconv.Itoa(*value))
-	}
-}
-
 func (v values) flag(name string, value *bool) {
 	if value != nil {
 		v.Set(name, strconv.FormatBool(*value))

@@ -118,8 +118,8 @@ func (e *Engine) Message(ctx context.Context, principal parley.Principal, id par
 	return message, err
 }
 
-// UpdateMessage edits a queued message; MarkMessage changes marks. It returns CodeConflict for the content of a message in the
-// record, and CodeForbidden for that of somebody else's message.
+// UpdateMessage edits a queued message; MarkMessage changes marks. It returns CodeConflict for a message in the record,
+// and CodeForbidden for somebody else's.
 func (e *Engine) UpdateMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -133,7 +133,10 @@ func (e *Engine) UpdateMessage(
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	if patch.Content == nil {
-		return parley.Message{}, parley.InvalidField("content", "is missing: it is all that can change, while it is queued")
+		return parley.Message{}, parley.InvalidField(
+			"content",
+			"is missing: it is all that can change, while it is queued",
+		)
 	}
 	message, err := e.store.Message(ctx, scope, id)
 	if err != nil {

@@ -112,7 +112,13 @@ var permissions = [...]Permission{
 	{ShareForReading, "let another visible session read a session; end that", ReachNone, ReachVisible, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
-	{WriteProjects, "list the directories that may be projects, choose some, and rename projects", ReachNone, ReachAll, ReachAll},
+	{
+		WriteProjects,
+		"list the directories that may be projects, choose some, and rename projects",
+		ReachNone,
+		ReachAll,
+		ReachAll,
+	},
 	{
 		DropProjects,
 		"delete projects that only one's own sessions use; admins any, and with their sessions",

@@ -26,11 +26,9 @@ func (e *Engine) newSession(
 	); err != nil {
 		return none, err
 	}
-	visibility, err := input.Visibility, error(nil)
-	if visibility == "" {
-		if visibility, err = e.usualVisibility(ctx, scope, input.Kind); err != nil {
-			return none, err
-		}
+	visibility, err := e.visibilityOf(ctx, scope, &input)
+	if err != nil {
+		return none, err
 	}
 	session := parley.Session{
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, LogID: parley.NewID(),
@@ -198,7 +196,11 @@ func (e *Engine) sessionQueries(
 	all = apart(all, list.Tags, func(q *store.SessionQuery, text string) { q.Tag = text })
 	all = apart(all, list.Kinds, func(q *store.SessionQuery, kind parley.SessionKind) { q.Kind = kind })
 	all = apart(all, list.Modes, func(q *store.SessionQuery, mode parley.Mode) { q.Mode = mode })
-	return apart(all, list.Statuses, func(q *store.SessionQuery, status parley.SessionStatus) { q.Status = status }), nil
+	return apart(
+		all,
+		list.Statuses,
+		func(q *store.SessionQuery, status parley.SessionStatus) { q.Status = status },
+	), nil
 }
 
 // agentIDs finds the agents of a filter, by id or slug.

@@ -74,7 +74,9 @@ func (e *Engine) Turns(
 	rows, err := joined(union[parley.Turn]{
 		limit: limit + 1, size: sizeOf[parley.Turn],
 		compare: byNumber(order, func(turn *parley.Turn) int64 { return turn.Ordinal }),
-	}, queries, func(query store.TurnQuery) ([]parley.Turn, error) { return e.store.Turns(ctx, scope, sessionID, query) })
+	}, queries, func(query store.TurnQuery) ([]parley.Turn, error) {
+		return e.store.Turns(ctx, scope, sessionID, query)
+	})
 	if err != nil {
 		return Page[parley.Turn]{}, err
 	}
@@ -105,7 +107,9 @@ func (e *Engine) Calls(
 	rows, err := joined(union[parley.Call]{
 		limit: limit + 1, size: sizeOf[parley.Call],
 		compare: byNumber(order, func(call *parley.Call) int64 { return call.Ordinal }),
-	}, queries, func(query store.CallQuery) ([]parley.Call, error) { return e.store.Calls(ctx, scope, sessionID, query) })
+	}, queries, func(query store.CallQuery) ([]parley.Call, error) {
+		return e.store.Calls(ctx, scope, sessionID, query)
+	})
 	if err != nil {
 		return Page[parley.Call]{}, err
 	}

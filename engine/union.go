@@ -14,8 +14,8 @@ import (
 // maxCombinations bounds the queries of one list.
 const maxCombinations = 64
 
-// apart returns each query once for each value, as set puts it there; without values, the queries as they are. There are
-// none if they would be too many.
+// apart returns each query once for each value, as set puts it there; without values, the queries as they are. It
+// returns none if they would be too many.
 func apart[Q any, V comparable](queries []Q, values []V, set func(*Q, V)) []Q {
 	var once []V
 	for _, value := range values {
@@ -50,12 +50,13 @@ func checkCount(name string, values int) error {
 // union describes how the rows of a list are joined.
 type union[T any] struct {
 	limit   int               // rows that each query answers at most
-	size    func(*T) int      // of a row whose list ends with the one that reaches parley.MaxPageBytes; nil: it does not
 	compare func(a, b *T) int // in the list's order; 0 for the same row
+	// size of a row of a list that ends with the one that reaches parley.MaxPageBytes; nil for a list without such a bound
+	size func(*T) int
 }
 
-// joined reads the rows of several queries as a store would read those of one: at most limit rows, and at most the bytes of
-// a page.
+// joined reads the rows of several queries as a store would read those of one: at most limit rows, and at most the
+// bytes of a page.
 func joined[Q, T any](u union[T], queries []Q, read func(Q) ([]T, error)) ([]T, error) {
 	switch len(queries) {
 	case 0:
@@ -90,15 +91,15 @@ func (u *union[T]) full(rows []T) bool {
 	return len(rows) >= u.limit || len(rows) > 1 && size >= parley.MaxPageBytes
 }
 
-// join merges two lists, each whole or only the beginning of one. It ends where rows of such a one may follow, and where
-// a store would end a list; whole reports whether nothing follows.
+// join merges two lists, each whole or only the beginning of one. It ends where rows of such a one may follow, and
+// where a store would end a list; whole reports whether nothing follows.
 func (u *union[T]) join(a []T, aWhole bool, b []T, bWhole bool) (rows []T, whole bool) {
 	size := 0
 	for len(a) > 0 || len(b) > 0 {
 		if len(a) == 0 && !aWhole || len(b) == 0 && !bWhole {
 			return rows, false
 		}
-		order := 0
+		var order int
 		switch {
 		case len(a) == 0:
 			order = 1

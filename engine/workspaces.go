@@ -45,14 +45,17 @@ func (e *Engine) UpdateWorkspace(
 	return e.store.UpdateWorkspace(ctx, call.Scope.WorkspaceID, change)
 }
 
-// usualVisibility is who sees a new session that names no visibility. A tool session is private unless the call that
-// opens it says otherwise.
-func (e *Engine) usualVisibility(
+// visibilityOf returns who sees a new session: what the input names, otherwise the workspace's default. A tool session
+// is private by default.
+func (e *Engine) visibilityOf(
 	ctx context.Context,
 	scope store.Scope,
-	kind parley.SessionKind,
+	input *SessionInput,
 ) (parley.Visibility, error) {
-	if kind == parley.KindTool {
+	switch {
+	case input.Visibility != "":
+		return input.Visibility, nil
+	case input.Kind == parley.KindTool:
 		return parley.VisibilityPrivate, nil
 	}
 	workspace, err := e.store.WorkspaceOf(ctx, scope.WorkspaceID)

@@ -364,7 +364,14 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("listProviders", reflect.TypeFor[providerPage](), 200, "GET", "/v1/providers", "")
 	do("listModels", reflect.TypeFor[modelPage](), 200, "GET", "/v1/models", "")
 	do("getWorkspace", reflect.TypeFor[parley.Workspace](), 200, "GET", "/v1/workspace", "")
-	do("updateWorkspace", reflect.TypeFor[parley.Workspace](), 200, "PATCH", "/v1/workspace", `{"visibility":"workspace"}`)
+	do(
+		"updateWorkspace",
+		reflect.TypeFor[parley.Workspace](),
+		200,
+		"PATCH",
+		"/v1/workspace",
+		`{"visibility":"workspace"}`,
+	)
 	do("getPrincipal", reflect.TypeFor[whoAmI](), 200, "GET", "/v1/principal", "")
 	do(
 		"archiveFeature",

@@ -83,7 +83,7 @@ func TestSessionFilters(t *testing.T) {
 	}
 }
 
-// TestRepeatedFiltersPage: a list of several values is in the order of one list, and goes on by its cursor without gaps.
+// TestRepeatedFiltersPage: a list with several values of a filter is in order, and goes on by its cursor without gaps.
 func TestRepeatedFiltersPage(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

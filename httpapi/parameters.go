@@ -173,14 +173,6 @@ func instant(name, about string) parameter {
 	}
 }
 
-func anyOf(values []string) []any {
-	out := make([]any, 0, len(values))
-	for _, value := range values {
-		out = append(out, value)
-	}
-	return out
-}
-
 func idempotent() []parameter {
 	return []parameter{
 		{

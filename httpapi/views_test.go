@@ -153,7 +153,8 @@ func TestSearchesAreBlocks(t *testing.T) {
 	messages := "/v1/sessions/" + s.session(`{}`).ID.String() + "/messages"
 	for _, tool := range []string{parley.WebSearchTool, "read_file"} {
 		for _, body := range []string{
-			`{"role":"tool_call","content":{"id":"of ` + tool + `","name":"` + tool + `","arguments":{"query":"plums"}}}`,
+			`{"role":"tool_call","content":{"id":"of ` + tool + `","name":"` + tool +
+				`","arguments":{"query":"plums"}}}`,
 			`{"role":"tool_result","tool_call_id":"of ` + tool + `","content":{"result":"Plums are fruit."}}`,
 		} {
 			want[parley.Message](s, 201, "POST", messages, body)
@@ -168,7 +169,8 @@ func TestSearchesAreBlocks(t *testing.T) {
 	for kind, tool := range map[engine.BlockType]string{
 		engine.BlockSearch: parley.WebSearchTool, engine.BlockToolCall: "read_file",
 	} {
-		if got := kinds[kind]; !strings.Contains(got, `"name":"`+tool+`"`) || !strings.Contains(got, `"result":"Plums are fruit."`) ||
+		if got := kinds[kind]; !strings.Contains(got, `"name":"`+tool+`"`) ||
+			!strings.Contains(got, `"result":"Plums are fruit."`) ||
 			!strings.Contains(got, `"query":"plums"`) {
 			t.Errorf("the block %s is %s", kind, got)
 		}

@@ -223,17 +223,6 @@ func numberFlag[T ~int | ~int64](to *T) *parsed {
 
 func sizeFlag(to *int64) *size { return (*size)(to) }
 
-// countFlag is a number whose 0 differs from not being given.
-func countFlag(to **int) *parsed {
-	return into(to, "number", func(text string) (*int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return nil, fmt.Errorf("must be a whole number")
-		}
-		return &n, nil
-	})
-}
-
 // addChoice adds a flag to a command that is true or false, with neither as the default.
 func addChoice(command *cobra.Command, to **bool, name, usage string) {
 	command.Flags().Var(into(to, "bool", func(text string) (*bool, error) {

@@ -24,8 +24,6 @@ func flagOfSchema(p *operations.Parameter) (string, error) {
 		return "wordsFlag", nil
 	case s.Type == huma.TypeBoolean:
 		return "addChoice", nil
-	case s.Type == huma.TypeInteger && s.Minimum != nil && *s.Minimum <= 0:
-		return "countFlag", nil
 	case s.Type == huma.TypeInteger:
 		return "numberFlag", nil
 	case s.Type == huma.TypeString && s.Format == "uuid":

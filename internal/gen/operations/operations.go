@@ -60,7 +60,9 @@ func Words(s *huma.Schema) (words []string) {
 }
 
 // IsTime reports whether a parameter is a time, or a date alone.
-func IsTime(s *huma.Schema) bool { return s.Type == huma.TypeString && s.Extensions[httpapi.TimeMark] != nil }
+func IsTime(s *huma.Schema) bool {
+	return s.Type == huma.TypeString && s.Extensions[httpapi.TimeMark] != nil
+}
 
 const (
 	jsonMedia    = "application/json"
