@@ -275,8 +275,8 @@ type CallsQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only calls of this turn.
-	TurnID parley.ID
+	// Only calls of this turn; repeatable.
+	Turn []parley.ID
 }
 
 func (q *CallsQuery) values() url.Values {
@@ -284,7 +284,7 @@ func (q *CallsQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
-	v.id("turn_id", q.TurnID)
+	ids(v, "turn", q.Turn)
 	return v.Values
 }
 
@@ -368,8 +368,8 @@ type TurnsQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only turns of this status.
-	Status parley.TurnStatus
+	// Only turns of this status; repeatable.
+	Status []parley.TurnStatus
 	// Only the turn of this number: 1 is the session's first.
 	Number int
 }
@@ -379,7 +379,7 @@ func (q *TurnsQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
-	v.text("status", string(q.Status))
+	texts(v, "status", q.Status)
 	v.integer("number", int64(q.Number))
 	return v.Values
 }

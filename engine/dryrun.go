@@ -145,6 +145,24 @@ func (e *Engine) DryRunSession(
 	return run, inside("message", err)
 }
 
+// DryRunEnsureSession is DryRunSession for callers that name the session, as for EnsureSession.
+func (e *Engine) DryRunEnsureSession(
+	ctx context.Context,
+	principal parley.Principal,
+	input SessionInput,
+	watch DryWatch,
+) (_ DryRun, err error) {
+	ctx, call, err := e.enter(ctx, principal, "ensureSession", OpenSessions)
+	if err != nil {
+		return DryRun{}, err
+	}
+	defer call.end(ctx, &err)
+	if err := input.name(); err != nil {
+		return DryRun{}, err
+	}
+	return e.DryRunSession(ctx, principal, input, watch)
+}
+
 // dryRun runs a message dry.
 func (e *Engine) dryRun(
 	ctx context.Context,

@@ -36,6 +36,7 @@ type Store interface {
 	store.Agents
 	store.Projects
 	store.Keys
+	store.Workspaces
 	store.SignIns
 	store.Clients
 	Approvals

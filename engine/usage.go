@@ -10,11 +10,13 @@ import (
 
 // UsageList selects usage. The zero value selects the last 30 days, by day.
 type UsageList struct {
-	Group    parley.UsageGroup
-	From, To parley.Time // [from, to); zero: up to now, from 30 days before the end
-	Agent    string      // id or slug; "": all
-	Daily    bool        // each group by day
-	Limit    int         // rows; 0: 100
+	Group      parley.UsageGroup
+	From, To   parley.Time // [from, to); zero: up to now, from 30 days before the end
+	Agents     []string    // ids or slugs; none: all
+	ProjectIDs []parley.ID
+	SessionIDs []parley.ID
+	Daily      bool // each group by day
+	Limit      int  // rows; 0: 100
 }
 
 // UsageReport is the usage of model calls over a span of time.
@@ -58,18 +60,21 @@ func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list Usa
 	}
 	if span := list.To.Std().Sub(list.From.Std()); span <= 0 || span > parley.MaxUsageSpan {
 		return UsageReport{}, parley.InvalidField(
-			"from",
-			"must lie before to, at most %d days",
+			"created_from",
+			"must lie before created_to, at most %d days",
 			int(parley.MaxUsageSpan.Hours())/24,
 		)
 	}
-	query := store.UsageQuery{From: list.From, To: list.To}
-	if list.Agent != "" {
-		agent, err := e.agent(ctx, scope, list.Agent)
-		if err != nil {
+	for name, ids := range map[string][]parley.ID{"project": list.ProjectIDs, "session": list.SessionIDs} {
+		if err := checkCount(name, len(ids)); err != nil {
 			return UsageReport{}, err
 		}
-		query.AgentID = agent.ID
+	}
+	query := store.UsageQuery{
+		From: list.From, To: list.To, ProjectIDs: list.ProjectIDs, SessionIDs: list.SessionIDs,
+	}
+	if query.AgentIDs, err = e.agentIDs(ctx, scope, list.Agents); err != nil {
+		return UsageReport{}, err
 	}
 	report := UsageReport{Group: list.Group, From: list.From, To: list.To}
 	total, err := e.store.Usage(ctx, scope, query)

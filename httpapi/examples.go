@@ -169,6 +169,8 @@ const (
 	projectExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` +
 		timeExample + `"}`
+	workspaceExample = `{"id":"` + otherIDExample + `","name":"default","visibility":"private","created_at":"` +
+		timeExample + `"}`
 	directoriesExample = `{"path":"/home/ada","root":"/home/ada","parent":null,"project_id":null,` +
 		`"data":[{"name":"site","path":"/home/ada/site","project_id":"` + otherIDExample + `"}],"truncated":false}`
 	fileExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","owner_id":"` +

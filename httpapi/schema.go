@@ -119,6 +119,13 @@ func closedLists() map[reflect.Type]closed {
 			parley.TurnFailed,
 			parley.TurnCancelled,
 		),
+		reflect.TypeFor[parley.ResyncReason](): valuesOf(
+			parley.ResyncConnected,
+			parley.ResyncOverflow,
+			parley.ResyncBeyond,
+			parley.ResyncMissed,
+			parley.ResyncUnreadable,
+		),
 		reflect.TypeFor[parley.WaitReason](): valuesOf(
 			parley.WaitApproval,
 			parley.WaitToolResult,

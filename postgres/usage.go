@@ -30,9 +30,9 @@ func usageQuery(scope store.Scope, q store.UsageQuery) (text string, rows int, a
 	var l filter
 	l.must("c.workspace_id = "+here+" AND c.created_at >= ? AND c.created_at < ? AND c.outcome <> 'open'", q.From, q.To)
 	l.visible(scope)
-	if !q.AgentID.IsZero() {
-		l.must("s.agent_id = ?", q.AgentID)
-	}
+	l.among("s.agent_id", q.AgentIDs)
+	l.among("s.project_id", q.ProjectIDs)
+	l.among("s.id", q.SessionIDs)
 	ofCalls := l.where.String()
 	l.where.Reset()
 	l.dryUsage(scope, q)
@@ -72,9 +72,9 @@ func (l *filter) dryUsage(scope store.Scope, q store.UsageQuery) {
 		l.must("(c.session_id IS NULL AND c.owner_id = ? OR s.deleted_at IS NULL AND (s.owner_id = ? OR "+
 			"s.visibility = 'workspace'))", scope.ViewerID, scope.ViewerID)
 	}
-	if !q.AgentID.IsZero() {
-		l.must("c.agent_id = ?", q.AgentID)
-	}
+	l.among("c.agent_id", q.AgentIDs)
+	l.among("s.project_id", q.ProjectIDs)
+	l.among("c.session_id", q.SessionIDs)
 }
 
 func scanUsage(r *row, group parley.UsageGroup) (parley.UsageSum, error) {

@@ -5,7 +5,7 @@ CREATE TABLE workspaces (
   id         BLOB PRIMARY KEY,
   name       TEXT NOT NULL UNIQUE,
   created_at INTEGER NOT NULL
-) WITHOUT ROWID;
+, visibility TEXT NOT NULL DEFAULT 'private') WITHOUT ROWID;
 
 CREATE TABLE principals (
   id           BLOB PRIMARY KEY,

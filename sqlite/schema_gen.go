@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "c25fc7f198228a07fa98c2eabe7dd3f32ecd72816d45ede0efe6a576963eb26c"
+const schemaHash = "6d98f286378bb1947874a4b487b3f27cb8d91bd32a9f831ec7f07d769759f664"

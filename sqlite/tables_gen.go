@@ -9,6 +9,23 @@ import (
 	"slices"
 )
 
+// workspaceColumns reads "w".
+const workspaceColumns = "w.id, w.name, w.visibility, w.created_at"
+
+// fillWorkspace reads workspaceColumns.
+func fillWorkspace(r *row, to *parley.Workspace) error {
+	to.ID = r.id()
+	to.Name = r.text()
+	to.Visibility = parley.Visibility(r.text())
+	to.CreatedAt = r.time()
+	return nil
+}
+
+func scanWorkspace(r *row) (found parley.Workspace, err error) {
+	err = fillWorkspace(r, &found)
+	return found, err
+}
+
 // keyColumns reads "k".
 const keyColumns = "k.id, k.workspace_id, k.principal_id, k.name, k.prefix, k.requests_per_minute, k.max_sessions, " +
 	"k.max_storage, k.created_at, k.revoked_at, w.name, p.role"

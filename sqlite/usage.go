@@ -40,9 +40,9 @@ func usageQuery(scope store.Scope, q store.UsageQuery) (text string, args []arg)
 		q.To,
 	)
 	l.visible(scope)
-	if !q.AgentID.IsZero() {
-		l.must("s.agent_id = ?", q.AgentID)
-	}
+	l.among("s.agent_id", q.AgentIDs)
+	l.among("s.project_id", q.ProjectIDs)
+	l.among("s.id", q.SessionIDs)
 	var dry list
 	dry.dryUsage(scope, q)
 	input, output, cached := usageOf("input_tokens"), usageOf("output_tokens"), usageOf("cached_tokens")
@@ -77,9 +77,9 @@ func (l *list) dryUsage(scope store.Scope, q store.UsageQuery) {
 		l.must("(c.session_id IS NULL AND c.owner_id = ? OR s.deleted_at IS NULL AND (s.owner_id = ? OR "+
 			"s.visibility = 'workspace'))", scope.ViewerID, scope.ViewerID)
 	}
-	if !q.AgentID.IsZero() {
-		l.must("c.agent_id = ?", q.AgentID)
-	}
+	l.among("c.agent_id", q.AgentIDs)
+	l.among("s.project_id", q.ProjectIDs)
+	l.among("c.session_id", q.SessionIDs)
 }
 
 func scanUsage(r *row, group parley.UsageGroup) parley.UsageSum {

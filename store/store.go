@@ -29,6 +29,7 @@ type Store interface {
 	Agents
 	Projects
 	Keys
+	Workspaces
 	SignIns
 	Clients
 	ClientSweep

@@ -26,11 +26,11 @@ func approvalsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// listApprovalsCommand lists pending approvals unless --state says otherwise.
+// listApprovalsCommand lists pending approvals unless --status says otherwise.
 func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 	list := approvalsListCommand(shared, term)
 	list.PreRunE = func(*cobra.Command, []string) error {
-		state := list.Flags().Lookup("state")
+		state := list.Flags().Lookup("status")
 		switch {
 		case !state.Changed:
 			return state.Value.Set(string(parley.ApprovalPending))
@@ -180,7 +180,9 @@ func (c *chat) takeUp(ctx context.Context) error {
 	}
 	pending, err := c.server.Approvals(
 		ctx,
-		client.ApprovalsQuery{SessionID: c.session.ID, State: parley.ApprovalPending, Order: "asc"},
+		client.ApprovalsQuery{
+			Session: []parley.ID{c.session.ID}, Status: []parley.ApprovalState{parley.ApprovalPending}, Order: "asc",
+		},
 	)
 	if err != nil {
 		return err
@@ -191,7 +193,7 @@ func (c *chat) takeUp(ctx context.Context) error {
 	messages, err := everyRow(c.server.AllMessages(
 		ctx,
 		c.session.ID,
-		client.MessagesQuery{Limit: parley.MaxPage, TurnID: c.session.TurnID},
+		client.MessagesQuery{Limit: parley.MaxPage, Turn: []parley.ID{c.session.TurnID}},
 	))
 	if err != nil {
 		return err

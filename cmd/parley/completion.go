@@ -46,6 +46,8 @@ func completeWords(root *cobra.Command, shared *flags) {
 		switch value := flag.Value.(type) {
 		case *mention:
 			kind = cmp.Or(value.kind, "AGENT")
+		case *mentions:
+			kind = cmp.Or(value.kind, "AGENT")
 		default:
 			if slices.Contains([]string{"model", "agent", "session"}, flag.Name) {
 				kind = strings.ToUpper(flag.Name)

@@ -228,17 +228,6 @@ func numberFlag[T ~int | ~int64](to *T) *parsed {
 
 func sizeFlag(to *int64) *size { return (*size)(to) }
 
-// countFlag is a number whose 0 differs from not being given.
-func countFlag(to **int) *parsed {
-	return into(to, "number", func(text string) (*int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return nil, fmt.Errorf("must be a whole number")
-		}
-		return &n, nil
-	})
-}
-
 // addChoice adds a flag to a command that is true or false, with neither as the default.
 func addChoice(command *cobra.Command, to **bool, name, usage string) {
 	command.Flags().Var(into(to, "bool", func(text string) (*bool, error) {
@@ -248,11 +237,37 @@ func addChoice(command *cobra.Command, to **bool, name, usage string) {
 	command.Flags().Lookup(name).NoOptDefVal = "true"
 }
 
-// wordsFlag is repeatable; commas also separate words.
+// wordsFlag is repeatable; commas also separate words, and an empty text takes back those before it.
 func wordsFlag[T ~string](to *[]T) *parsed {
 	return &parsed{kind: "strings", read: func(text string) error {
+		if text == "" {
+			*to = nil
+			return nil
+		}
 		for word := range strings.SplitSeq(text, ",") {
 			*to = append(*to, T(word))
+		}
+		return nil
+	}}
+}
+
+// textsFlag is wordsFlag for texts that may have commas.
+func textsFlag(to *[]string) *parsed {
+	return &parsed{kind: "strings", read: func(text string) error {
+		*to = append(*to, text)
+		return nil
+	}}
+}
+
+// numbersFlag is wordsFlag for whole numbers.
+func numbersFlag(to *[]int) *parsed {
+	return &parsed{kind: "numbers", read: func(text string) error {
+		for one := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(one)
+			if err != nil {
+				return fmt.Errorf("must be whole numbers")
+			}
+			*to = append(*to, n)
 		}
 		return nil
 	}}

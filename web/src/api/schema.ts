@@ -723,7 +723,8 @@ export interface components {
             status: "queued" | "streaming" | "completed" | "failed" | "cancelled";
             /** Format: date-time */
             timestamp: string;
-            type: string;
+            /** @enum {string} */
+            type: "reasoning_content" | "content" | "tool_call" | "search" | "error";
         };
         BlockCall: {
             /** @description Any JSON. */
@@ -2415,7 +2416,7 @@ export interface components {
              * @description Most tokens of one answer. Replaces the session's and the agent's.
              */
             max_tokens?: number | null;
-            /** @description An object, stored unchanged. */
+            /** @description An object, stored unchanged. The metadata of the answers to a user message repeats its members task and feature. */
             metadata?: {
                 [key: string]: unknown;
             } | null;
@@ -2519,8 +2520,7 @@ export interface components {
         };
         MessagePatch: {
             /** @description Any JSON. */
-            content?: components["schemas"]["UserInput"] | null;
-            marks?: components["schemas"]["MarksPatch"] | null;
+            content: components["schemas"]["UserInput"] | null;
         };
         /** @description Reports that a message waits in the queue, or has moved in it. */
         MessageQueued: {
@@ -3020,6 +3020,11 @@ export interface components {
             /** @description Absolute; symbolic links are resolved. */
             path?: string | null;
         };
+        ProjectPatch: {
+            icon?: string | null;
+            /** @description null and an empty one give back the folder's name. */
+            name?: string | null;
+        };
         ProviderInfo: {
             configured: boolean;
             default_model: string;
@@ -3274,8 +3279,11 @@ export interface components {
         ResumeInput: Record<string, never>;
         /** @description Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists. */
         Resync: {
-            /** @description Why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence. */
-            reason: string;
+            /**
+             * @description Why.
+             * @enum {string}
+             */
+            reason: "connected" | "overflow" | "beyond" | "missed" | "unreadable";
         };
         /** @description Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists. */
         ResyncEvent: {
@@ -3328,7 +3336,7 @@ export interface components {
              * @description From 0 to 1, relative to the search's best hit.
              */
             score: number;
-            /** @description The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with session_id, that session. */
+            /** @description The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with session, that session. */
             session: components["schemas"]["FoundSession"];
             snippet: components["schemas"]["Snippet"];
         };
@@ -3613,9 +3621,9 @@ export interface components {
         SessionDeleted: {
             /**
              * Format: uuid
-             * @description The session; left out when it ends a watcher's stream.
+             * @description The session.
              */
-            session_id?: string;
+            session_id: string;
         };
         /** @description Reports that a session is gone, or no longer visible to this watcher. The watcher gets no further events of it. */
         SessionDeletedEvent: {
@@ -3792,7 +3800,7 @@ export interface components {
             top_p?: number | null;
             type?: string;
             /**
-             * @description private by default.
+             * @description That of the workspace by default, which is private unless an admin changes it; a tool session is private by default.
              * @enum {string}
              */
             visibility?: "private" | "workspace";
@@ -4952,6 +4960,22 @@ export interface components {
              */
             used: number;
         };
+        Workspace: {
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** @enum {string} */
+            visibility: "private" | "workspace";
+        };
+        WorkspacePatch: {
+            /**
+             * @description Who sees sessions that are created without a visibility: their owners and admins (private, also for null), or everybody in the workspace. Existing sessions stay as they are.
+             * @enum {string|null}
+             */
+            visibility?: "private" | "workspace" | null;
+        };
     };
     responses: never;
     parameters: never;
@@ -5110,6 +5134,7 @@ export type Principal = components['schemas']['Principal'];
 export type Problem = components['schemas']['Problem'];
 export type Project = components['schemas']['Project'];
 export type ProjectInput = components['schemas']['ProjectInput'];
+export type ProjectPatch = components['schemas']['ProjectPatch'];
 export type ProviderInfo = components['schemas']['ProviderInfo'];
 export type ProviderPage = components['schemas']['ProviderPage'];
 export type ReasoningPart = components['schemas']['ReasoningPart'];
@@ -5213,5 +5238,7 @@ export type Version = components['schemas']['Version'];
 export type Warmed = components['schemas']['Warmed'];
 export type WhoAmI = components['schemas']['WhoAmI'];
 export type Window = components['schemas']['Window'];
+export type Workspace = components['schemas']['Workspace'];
+export type WorkspacePatch = components['schemas']['WorkspacePatch'];
 export type $defs = Record<string, never>;
 export type operations = Record<string, never>;
