@@ -90,7 +90,7 @@ func TestDryRunsAreCounted(t *testing.T) {
 	s.told(session, `{"content":{"text":"Really."}}`)
 	want[engine.ReplayResult](s, 201, "POST", "/v1/calls/"+s.lastCall(session).ID.String()+"/replay", `{}`)
 	by := map[parley.UsagePurpose]parley.UsageSum{}
-	report := want[engine.UsageReport](s, 200, "GET", "/v1/usage?group=purpose&agent_id=tried", "")
+	report := want[engine.UsageReport](s, 200, "GET", "/v1/usage?group=purpose&agent=tried", "")
 	for _, row := range report.Data {
 		by[row.Purpose] = row
 	}
