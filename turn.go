@@ -318,12 +318,21 @@ func CacheOf(usage Usage, saved *Money) CallCache {
 type Manifest struct {
 	Policy string          `json:"policy"`
 	Ranges []ManifestRange `json:"ranges"`
+	// Bounds are set if a text was shown in part; null if all were shown whole.
+	Bounds *TextBounds `json:"bounds,omitempty"`
 	// Middleware names the request's middleware, in order.
 	Middleware []string `json:"middleware,omitempty"`
 	// CacheKey is the request's cache key, see model.Request.
 	CacheKey string `json:"cache_key,omitempty"`
 	// CachedResponse says that the answer was cached from an equal request: nothing was sent.
 	CachedResponse bool `json:"cached_response,omitempty"`
+}
+
+// TextBounds say how long the texts of a request were allowed to be, in estimated tokens. A longer one was shown by its
+// beginning and its end; of the results of one step, the largest ones.
+type TextBounds struct {
+	Text int `json:"text"` // a text that somebody posted, or one result of a tool
+	Step int `json:"step"` // the results of one step together
 }
 
 // ManifestRange is a run of sequences with one reason.

@@ -31,6 +31,7 @@ const (
 	overBudget     = "; begins here because no more fits into the model's context"
 	narrowed       = "; begins here because more is set aside than a manifest can name"
 	nothingAside   = ", whole because more is set aside than a manifest can name"
+	shownInPart    = "; shown in part because it is long"
 	unlisted       = "; failed and internal messages within are left out"
 )
 
@@ -289,7 +290,7 @@ func withSteers(manifest parley.Manifest, steers []parley.Message) (parley.Manif
 func encodedSize(manifest parley.Manifest) int {
 	// Most manifests are far too small to need counting: at most six bytes per byte of text, twenty per number, and the
 	// names.
-	bound := 64 + 6*len(manifest.Policy)
+	bound := 128 + 6*len(manifest.Policy)
 	for _, r := range manifest.Ranges {
 		bound += 96 + 6*len(r.Reason) + 21*len(r.Except)
 	}

@@ -22,9 +22,11 @@ type Tail func(before int64, limit int) (rows []parley.Message, more bool, err e
 // View holds the inputs of a window.
 type View struct {
 	Policy  parley.Policy
-	Session parley.Session // any snapshot; its Context.Anchor belongs to the latest window
-	Turn    parley.Turn    // the running one; zero for a preview without one
-	Budget  Budget         // zero: no bound
+	Session parley.Session    // any snapshot; its Context.Anchor belongs to the latest window
+	Turn    parley.Turn       // the running one; zero for a preview without one
+	Budget  Budget            // zero: no bound
+	Bounds  parley.TextBounds // zero: texts are shown whole
+	Steers  []parley.Message  // that the step delivers
 	Tail    Tail
 	// Head reads what may precede the window. It is called if Context.Held is set; nil has none.
 	Head func() (parley.ContextHead, error)
@@ -32,11 +34,13 @@ type View struct {
 
 // Selection is what a policy chose from the record.
 type Selection struct {
-	Messages []parley.Message // in request order; only what the model is to see
-	Manifest parley.Manifest
-	Tokens   int   // of the messages, in stored estimates
-	Anchor   int64 // where the window was cut; 0: nowhere. The session keeps it for the next window
-	Excess   int   // tokens by which the obligatory part exceeds the budget; 0: it fits
+	Messages  []parley.Message // in request order; only what the model is to see
+	Manifest  parley.Manifest
+	Tokens    int   // of the messages, in stored estimates
+	Anchor    int64 // where the window was cut; 0: nowhere. The session keeps it for the next window
+	Bounds    parley.TextBounds
+	Shortened bool // a message or a steer is shown in part
+	Excess    int  // tokens by which the obligatory part exceeds the budget; 0: it fits
 }
 
 // Window chooses the messages of a call. It reads only the tail that the policy needs. Turns are never cut, and the
@@ -49,6 +53,8 @@ type Selection struct {
 // The window is preceded by the active summary (for policy summary), the first task that it covers, and pinned messages
 // outside the window.
 func Window(v View) (Selection, error) {
+	light := lightening{bounds: v.Bounds}
+	v.Tail, v.Head = light.tail(v.Tail), light.head(v.Head)
 	if v.Policy.Kind != parley.PolicyIterations { // not a setting
 		if err := v.Policy.Validate(); err != nil {
 			return Selection{}, err
@@ -75,9 +81,10 @@ func Window(v View) (Selection, error) {
 	slices.Reverse(rows)
 	selection := choose(window{policy: v.Policy, turn: v.Turn, head: head, rule: c.why(rows)}, rows)
 	selection.Anchor = c.anchor
-	for i := range selection.Messages {
-		selection.Tokens += TokensOf(&selection.Messages[i])
-	}
+	light.restore(selection.Messages)
+	selection.Bounds = v.Bounds
+	selection.Shortened = excerpts(v.Bounds, selection.Messages, nil) != nil || excerpts(v.Bounds, v.Steers, nil) != nil
+	selection.Tokens = TokensShown(v.Bounds, selection.Messages)
 	selection.Excess = v.Budget.excess(selection.Tokens)
 	return selection, nil
 }

@@ -45,7 +45,6 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 // of the provider refusing it.
 func TestSteersAreWeighed(t *testing.T) {
 	t.Parallel()
-	run := requests{claimed: &claimed{w: &Worker{}}, fixed: 1}
 	steers := []parley.Message{
 		{
 			Role:    parley.RoleUser,
@@ -53,11 +52,11 @@ func TestSteersAreWeighed(t *testing.T) {
 			Content: []byte(`{"text":"` + strings.Repeat("word ", 400) + `"}`),
 		},
 	}
-	if asQueued := run.weigh(steers); asQueued != 1 {
+	if asQueued := prompt.TokensShown(parley.TextBounds{}, steers); asQueued != 0 {
 		t.Fatalf("a queued message weighs %d", asQueued)
 	}
 	entering(steers)
-	if weight := run.weigh(steers); weight < 300 {
+	if weight := prompt.TokensShown(parley.TextBounds{}, steers); weight < 300 {
 		t.Errorf("a steer of 400 words weighs %d tokens", weight)
 	}
 }
