@@ -318,6 +318,8 @@ func CacheOf(usage Usage, saved *Money) CallCache {
 type Manifest struct {
 	Policy string          `json:"policy"`
 	Ranges []ManifestRange `json:"ranges"`
+	// Turn is set if the running turn is not shown whole.
+	Turn *TurnCut `json:"turn,omitempty"`
 	// Bounds are set if a text was shown in part; null if all were shown whole.
 	Bounds *TextBounds `json:"bounds,omitempty"`
 	// Middleware names the request's middleware, in order.
@@ -334,6 +336,16 @@ type TextBounds struct {
 	Text int `json:"text"` // a text that somebody posted, or one result of a tool
 	Step int `json:"step"` // the results of one step together
 }
+
+// TurnCut says what a request leaves out of the running turn, which has filled the window. Its fields are sequences.
+type TurnCut struct {
+	From    int64 `json:"from"`            // the turn's first message behind the one that began it
+	Stubbed int64 `json:"stubbed_through"` // up to here only the size of results is shown; 0: all results are shown
+	Dropped int64 `json:"dropped_through"` // up to here nothing but what people said is shown; 0: all steps are shown
+}
+
+// IsZero reports whether nothing is left out.
+func (c TurnCut) IsZero() bool { return c == TurnCut{} }
 
 // ManifestRange is a run of sequences with one reason.
 type ManifestRange struct {

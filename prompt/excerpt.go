@@ -148,12 +148,7 @@ func unshown(m *parley.Message) bool { return reasonOut(m) != "" || m.Marks.SetA
 
 // TokensShown returns the size of messages in a request with such bounds, in stored estimates.
 func TokensShown(bounds parley.TextBounds, rows []parley.Message) (sum int) {
-	cut := excerpts(bounds, rows, unshown)
-	for i := range rows {
-		tokens := TokensOf(&rows[i])
-		if excerpt, short := cut[rows[i].Sequence]; short {
-			tokens += excerpt + excerptBorder - contentTokens(&rows[i])
-		}
+	for _, tokens := range sizesOf(bounds, nil, rows) {
 		sum += tokens
 	}
 	return sum
@@ -163,20 +158,28 @@ func TokensShown(bounds parley.TextBounds, rows []parley.Message) (sum int) {
 // chosen, their estimates are those of the excerpts.
 type lightening struct {
 	bounds parley.TextBounds
+	cut    *parley.TurnCut
 	whole  map[int64]int // the stored estimates of such messages
 }
 
 // lighten changes the estimates of rows.
 func (l *lightening) lighten(rows []parley.Message) {
-	for sequence, tokens := range excerpts(l.bounds, rows, unshown) {
-		m := &rows[slices.IndexFunc(rows, func(m parley.Message) bool { return m.Sequence == sequence })]
+	cut := excerpts(l.bounds, rows, unshown)
+	for i := range rows {
+		m := &rows[i]
+		tokens, light := cut[m.Sequence]
+		tokens += excerptBorder
+		if stubs(l.cut, m) {
+			tokens, light = stubTokens, true
+		}
+		if !light {
+			continue
+		}
 		if l.whole == nil {
 			l.whole = map[int64]int{}
 		}
-		if _, done := l.whole[sequence]; !done {
-			l.whole[sequence] = m.TokenEstimate
-		}
-		m.TokenEstimate = tokens + excerptBorder
+		l.whole[m.Sequence] = m.TokenEstimate
+		m.TokenEstimate = tokens
 	}
 }
 
@@ -189,20 +192,32 @@ func (l *lightening) restore(messages []parley.Message) {
 	}
 }
 
-// tail reads the record for a window. Results of one step count together, so its pages end between steps.
+// tail reads the record for a window, without the steps that are left out. Results of one step count together, so its
+// pages end between steps.
 func (l *lightening) tail(read Tail) Tail {
 	if l.bounds.Text <= 0 {
 		return read
 	}
-	return func(before int64, limit int) ([]parley.Message, bool, error) {
-		rows, more, err := read(before, limit)
-		for err == nil && more && rows[len(rows)-1].Role == parley.RoleToolResult {
-			var older []parley.Message
-			older, more, err = read(rows[len(rows)-1].Sequence, tailSlack)
-			rows = append(rows, older...)
+	return func(before int64, limit int) (rows []parley.Message, more bool, err error) {
+		for {
+			page, older, err := read(before, limit)
+			if err != nil || len(page) == 0 {
+				l.lighten(rows)
+				return rows, older, err
+			}
+			for i := range page {
+				if !drops(l.cut, &page[i]) {
+					rows = append(rows, page[i])
+				}
+			}
+			last := &page[len(page)-1]
+			dropped := l.cut != nil && last.Sequence > l.cut.From && last.Sequence <= l.cut.Dropped
+			if !older || !dropped && last.Role != parley.RoleToolResult {
+				l.lighten(rows)
+				return rows, older, nil
+			}
+			before, limit = last.Sequence, tailSlack
 		}
-		l.lighten(rows)
-		return rows, more, err
 	}
 }
 
@@ -226,15 +241,21 @@ func (l *lightening) head(read func() (parley.ContextHead, error)) func() (parle
 // excerpting makes the excerpts of a request.
 type excerpting struct {
 	cut      map[int64]int
+	turn     *parley.TurnCut
 	readable bool // the model has read_result
 }
 
-func excerptingOf(bounds *parley.TextBounds, shown []parley.Message, tools []parley.ToolDefinition) excerpting {
-	if bounds == nil {
-		return excerpting{}
+func excerptingOf(manifest parley.Manifest, shown []parley.Message, tools []parley.ToolDefinition) excerpting {
+	e := excerpting{turn: manifest.Turn}
+	if manifest.Bounds != nil {
+		e.cut = excerpts(*manifest.Bounds, shown, nil)
 	}
-	offers := func(t parley.ToolDefinition) bool { return t.Name == parley.ReadResultTool }
-	return excerpting{excerpts(*bounds, shown, nil), slices.ContainsFunc(tools, offers)}
+	if e.cut != nil || e.turn != nil {
+		e.readable = slices.ContainsFunc(tools, func(t parley.ToolDefinition) bool {
+			return t.Name == parley.ReadResultTool
+		})
+	}
+	return e
 }
 
 // result returns what is shown of a result's text.

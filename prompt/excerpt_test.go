@@ -187,3 +187,51 @@ func TestBoundsStayTheSame(t *testing.T) {
 }
 
 func quote(text string) string { return string(parley.AppendJSONString(nil, text)) }
+
+// TestLongTurnsKeepTheirWindow: a turn whose results fill the window many times over is shown with its first message,
+// its newest step and nothing above the window's tokens; its requests rebuild, and nearly all of them begin with the
+// earlier one.
+func TestLongTurnsKeepTheirWindow(t *testing.T) {
+	t.Parallel()
+	r := &record{}
+	r.add(user(turnID(1), "earlier"))
+	r.add(assistant(turnID(1), 1, parley.AssistantContent{Text: "done"}))
+	trigger := r.add(user(turnID(2), "the task"))
+	trigger.ID = turnID(99)
+	view := prompt.View{
+		Bounds: prompt.BoundsFor(model.Info{ContextLength: 20_000}, parley.Parameters{}, 0, 1),
+		Budget: prompt.Budget{Tokens: 8000, Most: 9000, Ratio: 1},
+		Turn:   parley.Turn{ID: turnID(2), TriggerMessageID: turnID(99)},
+	}
+	before, jumps, stubbed, dropped := "", 0, false, false
+	for step := 1; step <= 120; step++ {
+		id := string(rune('a'+step%26)) + strings.Repeat("x", step/26)
+		r.add(assistant(turnID(2), step, parley.AssistantContent{}))
+		r.add(call(turnID(2), step, id, `{"q":"`+strings.Repeat("word ", 12)+`"}`))
+		r.add(result(turnID(2), step, id, quote(long(400))))
+		if step == 60 {
+			steer := user(turnID(2), "a wish in between")
+			steer.Steer = true
+			r.add(steer)
+		}
+		request, selection := built(t, r, view, reading(t))
+		view.Cut = selection.Cut
+		got := texts(request)
+		if selection.Excess > 0 || selection.Tokens > view.Budget.Tokens {
+			t.Fatalf("step %d: %d tokens, %d too many", step, selection.Tokens, selection.Excess)
+		}
+		if !strings.Contains(got, "the task") || step != 60 && !strings.HasSuffix(got, long(400)+"\x00") ||
+			step >= 60 && !strings.Contains(got, "a wish in between") {
+			t.Fatalf("step %d: the task, the newest result or a wish is missing", step)
+		}
+		if !strings.HasPrefix(got, before) {
+			jumps++
+		}
+		before = got
+		stubbed = stubbed || strings.Contains(got, "is left out; read_result with \"id\": ")
+		dropped = dropped || strings.Contains(got, "Older steps of this turn, messages 4 to ")
+	}
+	if !stubbed || !dropped || jumps > 40 {
+		t.Errorf("stubs %t, steps left out %t, %d jumps", stubbed, dropped, jumps)
+	}
+}

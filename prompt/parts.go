@@ -258,6 +258,9 @@ func (t *takingApart) rest() {
 // reason says why a message is in the request, and whether it is shown in part.
 func (t *takingApart) reason(sequence int64) string {
 	reason := reasonIn(t.manifest, sequence)
+	if row := t.rows[sequence]; row != nil && stubs(t.manifest.Turn, row) {
+		return reason + shownAsStub
+	}
 	if _, short := t.cut[sequence]; short {
 		reason += shownInPart
 	}

@@ -44,6 +44,7 @@ type grouping struct {
 	model   parley.ModelID
 	files   Attachments
 	texts   excerpting
+	noted   bool // the steps that are left out have been named
 	out     []entry
 	current *answer          // the assistant message that further rows may join
 	open    map[string]*slot // the latest call of each id
@@ -80,6 +81,7 @@ func (g *grouping) add(m *parley.Message) {
 	case parley.RoleSystem:
 		g.say([]model.Part{textOfRow(m, systemIntro+textOf(m))})
 	case parley.RoleAssistant:
+		g.noteGap(m)
 		g.join(m)
 		g.addAssistant(m)
 	case parley.RoleToolCall:
@@ -94,6 +96,14 @@ func (g *grouping) add(m *parley.Message) {
 func (g *grouping) say(parts []model.Part) {
 	g.current = nil
 	g.out = append(g.out, entry{user: &model.Message{Role: model.RoleUser, Parts: parts}})
+}
+
+// noteGap says once, before the first step behind them, that steps of the running turn are left out.
+func (g *grouping) noteGap(m *parley.Message) {
+	if turn := g.texts.turn; turn != nil && turn.Dropped > 0 && m.Sequence > turn.Dropped && !g.noted {
+		g.noted = true
+		g.say([]model.Part{textPart(g.texts.gap())})
+	}
 }
 
 // join opens an answer unless the row belongs to the current one.
@@ -164,7 +174,11 @@ func (g *grouping) addResult(m *parley.Message) {
 	}
 	content := decode[parley.ToolResultContent](m)
 	text, images := shownResult(content, g.files)
-	text = g.texts.result(m, text)
+	if stubs(g.texts.turn, m) {
+		text, images = g.texts.stub(m, text), nil
+	} else {
+		text = g.texts.result(m, text)
+	}
 	to.filled = true
 	to.part = model.Part{
 		Kind: model.PartToolResult, CallID: to.callID, Name: to.name,

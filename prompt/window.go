@@ -27,6 +27,7 @@ type View struct {
 	Budget  Budget            // zero: no bound
 	Bounds  parley.TextBounds // zero: texts are shown whole
 	Steers  []parley.Message  // that the step delivers
+	Cut     parley.TurnCut    // of the running turn's latest window; zero: the turn was shown whole
 	Tail    Tail
 	// Head reads what may precede the window. It is called if Context.Held is set; nil has none.
 	Head func() (parley.ContextHead, error)
@@ -39,8 +40,9 @@ type Selection struct {
 	Tokens    int   // of the messages, in stored estimates
 	Anchor    int64 // where the window was cut; 0: nowhere. The session keeps it for the next window
 	Bounds    parley.TextBounds
-	Shortened bool // a message or a steer is shown in part
-	Excess    int  // tokens by which the obligatory part exceeds the budget; 0: it fits
+	Cut       parley.TurnCut // how the running turn is shown; the turn's next window begins with it
+	Shortened bool           // a message or a steer is shown in part
+	Excess    int            // tokens by which the obligatory part exceeds the budget; 0: it fits
 }
 
 // Window chooses the messages of a call. It reads only the tail that the policy needs. Turns are never cut, and the
@@ -53,7 +55,23 @@ type Selection struct {
 // The window is preceded by the active summary (for policy summary), the first task that it covers, and pinned messages
 // outside the window.
 func Window(v View) (Selection, error) {
+	selection, err := v.window()
+	if err != nil {
+		return selection, err
+	}
+	if cut := v.shortenTurn(&selection); cut != v.Cut {
+		v.Cut = cut
+		return v.window()
+	}
+	return selection, nil
+}
+
+// window is Window with the running turn shown as the view says.
+func (v View) window() (Selection, error) {
 	light := lightening{bounds: v.Bounds}
+	if !v.Cut.IsZero() {
+		light.cut = &v.Cut
+	}
 	v.Tail, v.Head = light.tail(v.Tail), light.head(v.Head)
 	if v.Policy.Kind != parley.PolicyIterations { // not a setting
 		if err := v.Policy.Validate(); err != nil {
@@ -79,12 +97,15 @@ func Window(v View) (Selection, error) {
 		return Selection{}, err
 	}
 	slices.Reverse(rows)
-	selection := choose(window{policy: v.Policy, turn: v.Turn, head: head, rule: c.why(rows)}, rows)
+	selection := choose(window{policy: v.Policy, turn: v.Turn, head: head, rule: c.why(rows), cut: light.cut}, rows)
 	selection.Anchor = c.anchor
 	light.restore(selection.Messages)
 	selection.Bounds = v.Bounds
 	selection.Shortened = excerpts(v.Bounds, selection.Messages, nil) != nil || excerpts(v.Bounds, v.Steers, nil) != nil
-	selection.Tokens = TokensShown(v.Bounds, selection.Messages)
+	selection.Cut = v.Cut
+	for _, tokens := range sizesOf(v.Bounds, light.cut, selection.Messages) {
+		selection.Tokens += tokens
+	}
 	selection.Excess = v.Budget.excess(selection.Tokens)
 	return selection, nil
 }

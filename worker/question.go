@@ -37,7 +37,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		return noQuestion(err)
 	}
 	budget, selection, err := r.choose(steers)
-	if err == nil && selection.Shortened {
+	if err == nil && (selection.Shortened || !selection.Cut.IsZero()) {
 		err = r.tools.offerReading()
 		q.tools = r.definitions.Text()
 	}
@@ -50,7 +50,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	holds, _ := r.weigh()
 	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers)
 	q.tokens = int64(budget.Scaled(q.estimate))
-	r.claim.Session.Context.Anchor = selection.Anchor
+	r.claim.Session.Context.Anchor, r.cut = selection.Anchor, selection.Cut
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
 		Messages: int64(len(selection.Messages)),
@@ -111,9 +111,33 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	return q, nil, nil
 }
 
+// readCut finds out how an earlier run of the turn showed it, once.
+func (r *requests) readCut() error {
+	if r.cutKnown || r.claim.Turn.Attempt <= 1 {
+		return nil
+	}
+	calls, err := r.w.store.Calls(
+		r.writes,
+		store.Scope{WorkspaceID: r.fence.WorkspaceID},
+		r.fence.SessionID,
+		store.CallQuery{TurnID: r.fence.TurnID, Limit: 1},
+	)
+	if err != nil {
+		return err
+	}
+	if len(calls) > 0 && calls[0].Manifest.Turn != nil {
+		r.cut = *calls[0].Manifest.Turn
+	}
+	r.cutKnown = true
+	return nil
+}
+
 // choose chooses the part of the record that a request shows, and what it has room for.
 func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Selection, error) {
 	_, room := r.weigh()
+	if err := r.readCut(); err != nil {
+		return prompt.Budget{}, prompt.Selection{}, err
+	}
 	ratio := r.w.ratios.Of(r.settings.Model)
 	bounds := prompt.BoundsFor(r.info, r.settings.Parameters, room, ratio)
 	beside := room + prompt.TokensShown(bounds, steers)
@@ -125,6 +149,7 @@ func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Select
 		Budget:  budget,
 		Bounds:  bounds,
 		Steers:  steers,
+		Cut:     r.cut,
 		Tail:    r.tail,
 		Head:    r.head,
 	})

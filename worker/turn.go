@@ -115,9 +115,11 @@ type requests struct {
 	tools       *tools
 	responses   *responses
 	shortening  *shortening
-	keepsInputs bool // questions keep their inputs
-	fixed       int  // estimated tokens of the system prompt and the agent's tools; 0: not yet known
-	reading     int  // of read_result, if it may be offered
+	keepsInputs bool           // questions keep their inputs
+	fixed       int            // estimated tokens of the system prompt and the agent's tools; 0: not yet known
+	reading     int            // of read_result, if it may be offered
+	cut         parley.TurnCut // how the latest request shows the turn
+	cutKnown    bool           // an earlier run's is read
 }
 
 // asking sends requests, collects their answers, and settles them.
