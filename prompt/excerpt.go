@@ -31,7 +31,8 @@ const (
 	excerptBorder = 48
 )
 
-// The sentences between the beginning and the end of a text. They never change: requests must rebuild to the same bytes.
+// The sentences between the beginning and the end of a text. They never change: requests must rebuild to the same
+// bytes.
 const (
 	excerptGap   = "\n\n[%d of %d bytes are left out here. %s]\n\n"
 	excerptRead  = "read_result with \"id\": %d reads all of it, or finds a text in it."

@@ -32,7 +32,13 @@ func built(t interface {
 	Fatal(args ...any)
 }, r *record, view prompt.View, tools prompt.Tools) (model.Request, prompt.Selection) {
 	t.Helper()
-	view.Policy, view.Session, view.Tail = parley.Policy{Kind: parley.PolicyAll}, r.session(len(r.rows)), r.tail(len(r.rows))
+	view.Policy, view.Session, view.Tail = parley.Policy{
+		Kind: parley.PolicyAll,
+	}, r.session(
+		len(r.rows),
+	), r.tail(
+		len(r.rows),
+	)
 	selection, err := prompt.Window(view)
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +73,8 @@ func texts(request model.Request) string {
 	return out.String()
 }
 
-// TestLongTextsAreShownInPart: a result or a posted text above its share of the window is shown by its beginning and its
-// end, with its size and how to read it; others are shown whole.
+// TestLongTextsAreShownInPart: a result or a posted text above its share of the window is shown by its beginning and
+// its end, with its size and how to read it; others are shown whole.
 func TestLongTextsAreShownInPart(t *testing.T) {
 	t.Parallel()
 	info := model.Info{ContextLength: 20_000}
@@ -119,7 +125,10 @@ func TestLongTextsAreShownInPart(t *testing.T) {
 			t.Errorf("%s: shortened is %t", c.name, selection.Shortened)
 		}
 		// What the window counts is what the request has; stored estimates are of JSON.
-		if sent := prompt.EstimateTokens(texts(request)); sent > selection.Tokens*11/10 || selection.Tokens > sent*3/2+100 {
+		if sent := prompt.EstimateTokens(
+			texts(request),
+		); sent > selection.Tokens*11/10 ||
+			selection.Tokens > sent*3/2+100 {
 			t.Errorf("%s: the window counts %d tokens for about %d", c.name, selection.Tokens, sent)
 		}
 	}

@@ -34,6 +34,8 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 	if anchor == 0 || jumps > 8 {
 		t.Errorf("over 20 turns the window moved %d times, to %d", jumps, anchor)
 	}
+	answer = 2900 // even what is shown of a long text has no room beside it
+	session = r.session(parley.Settings{Model: scriptedID, Parameters: parley.Parameters{MaxTokens: &answer}}, nil)
 	turn := r.ended(r.post(session, strings.Repeat("too long ", 20_000), parley.DuringQueue).Turn.ID)
 	if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassContextLength ||
 		!strings.Contains(turn.Error.Detail, "lower max_tokens") {

@@ -26,8 +26,8 @@ func newReadConversation(record ownRecord) tool.Tool {
 		fixed{
 			parley.ToolDefinition{
 				Name: readConversationName,
-				Description: "Reads earlier messages of this conversation by their numbers, also those that a summary " +
-					"stands for or that are no longer shown.",
+				Description: "Reads earlier messages of this conversation by their numbers, also those that a " +
+					"summary stands for or that are no longer shown.",
 				Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +
 					`"from":{"description":"The number of the first message, from 1 on.","minimum":1,` +
 					`"type":"integer"},` +

@@ -49,8 +49,14 @@ func (l *library) writeResult(text string) {
 	l.Helper()
 	l.write(parley.RoleToolCall, `{"arguments":{},"id":"c","name":"look"}`, false)
 	_, err := l.store.PostMessage(l.Context(), l.scope, l.shared, store.NewMessage{
-		ID: parley.NewID(), Role: parley.RoleToolResult, Author: l.owner.Author(), ToolCallID: "c", ToolName: "look",
-		Content: json.RawMessage(`{"error":null,"execution_time_ms":1,"result":` + quotedJSON(text) + `,"success":true}`),
+		ID:         parley.NewID(),
+		Role:       parley.RoleToolResult,
+		Author:     l.owner.Author(),
+		ToolCallID: "c",
+		ToolName:   "look",
+		Content: json.RawMessage(
+			`{"error":null,"execution_time_ms":1,"result":` + quotedJSON(text) + `,"success":true}`,
+		),
 	}, parley.ID{})
 	l.must(err)
 }
