@@ -268,15 +268,19 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Reason string  `json:"reason"`
 	}
 	type manifest struct {
-		Policy         string   `json:"policy"`
-		Ranges         []whole  `json:"ranges"`
-		Middleware     []string `json:"middleware"`
-		CacheKey       *string  `json:"cache_key"`
-		CachedResponse bool     `json:"cached_response"`
+		Policy         string      `json:"policy"`
+		Ranges         []whole     `json:"ranges"`
+		Turn           *TurnCut    `json:"turn"`
+		Bounds         *TextBounds `json:"bounds"`
+		Middleware     []string    `json:"middleware"`
+		CacheKey       *string     `json:"cache_key"`
+		CachedResponse bool        `json:"cached_response"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
 		Ranges:         make([]whole, len(c.Manifest.Ranges)),
+		Turn:           c.Manifest.Turn,
+		Bounds:         c.Manifest.Bounds,
 		Middleware:     c.Manifest.Middleware,
 		CacheKey:       OrNull(c.Manifest.CacheKey),
 		CachedResponse: c.Manifest.CachedResponse,
