@@ -104,7 +104,8 @@ func (c *Client) DecideApproval(
 type DecisionInput struct {
 	Decision parley.ApprovalDecision `json:"decision"`
 	// once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts
-	// what somebody else changed.
+	// what somebody else changed; tree is session for every call of the tool, and holds in all tool sessions of the same
+	// root, as long as the tool and the agent's rules about it stay the same.
 	Scope parley.ApprovalScope `json:"scope,omitempty"`
 	// For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the
 	// tool.

@@ -571,7 +571,8 @@ type Explanation struct {
 
 // PredictedCache says how much of a request the provider's cache may hold.
 type PredictedCache struct {
-	// The session's last call, whose beginning it would share; null before the first.
+	// The recent call, of this conversation or the one that it was forked from, whose beginning it would share most of;
+	// null before the first.
 	WithID parley.ID `json:"with_id"`
 	// An estimate of the shared beginning.
 	Tokens int `json:"tokens"`

@@ -27,7 +27,8 @@ type UsageReport struct {
 	Next  *string           `json:"next" doc:"Always null: ask for a shorter time, or one agent, to see other rows."`
 }
 
-// Usage sums up the calls of the sessions that the principal may read.
+// Usage sums up the calls of the sessions that the principal may read, and of dry runs in them; also the principal's
+// own dry runs of sessions that were never made.
 func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list UsageList) (_ UsageReport, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getUsage", ReadSessions)
 	if err != nil {
@@ -38,11 +39,11 @@ func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list Usa
 	switch list.Group {
 	case "":
 		list.Group = parley.UsageByDay
-	case parley.UsageByAgent, parley.UsageByModel, parley.UsageBySession, parley.UsageByDay:
+	case parley.UsageByAgent, parley.UsageByModel, parley.UsageBySession, parley.UsageByDay, parley.UsageByPurpose:
 	default:
 		return UsageReport{}, parley.InvalidField(
 			"group",
-			"%q is not one of agent, model, session, day",
+			"%q is not one of agent, model, session, day, purpose",
 			parley.Clip(string(list.Group), 32),
 		)
 	}

@@ -47,7 +47,8 @@ func messageRoutes() []route {
 					example: dryRunExample,
 				},
 			},
-			fails: conflicting(),
+			fails:  conflicting(),
+			crowds: true,
 		},
 		{
 			method: http.MethodPost,

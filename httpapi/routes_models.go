@@ -46,7 +46,8 @@ func modelRoutes() []route {
 				"agents elsewhere report of their own (their sessions' statistics have it). Covers the last 30 " +
 				"days by default, at most 366.",
 			query: []parameter{
-				choice("group", "What to sum up by; day by default.", "agent", "model", "session", "day"),
+				choice("group", "What to sum up by; day by default.", "agent", "model", "session", "day",
+					"purpose"),
 				flag("daily", "Sum up each day of an agent, model or session separately, for charts over time."),
 				instant("from", "Only calls that began at this time or later."),
 				instant("to", "Only calls that began before this time."),

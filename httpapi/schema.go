@@ -130,7 +130,8 @@ func closedLists() map[reflect.Type]closed {
 		),
 		reflect.TypeFor[parley.GrantEffect]():      valuesOf(parley.GrantAllow, parley.GrantAsk, parley.GrantDeny),
 		reflect.TypeFor[parley.ApprovalDecision](): valuesOf(parley.DecideApprove, parley.DecideDeny),
-		reflect.TypeFor[parley.ApprovalScope]():    valuesOf(parley.ScopeOnce, parley.ScopeSession, parley.ScopeChange),
+		reflect.TypeFor[parley.ApprovalScope](): valuesOf(parley.ScopeOnce, parley.ScopeSession, parley.ScopeChange,
+			parley.ScopeTree),
 		reflect.TypeFor[parley.ApprovalReason](): valuesOf(
 			parley.AskedByRule,
 			parley.AskedAgentChange,
@@ -157,6 +158,13 @@ func closedLists() map[reflect.Type]closed {
 			parley.UsageByModel,
 			parley.UsageBySession,
 			parley.UsageByDay,
+			parley.UsageByPurpose,
+		),
+		reflect.TypeFor[parley.UsagePurpose](): valuesOf(
+			parley.UsageOfSteps,
+			parley.UsageOfCompactions,
+			parley.UsageOfReplays,
+			parley.UsageOfDryRuns,
 		),
 		reflect.TypeFor[parley.CallPurpose](): valuesOf(
 			parley.PurposeCompaction,

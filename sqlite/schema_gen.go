@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "67d2f1931b2915bcc0f02533fe8cdb0e7ad895c808b103b87bb21efda351b6e4"
+const schemaHash = "c25fc7f198228a07fa98c2eabe7dd3f32ecd72816d45ede0efe6a576963eb26c"

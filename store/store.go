@@ -25,6 +25,7 @@ type Store interface {
 	Searcher
 	TurnLog
 	Replays
+	DryRuns
 	Agents
 	Projects
 	Keys

@@ -60,6 +60,9 @@ func (a *answer) metadata() []byte {
 	if a.call.Cost != nil {
 		out = append(append(append(out, `"cost":`...), a.call.Cost.String()...), ',')
 	}
+	if a.call.Estimated {
+		out = append(out, `"estimated":true,`...)
+	}
 	if a.finish == parley.FinishLength {
 		out = append(out, `"finish":"length",`...) // cut off: somebody may want to continue it
 	}

@@ -223,9 +223,13 @@ func refer(ctx context.Context, server *client.Client, kind, word string) (parle
 	case idDigits(word):
 		return id, parley.Errorf(parley.CodeNotFound, "no %s has an id that begins with %q", what, word)
 	}
+	named := ""
+	if kind == "PROJECT" || kind == "KEY" {
+		named = "a name, "
+	}
 	return id, parley.Errorf(parley.CodeInvalid,
-		"%q is not an id of a %s; write an id, at least its first %d digits, or %s",
-		parley.Clip(word, maxLine), what, shortestID, lastWord)
+		"%q is not an id of a %s; write %san id, at least its first %d digits, or %s",
+		parley.Clip(word, maxLine), what, named, shortestID, lastWord)
 }
 
 // referAgent is refer for agents, whose slugs the server knows by itself.

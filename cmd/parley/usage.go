@@ -47,7 +47,7 @@ func usageCommand(shared *flags, term terminal) *cobra.Command {
 			)
 		}),
 	}
-	command.Flags().StringVar(&group, "by", string(parley.UsageByDay), "agent, model, session or day")
+	command.Flags().StringVar(&group, "by", string(parley.UsageByDay), "agent, model, session, day or purpose")
 	command.Flags().StringVar(&agent, "agent", "", "only this agent's sessions (id or slug)")
 	command.Flags().IntVar(&days, "days", usageDays, "how far to look back")
 	command.Flags().IntVar(&limit, "limit", parley.DefaultPage, "how many rows at most")
@@ -61,6 +61,8 @@ func nameOf(u *parley.UsageSum) string {
 		return u.Day.Std().Format(time.DateOnly)
 	case u.Model != "":
 		return string(u.Model)
+	case u.Purpose != "":
+		return string(u.Purpose)
 	case u.Name != "":
 		return u.Name
 	case !u.SessionID.IsZero():
@@ -78,6 +80,9 @@ func usageOf(name string, u *parley.UsageSum) []string {
 	cost := "$" + u.Cost.String()
 	if u.Unpriced > 0 {
 		cost += " + " + count(u.Unpriced) + " unpriced"
+	}
+	if u.Estimated > 0 {
+		cost += " (" + count(u.Estimated) + " estimated)"
 	}
 	return []string{
 		name,

@@ -29,6 +29,8 @@ type paging struct {
 	limit  int // rows; 0: all
 	all    bool
 	cursor string
+
+	command *cobra.Command // whose flags these are
 }
 
 // addSets adds to a command the flag --set, for what has no flag of its own.
@@ -64,7 +66,7 @@ func applySets(sets []string, input any) error {
 
 // addPaging adds to a command the flags that choose a part of its list.
 func addPaging(command *cobra.Command, most int) *paging {
-	p := &paging{}
+	p := &paging{command: command}
 	usage := "number of rows; all by default"
 	if most > 0 {
 		usage = "number of rows; 0: all"
@@ -78,6 +80,9 @@ func addPaging(command *cobra.Command, most int) *paging {
 
 // pageOf reads as many rows of a list as p asks for, however many the server puts on a page.
 func pageOf[T any](p *paging, ask func(limit int, cursor string) (client.Page[T], error)) (client.Page[T], error) {
+	if p.limit < 0 {
+		return client.Page[T]{}, misused(p.command, "--limit is a number of rows, 0 or more")
+	}
 	if p.all {
 		p.limit = 0
 	}

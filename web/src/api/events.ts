@@ -245,7 +245,7 @@ export interface ApprovalCreated {
   // The approval's state.
   state: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
   // How far the answer reaches; null before it.
-  scope: 'once' | 'session' | 'change' | null;
+  scope: 'once' | 'session' | 'change' | 'tree' | null;
   // What a yes for the session covers; null for others.
   covers: 'call' | 'tool' | null;
   // The name of the one who decided; null before.
@@ -283,7 +283,7 @@ export interface ApprovalApproved {
   // The approval's state.
   state: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
   // How far the answer reaches; null before it.
-  scope: 'once' | 'session' | 'change' | null;
+  scope: 'once' | 'session' | 'change' | 'tree' | null;
   // What a yes for the session covers; null for others.
   covers: 'call' | 'tool' | null;
   // The name of the one who decided; null before.
@@ -321,7 +321,7 @@ export interface ApprovalResolved {
   // The approval's state.
   state: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
   // How far the answer reaches; null before it.
-  scope: 'once' | 'session' | 'change' | null;
+  scope: 'once' | 'session' | 'change' | 'tree' | null;
   // What a yes for the session covers; null for others.
   covers: 'call' | 'tool' | null;
   // The name of the one who decided; null before.

@@ -327,7 +327,7 @@ export interface components {
             /** Format: uuid */
             root_id: string;
             /** @enum {string|null} */
-            scope: "once" | "session" | "change" | null;
+            scope: "once" | "session" | "change" | "tree" | null;
             /** Format: uuid */
             session_id: string;
             /** @enum {string} */
@@ -392,7 +392,7 @@ export interface components {
              * @description How far the answer reaches; null before it.
              * @enum {string|null}
              */
-            scope: "once" | "session" | "change" | null;
+            scope: "once" | "session" | "change" | "tree" | null;
             /**
              * Format: uuid
              * @description The session of the call.
@@ -486,7 +486,7 @@ export interface components {
              * @description How far the answer reaches; null before it.
              * @enum {string|null}
              */
-            scope: "once" | "session" | "change" | null;
+            scope: "once" | "session" | "change" | "tree" | null;
             /**
              * Format: uuid
              * @description The session of the call.
@@ -580,7 +580,7 @@ export interface components {
              * @description How far the answer reaches; null before it.
              * @enum {string|null}
              */
-            scope: "once" | "session" | "change" | null;
+            scope: "once" | "session" | "change" | "tree" | null;
             /**
              * Format: uuid
              * @description The session of the call.
@@ -744,9 +744,14 @@ export interface components {
             cached_tokens: number | null;
             /**
              * Format: int64
-             * @description The most that it could have held: an estimate of the shared prefix.
+             * @description The most that it could have held: an estimate of the longest prefix that the request shares with one of the calls before it.
              */
             possible_tokens: number;
+            /**
+             * Format: uuid
+             * @description The call that it shares this prefix with; null when there is none.
+             */
+            possible_with_id: string | null;
             /**
              * @description The change that ends the shared prefix; null when there is none.
              * @enum {string|null}
@@ -768,6 +773,7 @@ export interface components {
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             error: components["schemas"]["Failure"] | null;
+            estimate: components["schemas"]["CallEstimate"] | null;
             estimated: boolean;
             finish_reason: string | null;
             /** Format: int64 */
@@ -870,6 +876,7 @@ export interface components {
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             error: components["schemas"]["Failure"] | null;
+            estimate: components["schemas"]["CallEstimate"] | null;
             estimated: boolean;
             /**
              * Format: int64
@@ -1004,6 +1011,12 @@ export interface components {
              */
             with_id: string | null;
         };
+        CallEstimate: {
+            /** Format: int64 */
+            input_tokens: number;
+            /** Format: int64 */
+            output_tokens: number;
+        };
         /** @description Reports that a recorded request was sent again, to compare the answers. Nothing entered the conversation. */
         CallReplayed: {
             /**
@@ -1058,9 +1071,20 @@ export interface components {
             turn_id?: string | null;
         };
         CancelResult: {
-            by: string;
+            /**
+             * @description Who settled it: the worker that ran it, or the cancel itself.
+             * @enum {string}
+             */
+            by: "holder" | "canceller";
+            /** @description Tool sessions that answered its calls and are stopped. */
+            children: (string | null)[];
+            /** @description Messages taken from the queue. */
+            removed: (string | null)[];
+            /** @description Messages: interrupted ones, whose partial text is kept, and the results of calls that had none. */
             settled: (string | null)[];
             turn: components["schemas"]["Turn"];
+            /** @description The queued turns that were cancelled with it. */
+            turns: (string | null)[];
         };
         Change: {
             /** @description From here on the provider cannot use its cache. */
@@ -1384,10 +1408,10 @@ export interface components {
             /** @enum {string|null} */
             decision?: "approve" | "deny" | null;
             /**
-             * @description once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed.
+             * @description once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed; tree is session for every call of the tool, and holds in all tool sessions of the same root, as long as the tool and the agent's rules about it stay the same.
              * @enum {string}
              */
-            scope?: "once" | "session" | "change";
+            scope?: "once" | "session" | "change" | "tree";
         };
         Directories: {
             data: components["schemas"]["Directory"][];
@@ -2883,7 +2907,7 @@ export interface components {
             tokens: number;
             /**
              * Format: uuid
-             * @description The session's last call, whose beginning it would share; null before the first.
+             * @description The recent call, of this conversation or the one that it was forked from, whose beginning it would share most of; null before the first.
              */
             with_id: string | null;
         };
@@ -4776,7 +4800,7 @@ export interface components {
             /** Format: date-time */
             from: string | null;
             /** @enum {string} */
-            group: "agent" | "model" | "session" | "day";
+            group: "agent" | "model" | "session" | "day" | "purpose";
             /** @description Always null: ask for a shorter time, or one agent, to see other rows. */
             next: string | null;
             /** Format: date-time */
@@ -4800,11 +4824,17 @@ export interface components {
             /** Format: date-time */
             day: string | null;
             /** Format: int64 */
+            estimated_calls: number;
+            /** @description US dollars. */
+            estimated_cost: number;
+            /** Format: int64 */
             input_tokens: number;
             model: string | null;
             name: string | null;
             /** Format: int64 */
             output_tokens: number;
+            /** @enum {string|null} */
+            purpose: "step" | "compaction" | "replay" | "dry_run" | null;
             /** @description US dollars. */
             saved: number;
             /** Format: uuid */
@@ -4972,6 +5002,7 @@ export type Call = components['schemas']['Call'];
 export type CallCache = components['schemas']['CallCache'];
 export type CallDetail = components['schemas']['CallDetail'];
 export type CallDiff = components['schemas']['CallDiff'];
+export type CallEstimate = components['schemas']['CallEstimate'];
 export type CallReplayed = components['schemas']['CallReplayed'];
 export type CallReplayedEvent = components['schemas']['CallReplayedEvent'];
 export type CancelInput = components['schemas']['CancelInput'];
