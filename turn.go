@@ -240,21 +240,23 @@ type Call struct {
 	SystemHash Hash    `json:"system_hash"` // of the system prompt's text, kept once
 	ToolsHash  Hash    `json:"tools_hash"`  // of the canonical JSON of the tool definitions, kept once
 	// of what its middleware needs to repeat it, kept once; it may hold secrets
-	MiddlewareHash Hash         `json:"-"`
-	Manifest       Manifest     `json:"manifest"`
-	RequestHash    Hash         `json:"request_hash"` // SHA-256 of the bytes sent
-	EncoderVersion int          `json:"encoder_version"`
-	Usage          Usage        `json:"usage"`
-	Cost           *Money       `json:"cost"`
-	Cache          CallCache    `json:"cache"`
-	Reserved       *Reserved    `json:"reserved"`  // its estimate, if a limit on tokens or money applied
-	Estimated      bool         `json:"estimated"` // the estimate replaces an unknown usage
-	Finish         FinishReason `json:"finish_reason,omitempty"`
-	Outcome        CallOutcome  `json:"outcome"`
-	Error          *Failure     `json:"error"`
-	CreatedAt      Time         `json:"created_at"`
-	FirstTokenMS   *int64       `json:"first_token_ms"`
-	TotalMS        *int64       `json:"total_ms"`
+	MiddlewareHash Hash `json:"-"`
+	// of the instruction that a request for a summary appends to the conversation's latest request, kept once
+	InstructionHash Hash         `json:"-"`
+	Manifest        Manifest     `json:"manifest"`
+	RequestHash     Hash         `json:"request_hash"` // SHA-256 of the bytes sent
+	EncoderVersion  int          `json:"encoder_version"`
+	Usage           Usage        `json:"usage"`
+	Cost            *Money       `json:"cost"`
+	Cache           CallCache    `json:"cache"`
+	Reserved        *Reserved    `json:"reserved"`  // its estimate, if a limit on tokens or money applied
+	Estimated       bool         `json:"estimated"` // the estimate replaces an unknown usage
+	Finish          FinishReason `json:"finish_reason,omitempty"`
+	Outcome         CallOutcome  `json:"outcome"`
+	Error           *Failure     `json:"error"`
+	CreatedAt       Time         `json:"created_at"`
+	FirstTokenMS    *int64       `json:"first_token_ms"`
+	TotalMS         *int64       `json:"total_ms"`
 }
 
 // MarshalJSON writes null for absent fields, in the manifest's ranges too: the record, where their size is bounded,

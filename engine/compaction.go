@@ -14,22 +14,27 @@ type Compactions interface {
 	RequestCompaction(
 		ctx context.Context,
 		scope store.Scope,
-		sessionID, id parley.ID,
-		reason parley.CompactionReason,
+		sessionID parley.ID,
+		wanted store.NewCompaction,
 	) (parley.Compaction, error)
 	Compaction(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Compaction, error)
 }
 
-// CompactInput is the body of a compaction. It has no fields.
-type CompactInput struct{}
+// CompactInput says what a summary is to cover and to hold.
+type CompactInput struct {
+	Through      int64  `json:"through,omitempty" minimum:"1" doc:"The last sequence that it may cover, rounded down to whole turns; by default all but the newest turn."`
+	Instructions string `json:"instructions,omitempty" doc:"What this summary must contain in addition to the usual and to the setting's instructions."`
+	Preview      bool   `json:"preview,omitempty" doc:"Only answer what it would cover and cost: nothing is written or sent."`
+}
 
-// CompactSession requests a summary of all but a session's newest turn. It does not wait for it. It returns
-// CodeConflict, with the reason, if there is nothing to summarise, if the session's policy shows no summaries, or while
-// one is being written.
+// CompactSession requests a summary of a session's older messages. It does not wait for it. It returns CodeConflict,
+// with the reason, if there is nothing to summarise, if the session's policy shows no summaries, or while one is being
+// written. For a preview it returns what the summary would cover and cost, and starts nothing.
 func (e *Engine) CompactSession(
 	ctx context.Context,
 	principal parley.Principal,
 	sessionID parley.ID,
+	input CompactInput,
 ) (_ parley.Compaction, err error) {
 	ctx, call, err := e.enter(ctx, principal, "compactSession", PostMessages, of(sessionID))
 	if err != nil {
@@ -41,23 +46,55 @@ func (e *Engine) CompactSession(
 	if err != nil {
 		return parley.Compaction{}, err
 	}
+	if len(input.Instructions) > parley.MaxCompactionInstructions {
+		return parley.Compaction{}, parley.InvalidField(
+			"instructions",
+			"is longer than %d bytes",
+			parley.MaxCompactionInstructions,
+		)
+	}
+	if input.Through < 0 || input.Through > session.LastSequence {
+		return parley.Compaction{}, parley.InvalidField(
+			"through",
+			"is not a sequence of this session, whose last is %d",
+			session.LastSequence,
+		)
+	}
 	leave, err := e.looks.enter(principal)
 	if err != nil {
 		return parley.Compaction{}, err
 	}
 	defer leave()
-	if err := e.compactable(ctx, scope, &session); err != nil {
+	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
+	if err != nil {
 		return parley.Compaction{}, err
 	}
-	return e.store.RequestCompaction(ctx, scope, sessionID, parley.NewID(), parley.CompactAsked)
+	if err := e.compactable(ctx, scope, &session, &agent, input.Through); err != nil {
+		return parley.Compaction{}, err
+	}
+	wanted := store.NewCompaction{
+		ID: parley.NewID(), Reason: parley.CompactAsked, Through: input.Through, Instructions: input.Instructions,
+	}
+	if !input.Preview {
+		return e.store.RequestCompaction(ctx, scope, sessionID, wanted)
+	}
+	if e.dry == nil {
+		return parley.Compaction{}, parley.Errorf(
+			parley.CodeUnavailable,
+			"This process calls no models; ask one that does.",
+		)
+	}
+	return e.dry.PreviewCompaction(ctx, session, agent, wanted)
 }
 
 // compactable returns CodeConflict with the reason why a session cannot be compacted.
-func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *parley.Session) error {
-	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
-	if err != nil {
-		return err
-	}
+func (e *Engine) compactable(
+	ctx context.Context,
+	scope store.Scope,
+	session *parley.Session,
+	agent *parley.Agent,
+	through int64,
+) error {
 	policy := session.DefaultPolicy()
 	if set := setting.Policy.Nearest(&agent.Settings, &session.Settings); set != nil {
 		policy = *set
@@ -104,14 +141,20 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 		}
 	}
 	kept, _ := prompt.Kept(rows, unfinished, prompt.Keeps(policy, parley.CompactAsked), whole)
-	for i := range rows[kept:] {
-		if m := &rows[kept+i]; m.Role != parley.RoleSummary || m.CoversThrough == nil {
+	for i := kept; i < len(rows); i++ {
+		m := &rows[i]
+		ends := through == 0 || m.Sequence <= through && (i == 0 || prompt.EndsTurn(m, &rows[i-1]))
+		if ends && (m.Role != parley.RoleSummary || m.CoversThrough == nil) {
 			return nil
 		}
 	}
+	if through > 0 && !whole { // it is further back
+		return nil
+	}
 	return parley.Conflict(
 		parley.CompactionNone,
-		"there is nothing to summarise: the newest turn stays in full, and a summary covers everything before it",
+		"there is nothing to summarise: the newest turn stays in full, and a summary covers whole turns before it that "+
+			"none covers yet",
 	)
 }
 

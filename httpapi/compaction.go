@@ -11,12 +11,16 @@ func serveCompact(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := checked(a, x, new(engine.CompactInput)); err != nil {
+	var input engine.CompactInput
+	if err := checked(a, x, &input); err != nil {
 		return err
 	}
-	compaction, err := a.engine.CompactSession(x.r.Context(), x.principal, id)
+	compaction, err := a.engine.CompactSession(x.r.Context(), x.principal, id, input)
 	if err != nil {
 		return err
+	}
+	if input.Preview {
+		return sendJSON(x, http.StatusOK, compaction)
 	}
 	return sendJSON(x, http.StatusAccepted, compaction)
 }

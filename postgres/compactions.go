@@ -13,11 +13,11 @@ import (
 func (s *Store) RequestCompaction(
 	ctx context.Context,
 	scope store.Scope,
-	sessionID, id parley.ID,
-	reason parley.CompactionReason,
+	sessionID parley.ID,
+	wanted store.NewCompaction,
 ) (parley.Compaction, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Compaction, error) {
-		return a.tx.RequestCompaction(scope, sessionID, id, reason)
+		return a.tx.RequestCompaction(scope, sessionID, wanted)
 	})
 }
 

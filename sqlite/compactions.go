@@ -13,11 +13,11 @@ import (
 func (s *Store) RequestCompaction(
 	ctx context.Context,
 	scope store.Scope,
-	sessionID, id parley.ID,
-	reason parley.CompactionReason,
+	sessionID parley.ID,
+	wanted store.NewCompaction,
 ) (parley.Compaction, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Compaction, error) {
-		return tx.core.RequestCompaction(scope, sessionID, id, reason)
+		return tx.core.RequestCompaction(scope, sessionID, wanted)
 	})
 }
 

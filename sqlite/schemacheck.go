@@ -19,7 +19,7 @@ import (
 
 // schemaHash is the hash of the schema that all migrations create; a test compares it with them. It saves creating that
 // schema at every start.
-const schemaHash = "67d2f1931b2915bcc0f02533fe8cdb0e7ad895c808b103b87bb21efda351b6e4"
+const schemaHash = "4fccbe72c4e262a56a004f11b8c51a4b5e9f11afde93ad361db2c3ec06fa4213"
 
 // schemaObject is a table, index, trigger or view.
 type schemaObject struct {

@@ -24,11 +24,21 @@ type CompactionClaim struct {
 	Agent      parley.Agent // in its current version
 }
 
+// NewCompaction is a compaction to be requested. Only one that somebody asked for has Through and Instructions.
+type NewCompaction struct {
+	ID           parley.ID
+	Reason       parley.CompactionReason
+	Through      int64  // the last sequence that it may cover; 0: any
+	Instructions string // what this summary must hold besides the usual
+}
+
 // CompactionBegin opens the record of an attempt's call.
 type CompactionBegin struct {
 	Call                      parley.Call // ID and everything about the request
 	System                    string
+	Tools                     []byte       // see StepBegin
 	Middleware                []byte       // see StepBegin
+	Instruction               string       // see StepBegin
 	Reservation               *Reservation // see StepBegin
 	CoversFrom, CoversThrough int64
 	AbsorbsID                 parley.ID
@@ -54,7 +64,7 @@ type NewSummary struct {
 // Compactions stores the compactions of sessions: at most one row per session, with its own claim apart from the
 // turn's. Each method but the last is a transition that locks the session's head.
 type Compactions interface {
-	// RequestCompaction starts a compaction under a new id. If one is unfinished, a manual request is CodeConflict with
+	// RequestCompaction starts a compaction. If one is unfinished, a manual request is CodeConflict with
 	// the state and any other request returns it. While the summary of the previous compaction is queued, every
 	// request is CodeConflict. An automatic compaction does not start while the previous one rests
 	// (Compaction.RestsUntil), or within CompactionRest messages after its summary was set aside; then
@@ -62,8 +72,8 @@ type Compactions interface {
 	RequestCompaction(
 		ctx context.Context,
 		scope Scope,
-		sessionID, id parley.ID,
-		reason parley.CompactionReason,
+		sessionID parley.ID,
+		wanted NewCompaction,
 	) (parley.Compaction, error)
 	// ClaimCompactions claims up to n compactions for a process with a lease: those that may begin, those of processes
 	// with an expired lease, and those that this process holds but does not run (running lists what it runs). It

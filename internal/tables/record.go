@@ -165,6 +165,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "estimated", Kind: Flag, Field: "Estimated", In: "read"},
 			{Name: "purpose", Kind: Text, Field: "Purpose", In: "read insert"},
 			{Name: "middleware_hash", Kind: Bytes, Field: "MiddlewareHash", In: "read insert"},
+			{Name: "instruction_hash", Kind: Bytes, Field: "InstructionHash", In: "read insert"},
 			{Name: "saved", Kind: Integer, Field: "Saved", In: "read settle"},
 		},
 	},

@@ -10,9 +10,10 @@ import (
 // RequestCompaction implements the transition of store.Compactions.
 func (t *Tx) RequestCompaction(
 	scope store.Scope,
-	sessionID, id parley.ID,
-	reason parley.CompactionReason,
+	sessionID parley.ID,
+	wanted store.NewCompaction,
 ) (parley.Compaction, error) {
+	reason := wanted.Reason
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return parley.Compaction{}, err
@@ -28,13 +29,15 @@ func (t *Tx) RequestCompaction(
 		return parley.Compaction{}, err
 	}
 	c := &parley.Compaction{
-		ID:          id,
-		WorkspaceID: h.WorkspaceID,
-		SessionID:   h.ID,
-		State:       parley.CompactionPending,
-		Reason:      reason,
-		CreatedAt:   t.now,
-		UpdatedAt:   t.now,
+		ID:           wanted.ID,
+		WorkspaceID:  h.WorkspaceID,
+		SessionID:    h.ID,
+		State:        parley.CompactionPending,
+		Reason:       reason,
+		Through:      wanted.Through,
+		Instructions: wanted.Instructions,
+		CreatedAt:    t.now,
+		UpdatedAt:    t.now,
 	}
 	if last != nil {
 		if !last.State.Finished() {
@@ -229,7 +232,9 @@ func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.Compaction
 	step := store.StepBegin{
 		Call:        begin.Call,
 		System:      begin.System,
+		Tools:       begin.Tools,
 		Middleware:  begin.Middleware,
+		Instruction: begin.Instruction,
 		Reservation: begin.Reservation,
 	}
 	if _, err := t.reserve(h, &step); err != nil {

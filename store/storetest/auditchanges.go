@@ -455,7 +455,12 @@ func (w *world) changes(t *testing.T) []audited {
 			no,
 		},
 		{"compact", nil, true, func(ctx context.Context) error {
-			_, err := w.store.RequestCompaction(ctx, w.scope, outside, parley.NewID(), parley.CompactAsked)
+			_, err := w.store.RequestCompaction(
+				ctx,
+				w.scope,
+				outside,
+				store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactAsked},
+			)
 			return err
 		}, []concern{{Session: outside}}, parley.CodeConflict},
 		{

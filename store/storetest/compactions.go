@@ -37,7 +37,7 @@ func testCompactions(t *testing.T, open Open) {
 func (w *world) requestCompaction(t reporter, session parley.ID, reason parley.CompactionReason) parley.Compaction {
 	t.Helper()
 	id := parley.NewID()
-	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, id, reason)
+	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, store.NewCompaction{ID: id, Reason: reason})
 	must(t, "RequestCompaction", err)
 	if c.ID != id || c.State != parley.CompactionPending {
 		t.Fatalf("RequestCompaction made %+v", c)
@@ -292,12 +292,22 @@ func compactOnce(t *testing.T, w *world) {
 	for _, state := range []parley.CompactionState{parley.CompactionPending, parley.CompactionRunning} {
 		for _, reason := range []parley.CompactionReason{parley.CompactMessages, parley.CompactTokens,
 			parley.CompactOverflow} {
-			c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), reason)
+			c, err := w.store.RequestCompaction(
+				w.ctx,
+				w.scope,
+				session,
+				store.NewCompaction{ID: parley.NewID(), Reason: reason},
+			)
 			if err != nil || c.ID != first.ID || c.State != state {
 				t.Errorf("another one by %s is %+v, %v", reason, c, err)
 			}
 		}
-		_, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactAsked)
+		_, err := w.store.RequestCompaction(
+			w.ctx,
+			w.scope,
+			session,
+			store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactAsked},
+		)
 		refused(t, "asking for another one", err, parley.CodeConflict)
 		if state == parley.CompactionPending {
 			w.claimCompaction(t, session)
@@ -354,7 +364,12 @@ func compactRests(t *testing.T, w *world) {
 		c.RestsUntil != 2+parley.CompactionRest {
 		t.Fatalf("given up, it is %+v", c)
 	}
-	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactTokens)
+	c, err := w.store.RequestCompaction(
+		w.ctx,
+		w.scope,
+		session,
+		store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactTokens},
+	)
 	if err != nil || c.ID != claim.Fence.CompactionID || c.RestsUntil != 2+parley.CompactionRest {
 		t.Errorf("an automatic one is %+v, %v; want the last one, resting", c, err)
 	}
@@ -374,7 +389,12 @@ func compactSetAside(t *testing.T, w *world) {
 	w.exchange(t, session, "q", "a")
 	first := w.compacted(t, session, 2, "short")
 	w.mark(t, first.MessageID, parley.MarksChange{SetAside: new(true)})
-	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactMessages)
+	c, err := w.store.RequestCompaction(
+		w.ctx,
+		w.scope,
+		session,
+		store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactMessages},
+	)
 	if err != nil || c.ID != first.ID || c.RestsUntil != 3+parley.CompactionRest {
 		t.Errorf("after its summary was set aside, an automatic one is %+v, %v", c, err)
 	}
@@ -391,7 +411,12 @@ func (w *world) mark(t reporter, message parley.ID, change parley.MarksChange) {
 func compactWaits(t *testing.T, w *world) {
 	claim := w.started(t, "long")
 	w.compacted(t, claim.Session.ID, 1, "short")
-	_, err := w.store.RequestCompaction(w.ctx, w.scope, claim.Session.ID, parley.NewID(), parley.CompactMessages)
+	_, err := w.store.RequestCompaction(
+		w.ctx,
+		w.scope,
+		claim.Session.ID,
+		store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactMessages},
+	)
 	refused(t, "a compaction before the last one's summary is in the record", err, parley.CodeConflict)
 	w.answer(t, claim, "done")
 	w.requestCompaction(t, claim.Session.ID, parley.CompactMessages)
@@ -476,7 +501,14 @@ func compactScopes(t *testing.T, w *world) {
 		refused(
 			t,
 			"RequestCompaction",
-			second(w.store.RequestCompaction(w.ctx, scope, session, parley.NewID(), parley.CompactAsked)),
+			second(
+				w.store.RequestCompaction(
+					w.ctx,
+					scope,
+					session,
+					store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactAsked},
+				),
+			),
 			parley.CodeNotFound,
 		)
 		refused(t, "Compaction", second(w.store.Compaction(w.ctx, scope, session)), parley.CodeNotFound)
@@ -486,7 +518,14 @@ func compactScopes(t *testing.T, w *world) {
 	refused(
 		t,
 		"asking in an archived session",
-		second(w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactAsked)),
+		second(
+			w.store.RequestCompaction(
+				w.ctx,
+				w.scope,
+				session,
+				store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactAsked},
+			),
+		),
 		parley.CodeArchived,
 	)
 }
