@@ -135,7 +135,7 @@ once('the inspector keeps its position while older rows arrive above and new one
   right(page);
 });
 
-test('sub-conversations are inspected in place, and any two calls compared', async () => {
+once('sub-conversations are inspected in place, and any two calls compared', async () => {
   await server.ask('POST', '/v1/agents', { name: 'Scout', model: 'sim/echo' });
   const captain = await server.ask('POST', '/v1/agents', { name: 'Captain', model: 'sim/script', tools: [{ name: 'ask_scout', description: 'Sends the scout.', agent: 'scout' }] });
   const script = JSON.stringify([[{ tool_call: { name: 'ask_scout', arguments: { task: 'What do you see?' } } }], [{ text: 'Steady.' }]]);
