@@ -114,6 +114,8 @@ const (
 	CompactionRest = 20
 	// MaxCompactionInstructions bounds CompactionSettings.Instructions, in bytes.
 	MaxCompactionInstructions = 16 << 10
+	// MaxSummaryBytes bounds a summary that a person writes.
+	MaxSummaryBytes = 256 << 10
 )
 
 // CompactionSettings say how summaries are written; zero fields mean the defaults.
@@ -160,6 +162,8 @@ type SummaryOrigin struct {
 	CallID       ID    `json:"call_id"`
 	CompactionID ID    `json:"compaction_id"`
 	CoversFrom   int64 `json:"covers_from"`
+	// RevisesID is the summary that a person replaced by this one.
+	RevisesID ID `json:"revises_id,omitzero"`
 }
 
 // OriginOf reads a summary's metadata; it returns the zero value if no compaction wrote it.

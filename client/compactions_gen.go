@@ -105,3 +105,31 @@ func (c *Client) Compaction(ctx context.Context, session parley.ID, options ...O
 		options: options,
 	})
 }
+
+// ReviseSummary revises a session's summary. Enters a version in your own words, which covers the same messages and
+// replaces the summary in later contexts. The earlier version stays in the record; the new one's mark set_aside
+// brings it back. 409 if message_id is not the summary that the model sees now, and while a turn or a compaction is
+// unfinished.
+//
+// POST /v1/sessions/{session}/summary
+func (c *Client) ReviseSummary(
+	ctx context.Context,
+	session parley.ID,
+	input SummaryInput,
+	options ...Option,
+) (parley.Message, error) {
+	return send[parley.Message](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/sessions/" + session.String() + "/summary",
+		input:   input,
+		options: options,
+	})
+}
+
+// SummaryInput is a summary in a person's words.
+type SummaryInput struct {
+	// The summary that it replaces, which must be the one that the model sees now.
+	MessageID parley.ID `json:"message_id"`
+	// The summary, up to 256 KiB.
+	Text string `json:"text"`
+}

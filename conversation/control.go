@@ -83,6 +83,12 @@ func (c *Conversation) Compact(ctx context.Context, input engine.CompactInput) (
 	return c.home.Engine.CompactSession(ctx, c.home.Owner, c.ID, input)
 }
 
+// ReviseSummary replaces the summary that the model sees by another version of it. CodeConflict, with the reason, if the
+// model sees another one, and while a turn or a compaction is unfinished.
+func (c *Conversation) ReviseSummary(ctx context.Context, input engine.SummaryInput) (parley.Message, error) {
+	return c.home.Engine.ReviseSummary(ctx, c.home.Owner, c.ID, input)
+}
+
 // Compaction reads the conversation's running compaction, or the last one.
 func (c *Conversation) Compaction(ctx context.Context) (parley.Compaction, error) {
 	return c.home.Engine.Compaction(ctx, c.home.Owner, c.ID)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"example.org/parley"
 	"example.org/parley/prompt"
@@ -18,6 +19,7 @@ type Compactions interface {
 		wanted store.NewCompaction,
 	) (parley.Compaction, error)
 	Compaction(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Compaction, error)
+	store.Summaries
 }
 
 // CompactInput says what a summary is to cover and to hold.
@@ -156,6 +158,67 @@ func (e *Engine) compactable(
 		"there is nothing to summarise: the newest turn stays in full, and a summary covers whole turns before it that "+
 			"none covers yet",
 	)
+}
+
+// SummaryInput is a summary in a person's words.
+type SummaryInput struct {
+	MessageID parley.ID `json:"message_id" required:"true" doc:"The summary that it replaces, which must be the one that the model sees now."`
+	Text      string    `json:"text" required:"true" minLength:"1" doc:"The summary, up to 256 KiB."`
+}
+
+// ReviseSummary replaces the summary that the model sees by a person's version of it, which covers the same messages.
+// The earlier version stays in the record, and is shown again once the new one is set aside. It returns CodeConflict,
+// with the reason, if the model sees another summary, and while a turn or a compaction is unfinished.
+func (e *Engine) ReviseSummary(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	input SummaryInput,
+) (_ parley.Message, err error) {
+	ctx, call, err := e.enter(ctx, principal, "reviseSummary", PostMessages, of(sessionID))
+	if err != nil {
+		return parley.Message{}, err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	switch text := strings.TrimSpace(input.Text); {
+	case text == "":
+		return parley.Message{}, parley.InvalidField("text", "is empty")
+	case len(input.Text) > parley.MaxSummaryBytes:
+		return parley.Message{}, parley.InvalidField("text", "is longer than %d bytes", parley.MaxSummaryBytes)
+	}
+	latest, err := e.store.Compaction(ctx, scope, sessionID) // before the summary: one that ends in between is noticed
+	if err != nil {
+		return parley.Message{}, err
+	}
+	head, err := e.store.ContextHead(ctx, scope.WorkspaceID, sessionID)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	if head.Summary == nil || head.Summary.ID != input.MessageID {
+		if _, err := e.store.Message(ctx, scope, input.MessageID); err != nil {
+			return parley.Message{}, err
+		}
+		return parley.Message{}, parley.Conflict(
+			latest.State,
+			"this is not the summary that the model sees now; only that one can be revised",
+		)
+	}
+	content, err := parley.EncodeContent(parley.TextContent{Text: input.Text})
+	if err != nil {
+		return parley.Message{}, err
+	}
+	revised, err := e.store.ReviseSummary(ctx, scope, sessionID, store.SummaryRevision{
+		OfID: input.MessageID, Latest: latest.MessageID,
+		Summary: store.NewSummary{
+			MessageID: parley.NewID(), Author: principal.Author(), Content: content,
+			TokenEstimate: prompt.EstimateTokens(input.Text),
+		},
+	})
+	if err == nil {
+		call.about(in(sessionID, revised.ID))
+	}
+	return revised, err
 }
 
 // Compaction reads a session's compaction: the one under way, or the last.

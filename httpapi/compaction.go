@@ -53,3 +53,19 @@ func serveCovered(a *api, x *exchange) error {
 	}
 	return x.sendBytes(http.StatusOK, appendPage(nil, messages.Data, messages.Next, appendMessage))
 }
+
+func serveReviseSummary(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	var input engine.SummaryInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	revised, err := a.engine.ReviseSummary(x.r.Context(), x.principal, id, input)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusCreated, revised)
+}

@@ -58,6 +58,31 @@ func compactionRoutes() []route {
 			answers: found[parley.Compaction]("The compaction.", compactionExample),
 		},
 		{
+			method: http.MethodPost,
+			paths:  bothPaths("/summary"),
+			name:   "reviseSummary",
+			tag:    "compactions",
+			verb:   engine.PostMessages,
+			says:   "Revise a session's summary",
+			about: "Enters a version in your own words, which covers the same messages and replaces the summary in " +
+				"later contexts. The earlier version stays in the record; the new one's mark set_aside brings it " +
+				"back. 409 if message_id is not the summary that the model sees now, and while a turn or a " +
+				"compaction is unfinished.",
+			input: inputOf[engine.SummaryInput](
+				`{"message_id":"` + messageIDExample + `","text":"# Task: plan a garden [1]"}`,
+			),
+			serve: serveReviseSummary,
+			answers: []answer{
+				{
+					status:  http.StatusCreated,
+					about:   "The new version.",
+					goType:  reflect.TypeFor[parley.Message](),
+					example: messageExample,
+				},
+			},
+			fails: conflicting(),
+		},
+		{
 			method: http.MethodGet,
 			paths:  []string{"/v1/messages/{message}/covered"},
 			name:   "listCovered",

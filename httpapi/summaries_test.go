@@ -100,3 +100,58 @@ func TestForksShareTheCacheKey(t *testing.T) {
 		t.Errorf("the keys of two background sessions are %q and %q", one, two)
 	}
 }
+
+// TestASummaryIsRevised: a person's version replaces the summary for the model and covers the same messages; the earlier
+// one stays, comes back when the new one is set aside, and is what a later summary does not stand on.
+func TestASummaryIsRevised(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	id := s.session(`{"context_policy":{"kind":"summary"}}`).ID.String()
+	at := "/v1/sessions/" + id
+	s.told(id, `{"content":{"text":"Remember the number 17."}}`)
+	s.told(id, `{"content":{"text":"And now for something else."}}`)
+	s.do("POST", at+"/compact", `{}`)
+	written := s.compacted(id)
+	revise := func(status int, of parley.ID, text string) parley.Message {
+		t.Helper()
+		body := `{"message_id":"` + of.String() + `","text":"` + text + `"}`
+		return want[parley.Message](s, status, "POST", at+"/summary", body)
+	}
+	revised := revise(201, written.MessageID, "The number is 18 [1].")
+	if revised.Role != parley.RoleSummary || *revised.CoversThrough != written.CoversThrough ||
+		revised.Author.Kind != parley.AuthorPerson ||
+		parley.OriginOf(revised.Metadata).RevisesID != written.MessageID {
+		t.Errorf("the new version is %+v, %s", revised, revised.Metadata)
+	}
+	shown := func() string {
+		t.Helper()
+		s.told(id, `{"content":{"text":"What was the number?"}}`)
+		return string(s.lastCall(id).Request)
+	}
+	if request := shown(); !strings.Contains(request, "The number is 18") ||
+		strings.Contains(request, "Simulated summary") {
+		t.Errorf("with the new version the model is shown %s", request)
+	}
+	for name, c := range map[string]struct {
+		of     parley.ID
+		text   string
+		status int
+	}{
+		"an earlier version": {written.MessageID, "x", http.StatusConflict},
+		"no message":         {parley.NewID(), "x", http.StatusNotFound},
+		"no text":            {revised.ID, " ", http.StatusUnprocessableEntity},
+		"too long a text": {
+			revised.ID, strings.Repeat("x", parley.MaxSummaryBytes+1), http.StatusUnprocessableEntity,
+		},
+	} {
+		body := `{"message_id":"` + c.of.String() + `","text":"` + c.text + `"}`
+		if got := s.do("POST", at+"/summary", body); got.status != c.status {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	again := revise(201, revised.ID, "The number is 19 [1].")
+	want[parley.Message](s, 200, "PUT", "/v1/messages/"+again.ID.String()+"/marks", `{"set_aside":true}`)
+	if request := shown(); !strings.Contains(request, "The number is 18") {
+		t.Errorf("with the second version set aside the model is shown %s", request)
+	}
+}

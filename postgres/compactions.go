@@ -159,3 +159,15 @@ func (w *changes) PutCompaction(h *transition.Head, c *parley.Compaction) error 
 		args...)
 	return nil
 }
+
+// ReviseSummary implements store.Summaries.
+func (s *Store) ReviseSummary(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	revision store.SummaryRevision,
+) (parley.Message, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) {
+		return a.tx.ReviseSummary(scope, sessionID, revision)
+	})
+}

@@ -162,3 +162,15 @@ func (w changes) PutCompaction(h *transition.Head, c *parley.Compaction) error {
 		args...)
 	return err
 }
+
+// ReviseSummary implements store.Summaries.
+func (s *Store) ReviseSummary(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	revision store.SummaryRevision,
+) (parley.Message, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Message, error) {
+		return tx.core.ReviseSummary(scope, sessionID, revision)
+	})
+}

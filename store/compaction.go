@@ -61,6 +61,26 @@ type NewSummary struct {
 	TokenEstimate int
 }
 
+// SummaryRevision is a summary in a person's words, in place of one that a session has.
+type SummaryRevision struct {
+	OfID    parley.ID  // the summary that it replaces
+	Latest  parley.ID  // the summary of the session's latest compaction when that one was read; zero for none
+	Summary NewSummary // covers what the other one covers
+}
+
+// Summaries stores what people make of summaries.
+type Summaries interface {
+	// ReviseSummary enters another version of a summary into the record; the one that it replaces stays there.
+	// CodeConflict while a turn or a compaction is unfinished, if another summary has been written since, or if OfID is
+	// not a summary; CodeNotFound, CodeArchived.
+	ReviseSummary(
+		ctx context.Context,
+		scope Scope,
+		sessionID parley.ID,
+		revision SummaryRevision,
+	) (parley.Message, error)
+}
+
 // Compactions stores the compactions of sessions: at most one row per session, with its own claim apart from the
 // turn's. Each method but the last is a transition that locks the session's head.
 type Compactions interface {

@@ -39,6 +39,7 @@ type Store interface {
 	Budgets
 	Usage
 	Compactions
+	Summaries
 	Approvals
 	ResponseCache
 	Files

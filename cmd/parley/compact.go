@@ -59,6 +59,40 @@ func compactCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+func reviseCommand(shared *flags, term terminal) *cobra.Command {
+	var summary, text string
+	command := &cobra.Command{
+		Use:   "revise SESSION --summary SUMMARY --text TEXT",
+		Short: "Replace the summary that the model sees by a version of your own",
+		Args:  cobra.ExactArgs(1),
+		Long: "Replace the summary that the model sees by a version of your own, which covers the same\n" +
+			"messages. The earlier version stays in the record; set the new one aside to bring it back.",
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			of, err := parley.ParseID(summary)
+			if err != nil {
+				return err
+			}
+			revised, err := server.ReviseSummary(ctx, id, client.SummaryInput{MessageID: of, Text: text})
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(revised)
+			}
+			_, err = fmt.Fprintf(term.out, "revised, summary %s\n", revised.ID)
+			return err
+		}),
+	}
+	command.Flags().StringVar(&summary, "summary", "", "the summary's message, as compact --state shows it")
+	command.Flags().StringVar(&text, "text", "", "the new text")
+	for _, name := range []string{"summary", "text"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return command
+}
+
 func (t terminal) printCompaction(c *parley.Compaction) error {
 	if p := c.Preview; p != nil {
 		_, err := fmt.Fprintf(

@@ -31,6 +31,7 @@ func testCompactions(t *testing.T, open Open) {
 		"ClaimedWithALeaseAlone":              compactUnleased,
 		"ASummaryThatIsRemovedFromTheQueue":   compactRemoved,
 		"BesideATurnThatFailsAndIsTakenAgain": compactThenRetry,
+		"APersonRevisesASummary":              compactRevised,
 	})
 }
 
@@ -597,4 +598,44 @@ func sharedCompaction(t *testing.T, w, other *world) {
 		w.answer(t, w.claim(t), "answered")
 		other.check(t, session)
 	}
+}
+
+func compactRevised(t *testing.T, w *world) {
+	session := w.session(t)
+	w.exchange(t, session, "q", "a")
+	first := w.compacted(t, session, 2, "short")
+	content, err := parley.EncodeContent(parley.TextContent{Text: "shorter"})
+	must(t, "EncodeContent", err)
+	revise := func(of, latest parley.ID) (parley.Message, error) {
+		return w.store.ReviseSummary(w.ctx, w.scope, session, store.SummaryRevision{
+			OfID: of, Latest: latest,
+			Summary: store.NewSummary{MessageID: parley.NewID(), Author: w.owner.Author(), Content: content},
+		})
+	}
+	before := w.check(t, session)
+	_, err = revise(first.MessageID, parley.NewID())
+	refused(t, "a revision after another summary", err, parley.CodeConflict)
+	_, err = revise(before.Record[0].ID, first.MessageID)
+	refused(t, "a revision of a question", err, parley.CodeConflict)
+	_, err = revise(parley.NewID(), first.MessageID)
+	refused(t, "a revision of nothing", err, parley.CodeNotFound)
+	w.unchanged(t, "refused revisions", session, before)
+	revised, err := revise(first.MessageID, first.MessageID)
+	must(t, "ReviseSummary", err)
+	if revised.Sequence != 4 || *revised.CoversThrough != 2 ||
+		parley.OriginOf(revised.Metadata).RevisesID != first.MessageID ||
+		w.compaction(t, session).MessageID != revised.ID {
+		t.Errorf("the revision is %+v", revised)
+	}
+	head, err := w.store.ContextHead(w.ctx, w.scope.WorkspaceID, session)
+	must(t, "ContextHead", err)
+	if head.Summary == nil || head.Summary.ID != revised.ID {
+		t.Errorf("the context begins with %+v", head.Summary)
+	}
+	_, err = revise(first.MessageID, first.MessageID)
+	refused(t, "the same revision again", err, parley.CodeConflict)
+	w.requestCompaction(t, session, parley.CompactAsked)
+	_, err = revise(revised.ID, revised.ID)
+	refused(t, "a revision beside a compaction", err, parley.CodeConflict)
+	w.check(t, session)
 }

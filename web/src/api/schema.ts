@@ -4425,6 +4425,15 @@ export interface components {
              */
             type: "step.started";
         };
+        SummaryInput: {
+            /**
+             * Format: uuid
+             * @description The summary that it replaces, which must be the one that the model sees now.
+             */
+            message_id: string | null;
+            /** @description The summary, up to 256 KiB. */
+            text: string | null;
+        };
         /** @description A text. */
         TextContent: {
             /** @description The text. */
@@ -5181,6 +5190,7 @@ export type StepRetrying = components['schemas']['StepRetrying'];
 export type StepRetryingEvent = components['schemas']['StepRetryingEvent'];
 export type StepStarted = components['schemas']['StepStarted'];
 export type StepStartedEvent = components['schemas']['StepStartedEvent'];
+export type SummaryInput = components['schemas']['SummaryInput'];
 export type TextContent = components['schemas']['TextContent'];
 export type TextPart = components['schemas']['TextPart'];
 export type Tokens = components['schemas']['Tokens'];
