@@ -63,7 +63,7 @@ type CompactionPreview struct {
 	RequestTokens int64   `json:"request_tokens"`      // of the request for the summary
 	CachedTokens  int64   `json:"cached_tokens"`       // of those, that the provider's cache may hold
 	OutputTokens  int64   `json:"output_tokens_most"`  // of the longest possible summary
-	Cost          *Money  `json:"cost_most"`           // with the longest summary and an empty cache; null if the price is unknown
+	Cost          *Money  `json:"cost_most"`           // with an empty cache; null if the price is unknown
 	CachedCost    *Money  `json:"cost_most_if_cached"` // the same with a warm cache
 }
 

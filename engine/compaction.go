@@ -155,8 +155,8 @@ func (e *Engine) compactable(
 	}
 	return parley.Conflict(
 		parley.CompactionNone,
-		"there is nothing to summarise: the newest turn stays in full, and a summary covers whole turns before it that "+
-			"none covers yet",
+		"there is nothing to summarise: the newest turn stays in full, and a summary covers whole turns before it "+
+			"that none covers yet",
 	)
 }
 

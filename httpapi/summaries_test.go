@@ -11,7 +11,7 @@ import (
 )
 
 // TestASummaryReadsTheCache: a summary of a long conversation costs little, since its request begins with the
-// conversation's latest one; the call rebuilds, and so does its replay. A preview says so beforehand and starts nothing.
+// conversation's latest one; the call rebuilds, and so does its replay. A preview says so and starts nothing.
 func TestASummaryReadsTheCache(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -101,8 +101,8 @@ func TestForksShareTheCacheKey(t *testing.T) {
 	}
 }
 
-// TestASummaryIsRevised: a person's version replaces the summary for the model and covers the same messages; the earlier
-// one stays, comes back when the new one is set aside, and is what a later summary does not stand on.
+// TestASummaryIsRevised: a person's version replaces the summary for the model and covers the same messages; the
+// earlier one stays, and comes back when the new one is set aside.
 func TestASummaryIsRevised(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

@@ -272,8 +272,8 @@ func CompactionRequest(model parley.ModelID, system string, source Source) model
 	return compactionRequest(model, system, parley.Parameters{}, source.Manifest, source.Messages)
 }
 
-// sumsUp reports whether a manifest belongs to a request that shows a transcript to be summed up: how many bytes of each
-// message it shows, and whether they begin with their numbers.
+// sumsUp reports whether a manifest belongs to a request that shows a transcript to be summed up: how many bytes of
+// each message it shows, and whether they begin with their numbers.
 func sumsUp(manifest parley.Manifest) (size int, numbered, ok bool) {
 	name, inner, found := strings.Cut(strings.TrimSuffix(manifest.Policy, ")"), "(")
 	if !found || name != compactionPolicy && name != olderPolicy {

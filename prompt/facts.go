@@ -18,7 +18,7 @@ const (
 )
 
 // citation finds the numbers of messages: [12], [12, 15], [12-15].
-var citation = regexp.MustCompile(`\[(\d{1,15}(?: ?[,–-] ?\d{1,15})*)\]`) //nolint:gochecknoglobals // never written
+var citation = regexp.MustCompile(`\[(\d{1,15}(?: ?[,–-] ?\d{1,15})*)\]`)
 
 // cited adds the sequences that a text cites to a set.
 func cited(text string, sequences map[int64]bool) {

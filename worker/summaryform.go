@@ -28,10 +28,10 @@ type form struct {
 	system      string
 	tools       []byte
 	instruction string
-	sent        int64 // tokens of the conversation's request that it follows, as its provider counted; 0 for a transcript
+	sent        int64 // tokens of the request that it follows, as its provider counted; 0 for a transcript
 }
 
-// form decides how the summary is asked for, and chooses its source. An error is the store's, or the end of the context.
+// form decides how the summary is asked for, and chooses its source. An error is the store's, or the context's end.
 func (s *summary) form(claim *store.CompactionClaim) (*form, *parley.Failure, error) {
 	nothing := &parley.Failure{
 		Class:    parley.ClassContextLength,
@@ -178,7 +178,7 @@ func (s *summary) repeat(r *requests, latest *parley.Call) (*form, error) {
 	}
 	f.encoded, _, err = s.encodeWith(latest.Manifest.CacheKey, &sent, &manifest)
 	if err != nil || parley.HashOf(f.encoded.Body) != latest.RequestHash {
-		return nil, nil //nolint:nilerr // the transcript says what is wrong
+		return nil, nil // the transcript says what is wrong, if anything
 	}
 	return f, nil
 }

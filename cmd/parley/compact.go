@@ -97,8 +97,8 @@ func (t terminal) printCompaction(c *parley.Compaction) error {
 	if p := c.Preview; p != nil {
 		_, err := fmt.Fprintf(
 			t.out,
-			"would cover messages %d to %d (%d, about %d tokens)\n%s reads about %d tokens, %d of them cached perhaps: "+
-				"at most %s, %s if cached\n",
+			"would cover messages %d to %d (%d, about %d tokens)\n%s reads about %d tokens, %d of them cached "+
+				"perhaps: at most %s, %s if cached\n",
 			c.CoversFrom,
 			c.CoversThrough,
 			p.Messages,
