@@ -51,7 +51,7 @@ LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReque
 # Per fuzz target: a short run in make test, hours by hand.
 FUZZTIME ?= 10s
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores test-walks page page-types test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores test-walks page page-types test-postgres-smoke test-postgres-versions e2e trials bench bench-page pictures lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -162,6 +162,9 @@ bench: ## measure the figures of bench/README.md, with their references, in one 
 
 bench-page: build $(PAGE_PACKAGES) ## measure the page's figures in Chromium, ROUNDS rounds each (3)
 	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_E2E_DEADLINE=180000 node bench/page/figures.mjs '' -rounds $${ROUNDS:-3}
+
+pictures: build $(PAGE_PACKAGES) ## take the pictures in docs/page anew, in Chromium; needs the shell of SQLite
+	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley node web/e2e/pictures.mjs docs/page
 
 lint: lint-go lint-openapi lint-deploy ## run every linter
 
