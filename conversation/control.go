@@ -78,8 +78,8 @@ func (c *Conversation) Loop(ctx context.Context, input engine.LoopInput) (parley
 }
 
 // Compact requests a summary of the conversation's older messages, without waiting for it
-// (parley.EventCompactionCompleted announces it); with input.Preview it starts nothing. CodeConflict, with the reason, if
-// there is nothing to sum up or a summary is being written.
+// (parley.EventCompactionCompleted announces it); with input.Preview it starts nothing. CodeConflict, with the reason,
+// if there is nothing to sum up or a summary is being written.
 func (c *Conversation) Compact(ctx context.Context, input engine.CompactInput) (parley.Compaction, error) {
 	return c.home.Engine.CompactSession(ctx, c.home.Owner, c.ID, input)
 }

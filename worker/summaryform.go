@@ -130,7 +130,7 @@ func (s *summary) behind(latest *parley.Call) (*form, error) {
 	f.call.InstructionHash = parley.HashOf([]byte(f.instruction))
 	f.request = prompt.Instructed(f.request, f.instruction)
 	if f.encoded, f.filter, err = s.encodeWith(f.call.Manifest.CacheKey, &f.request, &f.call.Manifest); err != nil {
-		return nil, nil //nolint:nilerr // the transcript says what is wrong
+		return nil, nil
 	}
 	return f, nil
 }
@@ -178,7 +178,7 @@ func (s *summary) repeat(r *requests, latest *parley.Call) (*form, error) {
 	}
 	f.encoded, _, err = s.encodeWith(latest.Manifest.CacheKey, &sent, &manifest)
 	if err != nil || parley.HashOf(f.encoded.Body) != latest.RequestHash {
-		return nil, nil // the transcript says what is wrong, if anything
+		return nil, nil //nolint:nilerr // the transcript says what is wrong
 	}
 	return f, nil
 }
