@@ -118,6 +118,27 @@ type Turn struct {
 	CreatedAt    Time     `json:"created_at"`
 	StartedAt    Time     `json:"started_at"`
 	FinishedAt   Time     `json:"finished_at"`
+
+	Cancelled *Cancellation `json:"-"` // what its cancel settled; nil until there was one
+}
+
+// CancelledBy says who settled a cancelled turn.
+type CancelledBy string
+
+// The worker that ran it, or the cancel itself.
+const (
+	ByHolder    CancelledBy = "holder"
+	ByCanceller CancelledBy = "canceller"
+)
+
+// Cancellation is what a cancel of a turn settled, as the record keeps it with the turn.
+type Cancellation struct {
+	By       CancelledBy `json:"by"`
+	Settled  []ID        `json:"settled,omitempty"`  // interrupted messages, and the results of open calls
+	Removed  []ID        `json:"removed,omitempty"`  // messages taken from the queue
+	Turns    []ID        `json:"turns,omitempty"`    // the queued turns that were cancelled with it
+	Children []ID        `json:"children,omitempty"` // tool sessions that are stopped
+	With     ID          `json:"with,omitzero"`      // the turn whose cancel took this one from the queue
 }
 
 // MarshalJSON writes null for absent fields.
@@ -242,21 +263,26 @@ type Call struct {
 	// of what its middleware needs to repeat it, kept once; it may hold secrets
 	MiddlewareHash Hash `json:"-"`
 	// of the instruction that a request for a summary appends to the conversation's latest request, kept once
-	InstructionHash Hash         `json:"-"`
-	Manifest        Manifest     `json:"manifest"`
-	RequestHash     Hash         `json:"request_hash"` // SHA-256 of the bytes sent
-	EncoderVersion  int          `json:"encoder_version"`
-	Usage           Usage        `json:"usage"`
-	Cost            *Money       `json:"cost"`
-	Cache           CallCache    `json:"cache"`
-	Reserved        *Reserved    `json:"reserved"`  // its estimate, if a limit on tokens or money applied
-	Estimated       bool         `json:"estimated"` // the estimate replaces an unknown usage
-	Finish          FinishReason `json:"finish_reason,omitempty"`
-	Outcome         CallOutcome  `json:"outcome"`
-	Error           *Failure     `json:"error"`
-	CreatedAt       Time         `json:"created_at"`
-	FirstTokenMS    *int64       `json:"first_token_ms"`
-	TotalMS         *int64       `json:"total_ms"`
+	InstructionHash Hash      `json:"-"`
+	Manifest        Manifest  `json:"manifest"`
+	RequestHash     Hash      `json:"request_hash"` // SHA-256 of the bytes sent
+	EncoderVersion  int       `json:"encoder_version"`
+	Usage           Usage     `json:"usage"`
+	Cost            *Money    `json:"cost"`
+	Cache           CallCache `json:"cache"`
+	// the most that it could use, if a limit on tokens or money applied
+	Reserved *Reserved `json:"reserved"`
+	// the provider did not say what the call used: cost is an estimate
+	Estimated bool `json:"estimated"`
+	// that estimate's tokens; null for calls from before there were any: for those, what was reserved counts
+	Estimate     *CallEstimate `json:"estimate"`
+	Expected     Expected      `json:"-"` // for the estimate
+	Finish       FinishReason  `json:"finish_reason,omitempty"`
+	Outcome      CallOutcome   `json:"outcome"`
+	Error        *Failure      `json:"error"`
+	CreatedAt    Time          `json:"created_at"`
+	FirstTokenMS *int64        `json:"first_token_ms"`
+	TotalMS      *int64        `json:"total_ms"`
 }
 
 // MarshalJSON writes null for absent fields, in the manifest's ranges too: the record, where their size is bounded,
@@ -270,15 +296,19 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Reason string  `json:"reason"`
 	}
 	type manifest struct {
-		Policy         string   `json:"policy"`
-		Ranges         []whole  `json:"ranges"`
-		Middleware     []string `json:"middleware"`
-		CacheKey       *string  `json:"cache_key"`
-		CachedResponse bool     `json:"cached_response"`
+		Policy         string      `json:"policy"`
+		Ranges         []whole     `json:"ranges"`
+		Turn           *TurnCut    `json:"turn"`
+		Bounds         *TextBounds `json:"bounds"`
+		Middleware     []string    `json:"middleware"`
+		CacheKey       *string     `json:"cache_key"`
+		CachedResponse bool        `json:"cached_response"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
 		Ranges:         make([]whole, len(c.Manifest.Ranges)),
+		Turn:           c.Manifest.Turn,
+		Bounds:         c.Manifest.Bounds,
 		Middleware:     c.Manifest.Middleware,
 		CacheKey:       OrNull(c.Manifest.CacheKey),
 		CachedResponse: c.Manifest.CachedResponse,
@@ -320,6 +350,10 @@ func CacheOf(usage Usage, saved *Money) CallCache {
 type Manifest struct {
 	Policy string          `json:"policy"`
 	Ranges []ManifestRange `json:"ranges"`
+	// Turn is set if the running turn is not shown whole.
+	Turn *TurnCut `json:"turn,omitempty"`
+	// Bounds are set if a text was shown in part; null if all were shown whole.
+	Bounds *TextBounds `json:"bounds,omitempty"`
 	// Middleware names the request's middleware, in order.
 	Middleware []string `json:"middleware,omitempty"`
 	// CacheKey is the request's cache key, see model.Request.
@@ -327,6 +361,23 @@ type Manifest struct {
 	// CachedResponse says that the answer was cached from an equal request: nothing was sent.
 	CachedResponse bool `json:"cached_response,omitempty"`
 }
+
+// TextBounds say how long the texts of a request were allowed to be, in estimated tokens. A longer one was shown by its
+// beginning and its end; of the results of one step, the largest ones.
+type TextBounds struct {
+	Text int `json:"text"` // a text that somebody posted, or one result of a tool
+	Step int `json:"step"` // the results of one step together
+}
+
+// TurnCut says what a request leaves out of the running turn, which has filled the window. Its fields are sequences.
+type TurnCut struct {
+	From    int64 `json:"from"`            // the turn's first message behind the one that began it
+	Stubbed int64 `json:"stubbed_through"` // up to here only the size of results is shown; 0: all results are shown
+	Dropped int64 `json:"dropped_through"` // up to here nothing but what people said is shown; 0: all steps are shown
+}
+
+// IsZero reports whether nothing is left out.
+func (c TurnCut) IsZero() bool { return c == TurnCut{} }
 
 // ManifestRange is a run of sequences with one reason.
 type ManifestRange struct {

@@ -30,11 +30,19 @@ func Build(
 		}
 		messages = append(slices.Clip(messages), steers...)
 	}
+	if selection.Shortened {
+		manifest.Bounds = &selection.Bounds
+	}
+	if !selection.Cut.IsZero() {
+		manifest.Turn = &selection.Cut
+	}
 	return model.Request{
-		Model:      settings.Model,
-		System:     settings.System,
-		Tools:      tools.definitions,
-		Messages:   regroup(messages, settings.Model, files),
+		Model:  settings.Model,
+		System: settings.System,
+		Tools:  tools.definitions,
+		Messages: regroup(
+			messages, settings.Model, files, excerptingOf(manifest, messages, tools.definitions),
+		),
 		Parameters: settings.Parameters,
 		Think:      settings.Think,
 		Search:     settings.Search,
@@ -67,7 +75,7 @@ func Rebuild(
 		Model:      call.Model,
 		System:     system,
 		Tools:      definitions,
-		Messages:   regroup(shown, call.Model, attached),
+		Messages:   regroup(shown, call.Model, attached, excerptingOf(call.Manifest, shown, definitions)),
 		Parameters: call.Parameters,
 		Think:      call.Think,
 		Search:     call.Search,

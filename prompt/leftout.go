@@ -110,6 +110,8 @@ func (o *omissions) outside() func(int64) string {
 	}
 	return func(sequence int64) string {
 		switch {
+		case o.manifest.Turn != nil && sequence >= o.manifest.Turn.From && sequence <= o.manifest.Turn.Dropped:
+			return reasonDropped
 		case sequence <= covers:
 			return fmt.Sprintf(reasonCovered, summary)
 		case sequence < edge:

@@ -43,6 +43,8 @@ type answer struct {
 type grouping struct {
 	model   parley.ModelID
 	files   Attachments
+	texts   excerpting
+	noted   bool // the steps that are left out have been named
 	out     []entry
 	current *answer          // the assistant message that further rows may join
 	open    map[string]*slot // the latest call of each id
@@ -55,9 +57,15 @@ type entry struct {
 }
 
 // regroup turns rows, ascending, into the messages of a request for a model. The rows of one (turn, step) become one
-// assistant message; the results of its calls follow in one tool message, in the order of the calls.
-func regroup(messages []parley.Message, model parley.ModelID, files Attachments) []model.Message {
-	g := grouping{model: model, files: files, open: map[string]*slot{}}
+// assistant message; the results of its calls follow in one tool message, in the order of the calls. Texts that are too
+// long are excerpts.
+func regroup(
+	messages []parley.Message,
+	model parley.ModelID,
+	files Attachments,
+	texts excerpting,
+) []model.Message {
+	g := grouping{model: model, files: files, texts: texts, open: map[string]*slot{}}
 	for i := range messages {
 		g.add(&messages[i])
 	}
@@ -67,12 +75,13 @@ func regroup(messages []parley.Message, model parley.ModelID, files Attachments)
 func (g *grouping) add(m *parley.Message) {
 	switch m.Role {
 	case parley.RoleUser:
-		g.say(userParts(m, g.files))
+		g.say(g.userParts(m))
 	case parley.RoleSummary:
 		g.say([]model.Part{textOfRow(m, summaryIntro+textOf(m))})
 	case parley.RoleSystem:
 		g.say([]model.Part{textOfRow(m, systemIntro+textOf(m))})
 	case parley.RoleAssistant:
+		g.noteGap(m)
 		g.join(m)
 		g.addAssistant(m)
 	case parley.RoleToolCall:
@@ -87,6 +96,14 @@ func (g *grouping) add(m *parley.Message) {
 func (g *grouping) say(parts []model.Part) {
 	g.current = nil
 	g.out = append(g.out, entry{user: &model.Message{Role: model.RoleUser, Parts: parts}})
+}
+
+// noteGap says once, before the first step behind them, that steps of the running turn are left out.
+func (g *grouping) noteGap(m *parley.Message) {
+	if turn := g.texts.turn; turn != nil && turn.Dropped > 0 && m.Sequence > turn.Dropped && !g.noted {
+		g.noted = true
+		g.say([]model.Part{textPart(g.texts.gap())})
+	}
 }
 
 // join opens an answer unless the row belongs to the current one.
@@ -157,6 +174,11 @@ func (g *grouping) addResult(m *parley.Message) {
 	}
 	content := decode[parley.ToolResultContent](m)
 	text, images := shownResult(content, g.files)
+	if stubs(g.texts.turn, m) {
+		text, images = g.texts.stub(m, text), nil
+	} else {
+		text = g.texts.result(m, text)
+	}
 	to.filled = true
 	to.part = model.Part{
 		Kind: model.PartToolResult, CallID: to.callID, Name: to.name,
@@ -221,7 +243,7 @@ func textOfRow(m *parley.Message, text string) model.Part {
 
 // userParts returns the context note and the content's parts, each as a part of its own; consecutive links form one
 // list.
-func userParts(m *parley.Message, files Attachments) []model.Part {
+func (g *grouping) userParts(m *parley.Message) []model.Part {
 	content := decodeUser(m)
 	parts := make([]model.Part, 0, len(content.Parts)+2)
 	if m.ContextNote != "" {
@@ -233,7 +255,7 @@ func userParts(m *parley.Message, files Attachments) []model.Part {
 	for i := 0; i < len(content.Parts); i++ {
 		part := &content.Parts[i]
 		if part.Type != parley.PartLink {
-			parts = append(parts, partOf(part, files))
+			parts = append(parts, partOf(part, g.files))
 			continue
 		}
 		list := linksIntro + "\n" + part.Plain()
@@ -241,6 +263,11 @@ func userParts(m *parley.Message, files Attachments) []model.Part {
 			list += "\n" + content.Parts[i+1].Plain()
 		}
 		parts = append(parts, textPart(list))
+	}
+	if m.ContextNote == "" {
+		g.texts.user(m, parts)
+	} else {
+		g.texts.user(m, parts[1:])
 	}
 	for i := range parts {
 		parts[i].Sequence = m.Sequence

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "4fccbe72c4e262a56a004f11b8c51a4b5e9f11afde93ad361db2c3ec06fa4213"
+const schemaHash = "28fdac8b8b6e4f4ea7a09bec3189cc276f883056204d9ae07f334f18c72d58b2"

@@ -250,6 +250,7 @@ func (s *summary) ask(claim *store.CompactionClaim, form *form) (store.Compactio
 	q.call.MiddlewareHash, q.call.EncoderVersion = s.layers.Hash(), q.encoded.Version
 	q.call.RequestHash = parley.HashOf(q.encoded.Body)
 	q.tokens = int64(len(q.encoded.Body) / bytesPerToken)
+	q.call.Expected = s.info.Price.Expected(q.tokens)
 	s.call = q.call
 	if failure, err := s.reserve(q); err != nil || failure != nil {
 		return store.CompactionSettle{Failure: failure}, err
@@ -380,6 +381,7 @@ func (s *summary) stream(q *question) (broken error) {
 	if failure := s.judge(broken); failure != nil {
 		s.ended.Outcome, s.ended.Error = parley.CallFailed, failure
 	}
+	s.ended.EstimateFrom(s.call.Expected, int64(parley.EstimateTokens(s.text.String())))
 	return broken
 }
 

@@ -99,6 +99,7 @@ func (w *Worker) DryRun(ctx context.Context, of runner.DryTurn) (runner.DryOutco
 func (w *Worker) dryRun(ctx context.Context, of *runner.DryTurn) (runner.DryOutcome, error) {
 	d := w.rehearse(of)
 	defer d.own.Close()
+	d.memory.Charge(w.store)
 	posted, err := d.memory.Post(of.Message)
 	if err != nil {
 		return runner.DryOutcome{}, err
@@ -425,6 +426,7 @@ func (s scriptTool) Source() string                      { return "script" }
 func (t *tools) sortDry(call *toolCall) {
 	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) }
 	switch {
+	case t.reader(call):
 	case !slices.ContainsFunc(t.settings.Tools, offers):
 		call.refusal = fmt.Sprintf(resultUnknown, parley.Clip(call.name, 64))
 	case call.malformed:

@@ -159,8 +159,13 @@ func (t *tools) find() error {
 			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
 		definitions = definitions[:parley.MaxTools]
 	}
+	t.own = definitions
 	var err error
 	t.definitions, err = t.w.toolsets.of(definitions)
+	t.bare = t.definitions
+	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {
+		err = t.offerReading()
+	}
 	return err
 }
 

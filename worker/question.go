@@ -36,25 +36,21 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	if err := r.weighed(steers); err != nil {
 		return noQuestion(err)
 	}
-	beside := r.weigh(steers)
-	budget := prompt.NewBudget(r.info, r.settings.Parameters, beside, r.w.ratios.Of(r.settings.Model))
-	selection, err := prompt.Window(prompt.View{
-		Policy:  r.settings.Policy,
-		Session: r.claim.Session,
-		Turn:    r.claim.Turn,
-		Budget:  budget,
-		Tail:    r.tail,
-		Head:    r.head,
-	})
+	budget, selection, err := r.choose(steers)
+	if err == nil && (selection.Shortened || !selection.Cut.IsZero()) {
+		err = r.tools.offerReading()
+		q.tools = r.definitions.Text()
+	}
 	if err != nil {
 		return noQuestion(err)
 	}
 	if selection.Excess > 0 {
 		return nil, r.tooLong(budget, &selection), nil
 	}
-	q.estimate = selection.Tokens + beside
+	holds, _ := r.weigh()
+	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers)
 	q.tokens = int64(budget.Scaled(q.estimate))
-	r.claim.Session.Context.Anchor = selection.Anchor
+	r.claim.Session.Context.Anchor, r.cut = selection.Anchor, selection.Cut
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
 		Messages: int64(len(selection.Messages)),
@@ -85,6 +81,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID, Step: at.step,
 		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Parameters: settings.Parameters,
 		Think: r.settings.Think, Search: r.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
+		Expected: r.info.Price.Expected(q.tokens),
 	}
 	if err == nil {
 		q.images = showsImages(&request)
@@ -113,6 +110,51 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	q.call.ToolsHash, q.call.MiddlewareHash = r.definitions.Hash(), r.layers.Hash()
 	return q, nil, nil
+}
+
+// readCut finds out how an earlier run of the turn showed it, once.
+func (r *requests) readCut() error {
+	if r.cutKnown || r.claim.Turn.Attempt <= 1 {
+		return nil
+	}
+	calls, err := r.w.store.Calls(
+		r.writes,
+		store.Scope{WorkspaceID: r.fence.WorkspaceID},
+		r.fence.SessionID,
+		store.CallQuery{TurnID: r.fence.TurnID, Limit: 1},
+	)
+	if err != nil {
+		return err
+	}
+	if len(calls) > 0 && calls[0].Manifest.Turn != nil {
+		r.cut = *calls[0].Manifest.Turn
+	}
+	r.cutKnown = true
+	return nil
+}
+
+// choose chooses the part of the record that a request shows, and what it has room for.
+func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Selection, error) {
+	_, room := r.weigh()
+	if err := r.readCut(); err != nil {
+		return prompt.Budget{}, prompt.Selection{}, err
+	}
+	ratio := r.w.ratios.Of(r.settings.Model)
+	bounds := prompt.BoundsFor(r.info, r.settings.Parameters, room, ratio)
+	beside := room + prompt.TokensShown(bounds, steers)
+	budget := prompt.NewBudget(r.info, r.settings.Parameters, beside, ratio)
+	selection, err := prompt.Window(prompt.View{
+		Policy:  r.settings.Policy,
+		Session: r.claim.Session,
+		Turn:    r.claim.Turn,
+		Budget:  budget,
+		Bounds:  bounds,
+		Steers:  steers,
+		Cut:     r.cut,
+		Tail:    r.tail,
+		Head:    r.head,
+	})
+	return budget, selection, err
 }
 
 // speech builds the question to a speaker, which keeps its own context: the message that began the turn, and its steers
