@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "6d98f286378bb1947874a4b487b3f27cb8d91bd32a9f831ec7f07d769759f664"
+const schemaHash = "28fdac8b8b6e4f4ea7a09bec3189cc276f883056204d9ae07f334f18c72d58b2"

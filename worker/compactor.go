@@ -214,7 +214,12 @@ func (w *Worker) wantCompaction(
 	}
 	scope, sessionID := store.Scope{WorkspaceID: session.WorkspaceID}, session.ID
 	c.requests.Go(func() { // ends with the transaction
-		made, err := w.store.RequestCompaction(ctx, scope, sessionID, parley.NewID(), reason)
+		made, err := w.store.RequestCompaction(
+			ctx,
+			scope,
+			sessionID,
+			store.NewCompaction{ID: parley.NewID(), Reason: reason},
+		)
 		switch {
 		case err == nil && made.RestsUntil > 0:
 			c.rest(sessionID, made.RestsUntil)

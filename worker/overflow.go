@@ -95,7 +95,12 @@ func (t *turn) shorten(a *answer) (runner.Next, error) {
 // the record. A failure says why there is none; an error is the store's.
 func (s *shortening) compactNow(because *parley.Failure) (*parley.Failure, error) {
 	scope := store.Scope{WorkspaceID: s.fence.WorkspaceID}
-	c, err := s.w.store.RequestCompaction(s.writes, scope, s.fence.SessionID, parley.NewID(), parley.CompactOverflow)
+	c, err := s.w.store.RequestCompaction(
+		s.writes,
+		scope,
+		s.fence.SessionID,
+		store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactOverflow},
+	)
 	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary is waiting already
 		return nil, err
 	}
