@@ -62,7 +62,7 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 	if set := setting.Policy.Nearest(&agent.Settings, &session.Settings); set != nil {
 		policy = *set
 	}
-	if policy.Kind != parley.PolicySummary {
+	if !policy.Summarises() {
 		return parley.Conflict(
 			policy.Kind,
 			`the context policy of this session is %s, which shows no summaries; set context_policy to `+
@@ -103,7 +103,8 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 			return err
 		}
 	}
-	kept, _ := prompt.Kept(rows, unfinished, prompt.Keeps(policy, parley.CompactAsked), whole)
+	keep := prompt.Keeps(policy, parley.CompactAsked, e.windowOf(&agent, session, policy))
+	kept, _ := prompt.Kept(rows, unfinished, keep, whole)
 	for i := range rows[kept:] {
 		if m := &rows[kept+i]; m.Role != parley.RoleSummary || m.CoversThrough == nil {
 			return nil
@@ -113,6 +114,21 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 		parley.CompactionNone,
 		"there is nothing to summarise: the newest turn stays in full, and a summary covers everything before it",
 	)
+}
+
+// windowOf divides the context of a session's model. Its system prompt and tools count as nothing here: whoever writes
+// the summary weighs them.
+func (e *Engine) windowOf(agent *parley.Agent, session *parley.Session, policy parley.Policy) prompt.Budget {
+	set := setting.Effective(parley.Settings{}, &session.Settings, &agent.Settings)
+	id := set.Model
+	if id == "" {
+		id = e.models.Default()
+	}
+	_, info, err := e.models.Resolve(id)
+	if err != nil { // a model that is gone bounds nothing
+		return prompt.Budget{}
+	}
+	return prompt.NewBudget(info, set.Parameters, policy, 0, 1)
 }
 
 // Compaction reads a session's compaction: the one under way, or the last.

@@ -55,11 +55,18 @@ type entry struct {
 }
 
 // regroup turns rows, ascending, into the messages of a request for a model. The rows of one (turn, step) become one
-// assistant message; the results of its calls follow in one tool message, in the order of the calls.
-func regroup(messages []parley.Message, model parley.ModelID, files Attachments) []model.Message {
+// assistant message; the results of its calls follow in one tool message, in the order of the calls. Notices stand where
+// messages are missing.
+func regroup(messages []parley.Message, model parley.ModelID, files Attachments, missing notices) []model.Message {
 	g := grouping{model: model, files: files, open: map[string]*slot{}}
 	for i := range messages {
+		if notice := missing.before(&messages[i]); notice != "" {
+			g.notify(notice)
+		}
 		g.add(&messages[i])
+	}
+	if d := missing.dropped; d != nil { // nothing that follows is shown
+		g.notify(droppedText(d))
 	}
 	return g.messages()
 }
@@ -88,6 +95,9 @@ func (g *grouping) say(parts []model.Part) {
 	g.current = nil
 	g.out = append(g.out, entry{user: &model.Message{Role: model.RoleUser, Parts: parts}})
 }
+
+// notify says that messages are missing.
+func (g *grouping) notify(notice string) { g.say([]model.Part{textPart(notice)}) }
 
 // join opens an answer unless the row belongs to the current one.
 func (g *grouping) join(m *parley.Message) {

@@ -19,7 +19,7 @@ import (
 
 // schemaHash is the hash of the schema that all migrations create; a test compares it with them. It saves creating that
 // schema at every start.
-const schemaHash = "67d2f1931b2915bcc0f02533fe8cdb0e7ad895c808b103b87bb21efda351b6e4"
+const schemaHash = "7954ef398ed0e6c3b5612be12567c14d435142c7caa73d179be15bbfec948b55"
 
 // schemaObject is a table, index, trigger or view.
 type schemaObject struct {

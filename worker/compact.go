@@ -31,6 +31,7 @@ type summary struct {
 	*claimed // what a call needs: the session, its model, its middleware
 
 	budgets *budgets
+	window  prompt.Budget // of the session's own requests
 	source  prompt.Source
 	call    parley.Call
 	text    strings.Builder
@@ -82,6 +83,9 @@ func (s *summary) choose() (err error) {
 	); err != nil {
 		return err
 	}
+	if s.window, err = s.windowOf(); err != nil {
+		return err
+	}
 	s.settings.System, s.settings.Parameters = prompt.CompactionSystem(settings), parley.Parameters{}
 	if settings.Model != "" {
 		s.settings.Model = settings.Model
@@ -91,6 +95,29 @@ func (s *summary) choose() (err error) {
 	}
 	s.layers, err = s.w.layersOf(&s.claim.Session, &s.claim.Agent, &s.info)
 	return err
+}
+
+// windowOf divides the context of the session's own model, beside its system prompt and tools. A model that is gone
+// bounds nothing.
+func (s *summary) windowOf() (prompt.Budget, error) {
+	_, info, err := s.w.models.Resolve(s.settings.Model)
+	if err != nil {
+		return prompt.Budget{Ceiling: s.settings.Policy.TokenLimit()}, nil
+	}
+	shown, _ := (&tools{claimed: s.claimed}).named()
+	definitions, err := s.w.toolsets.of(shown[:min(len(shown), parley.MaxTools)])
+	if err != nil {
+		return prompt.Budget{}, err
+	}
+	beside := s.w.weights.of(s.settings.Model, s.settings.System) +
+		s.w.weights.of(s.settings.Model, string(definitions.Text()))
+	return prompt.NewBudget(
+		info,
+		s.settings.Parameters,
+		s.settings.Policy,
+		beside,
+		s.w.ratios.Of(s.settings.Model),
+	), nil
 }
 
 // read finds what the summary is to cover; it returns false if there is nothing.
@@ -144,7 +171,7 @@ func (s *summary) uncovered(claim *store.CompactionClaim, earlier *parley.Messag
 	if earlier != nil {
 		covered = *earlier.CoversThrough
 	}
-	keep := prompt.Keeps(s.settings.Policy, claim.Compaction.Reason)
+	keep := prompt.Keeps(s.settings.Policy, claim.Compaction.Reason, s.window)
 	var rows []parley.Message
 	for before := claim.Session.LastSequence + 1; ; {
 		page, older, err := s.tail(before)

@@ -15,6 +15,7 @@ const (
 	maxCompactions  = 8                     // at once in a process; they use no turn's slot
 	compactionPoll  = 2 * time.Second       // between looks without a hint
 	compactionBound = 5 * time.Minute       // for one attempt
+	summaryPatience = 60 * time.Second      // a request with a full window waits for its summary
 	overflowLook    = time.Second           // between a turn's looks at a compaction that it waits for
 	maxResting      = 4096                  // sessions remembered as pausing their compactions
 	compactionPause = 50 * time.Millisecond // before an attempt with a smaller source

@@ -37,7 +37,13 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		return noQuestion(err)
 	}
 	beside := r.weigh(steers)
-	budget := prompt.NewBudget(r.info, r.settings.Parameters, beside, r.w.ratios.Of(r.settings.Model))
+	budget := prompt.NewBudget(
+		r.info,
+		r.settings.Parameters,
+		r.settings.Policy,
+		beside,
+		r.w.ratios.Of(r.settings.Model),
+	)
 	selection, err := prompt.Window(prompt.View{
 		Policy:  r.settings.Policy,
 		Session: r.claim.Session,
@@ -49,21 +55,28 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	if err != nil {
 		return noQuestion(err)
 	}
+	if r.shortening.mustWait(&selection, budget) {
+		return nil, nil, errFull
+	}
 	if selection.Excess > 0 {
 		return nil, r.tooLong(budget, &selection), nil
 	}
 	q.estimate = selection.Tokens + beside
 	q.tokens = int64(budget.Scaled(q.estimate))
-	r.claim.Session.Context.Anchor = selection.Anchor
+	r.claim.Session.Context.Anchor, r.claim.Session.Context.Dropped = selection.Anchor, selection.Dropped
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
 		Messages: int64(len(selection.Messages)),
 		Tokens:   int64(selection.Tokens),
+		Dropped:  selection.Manifest.Dropped,
+	}
+	if budget.Assumed && (budget.Scaled(selection.Tokens) >= budget.Due() || selection.Manifest.Dropped != nil) {
+		q.window.Assumed = prompt.UnknownContext
 	}
 	if n := len(selection.Messages); n > 0 {
 		r.wrote(selection.Messages[n-1].Sequence)
 	}
-	r.shortening.look(&selection)
+	r.shortening.look(&selection, budget, beside)
 	for i := range steers {
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
 		steers[i].Sequence = r.last + 1 + int64(i) // the sequence that it gets with this step
