@@ -51,7 +51,7 @@ LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReque
 # Per fuzz target: a short run in make test, hours by hand.
 FUZZTIME ?= 10s
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores page page-types test-postgres-smoke test-postgres-versions e2e trials bench bench-page lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores test-walks page page-types test-postgres-smoke test-postgres-versions e2e trials bench bench-page pictures lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,10 +72,9 @@ test: ## everything, from scratch: linters, deploy/, vendors' SDKs, the page, un
 	@.ci/stage vendors $(MAKE) test-vendors
 	@.ci/stage page $(MAKE) test-page
 	@.ci/stage unit $(MAKE) test-unit
-	@.ci/stage stores $(MAKE) test-stores
-	@# Whole processes leave a third of two cores idle, waiting for leases and browsers: fuzzing takes that.
+	@# Databases and whole processes leave a part of two cores idle, waiting for disks, leases and browsers: fuzzing takes that.
 	@.ci/stage fuzz nice -n 19 $(MAKE) fuzz FUZZTIME=5000x > .cache/fuzz.log 2>&1 & fuzz=$$!; code=0; \
-	  .ci/stage e2e $(MAKE) e2e || code=$$?; wait $$fuzz || code=$$?; cat .cache/fuzz.log; exit $$code
+	  { .ci/stage stores $(MAKE) test-stores && .ci/stage e2e $(MAKE) e2e; } || code=$$?; wait $$fuzz || code=$$?; cat .cache/fuzz.log; exit $$code
 	@echo "seconds of each stage:"; cat .cache/stages
 
 # Generates the page's types, and TypeScript clients for a test. It needs TypeScript 5: the page's version, 7, is not a library.
@@ -100,8 +99,10 @@ test-unit: $(POSTGRES) ## test every package but the stores, with the race detec
 
 test-stores: $(POSTGRES) ## test both databases with the race detector, the walks without, and newer servers
 	$(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
+	$(MAKE) -j2 --output-sync=target test-walks test-postgres-smoke # the walks mostly wait for the disk
+
+test-walks: $(POSTGRES)
 	$(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./postgres ./sqlite
-	$(MAKE) test-postgres-smoke
 
 # Servers beside the system's, which runs everything else: the newer ones run SMOKE, and
 # one of them runs all tests if the system has none.
@@ -161,6 +162,9 @@ bench: ## measure the figures of bench/README.md, with their references, in one 
 
 bench-page: build $(PAGE_PACKAGES) ## measure the page's figures in Chromium, ROUNDS rounds each (3)
 	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_E2E_DEADLINE=180000 node bench/page/figures.mjs '' -rounds $${ROUNDS:-3}
+
+pictures: build $(PAGE_PACKAGES) ## take the pictures in docs/page anew, in Chromium; needs the shell of SQLite
+	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley node web/e2e/pictures.mjs docs/page
 
 lint: lint-go lint-openapi lint-deploy ## run every linter
 

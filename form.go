@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// A content of a user, an assistant or a tool's result is stored in parts (ADR 0055), and
-// answered in parts with its short form beside them. Both ways between the two stand in this
-// file: of values, and of canonical JSON, which lists pass on by the thousand.
+// The content of a user, assistant or tool_result message is stored in parts (ADR 0055), and returned with its short
+// form beside the parts. This file converts between the two forms: Go values, and canonical JSON, of which lists pass
+// on thousands.
 
-// inParts is the content's short form as parts, in the order in which a model reads them. A
-// file's part says no more than that it is one.
+// inParts returns the content's short form as parts, in the order in which a model reads them. The part of a file says
+// only that it is a file.
 func (c *UserContent) inParts() []Part {
 	parts := make([]Part, 0, len(c.Files)+1+len(c.Links))
 	for _, text := range c.Files {
@@ -30,7 +30,7 @@ func (c *UserContent) inParts() []Part {
 	return parts
 }
 
-// readShort fills in the short form of what the parts say.
+// readShort fills in the short form from the parts.
 func (c *UserContent) readShort() {
 	c.Text, c.Files, c.Links = textsOf(c.Parts, PartText), nil, nil
 	for _, id := range filesIn(c.Parts) {
@@ -43,7 +43,7 @@ func (c *UserContent) readShort() {
 	}
 }
 
-// differs reports whether a short form beside parts says something else than they do.
+// differs reports whether a short form says something else than the parts beside it.
 func (c *UserContent) differs() bool {
 	said := UserContent{Parts: c.Parts}
 	said.readShort()
@@ -62,8 +62,8 @@ func (c *AssistantContent) readShort() {
 	c.Refusal = textsOf(c.Parts, PartRefusal)
 }
 
-// Cite gives the content's text citations whose Start and End are counted in characters; those
-// that lie beyond the text end with it. There are at most MaxCitations.
+// Cite adds citations to the content's text. Their Start and End count characters; one that reaches beyond the text
+// ends with it. There are at most MaxCitations.
 func (c *AssistantContent) Cite(citations []Citation) {
 	if len(citations) == 0 || c.Text == "" {
 		return
@@ -100,8 +100,8 @@ func (c *AssistantContent) differs() bool {
 		c.Refusal != "" && c.Refusal != said.Refusal
 }
 
-// ResultParts is one JSON value that a tool answers as parts: a string is a text, null nothing,
-// and other JSON an object.
+// ResultParts returns the JSON value of a tool's answer as parts: a string becomes a text, null nothing, other JSON an
+// object.
 func ResultParts(result json.RawMessage) []Part {
 	var text string
 	switch {
@@ -115,7 +115,7 @@ func ResultParts(result json.RawMessage) []Part {
 
 func (c *ToolResultContent) inParts() []Part { return ResultParts(c.Result) }
 
-// readShort fills in the result where the parts are no more than one JSON value.
+// readShort fills in the result if the parts are at most one JSON value.
 func (c *ToolResultContent) readShort() {
 	c.Result = nil
 	switch {
@@ -150,8 +150,7 @@ func appendPart(parts []Part, of PartType, text string) []Part {
 	return append(parts, Part{Type: of, Text: text})
 }
 
-// appendTextPart appends the canonical JSON of a part that is a text; what comes before it is
-// another part, or the beginning of the list.
+// appendTextPart appends the canonical JSON of a text part, after another part or at the beginning of the list.
 func appendTextPart(to []byte, of PartType, text string) []byte {
 	if text == "" {
 		return to
@@ -163,9 +162,8 @@ func appendTextPart(to []byte, of PartType, text string) []byte {
 	return append(append(to, of...), `"}`...)
 }
 
-// FillParts is a canonical content with what is known of its files in their parts. One that
-// names files in the short form has parts from here on: what they are decides about the types.
-// Others stay as they are.
+// FillParts returns a canonical content with the descriptions of its files filled in. A content that names files in the
+// short form is converted to parts, whose types depend on the files. Others stay as they are.
 func FillParts(content json.RawMessage, files []File) (json.RawMessage, error) {
 	if bytes.HasPrefix(content, []byte(`{"files":[`)) {
 		return partsOfFiles(content, files)
@@ -201,7 +199,7 @@ func FillParts(content json.RawMessage, files []File) (json.RawMessage, error) {
 	return CanonicalJSON(raw)
 }
 
-// partsOfFiles is the short form of a user's content with files, in parts.
+// partsOfFiles converts the short form of a user's content with files to parts.
 func partsOfFiles(content json.RawMessage, files []File) (json.RawMessage, error) {
 	var user UserContent
 	if err := json.Unmarshal(content, &user); err != nil {
@@ -227,14 +225,13 @@ func fileIn(files []File, id ID) (File, error) {
 	return files[at], nil
 }
 
-// EmptyContent is the content of an assistant's message that nothing has been written into. The
-// caller does not change it.
+// EmptyContent returns the content of an assistant's message without any text. The caller must not change it.
 func EmptyContent() json.RawMessage { return emptyContent }
 
 var emptyContent = json.RawMessage(`{"parts":[]}`) //nolint:gochecknoglobals // never written
 
-// PlainText is the text of a content that says nothing else, in parts or in the short form;
-// false leaves every other content to the decoder.
+// PlainText returns the text of a content that consists of one text, in either form. It returns false for any other
+// content, which must be decoded.
 func PlainText(content []byte) (string, bool) {
 	literal, found := bytes.CutPrefix(content, []byte(`{"parts":[`))
 	if found {
@@ -258,8 +255,8 @@ func PlainText(content []byte) (string, bool) {
 	return text, err == nil
 }
 
-// Wishes are what a user's content asks for beside an answer: reasoning, and a search of the
-// web. An unreadable one asks for nothing.
+// Wishes returns what a user's content asks for besides an answer: reasoning, and a web search. An unreadable content
+// asks for neither.
 func Wishes(content []byte) (think, search bool) {
 	var asked struct{ Think, Search bool }
 	if _, plain := PlainText(content); plain || json.Unmarshal(content, &asked) != nil {
@@ -268,10 +265,9 @@ func Wishes(content []byte) (think, search bool) {
 	return asked.Think, asked.Search
 }
 
-// AppendContent appends a message's content as it is answered: of users, assistants and tools'
-// results the parts, and beside them the short form, whichever of the two is stored. result
-// is left out where the parts are more than one JSON value. Contents of other roles, and what
-// does not look like a content, are appended as they are.
+// AppendContent appends a message's content as clients get it: for users, assistants and tool results the parts and the
+// short form, whichever of the two is stored. It omits result if the parts are more than one JSON value. Contents of
+// other roles, and anything that does not look like a content, are appended as they are.
 func AppendContent(to []byte, role Role, content json.RawMessage) []byte {
 	if !role.hasParts() {
 		return append(to, content...)
@@ -287,10 +283,10 @@ func AppendContent(to []byte, role Role, content json.RawMessage) []byte {
 	return append(to, content...)
 }
 
-// hasParts reports whether the contents of a role are in parts.
+// hasParts reports whether a role's contents have parts.
 func (r Role) hasParts() bool { return r == RoleUser || r == RoleAssistant || r == RoleToolResult }
 
-// rawContent is the members of a content as JSON, and what its parts say in short.
+// rawContent holds the members of a content as JSON, and the short form of its parts.
 type rawContent struct {
 	parts, search, think, text, reasoning, refusal []byte
 	failure, time, success, result                 []byte
@@ -298,8 +294,8 @@ type rawContent struct {
 	more                                           bool // the parts say more than the short form
 }
 
-// ShortContent is a canonical content in the short form, where that says as much as the parts,
-// citations aside; others stay as they are.
+// ShortContent returns a canonical content in the short form, if that says as much as the parts, apart from citations;
+// other contents stay as they are.
 func ShortContent(role Role, content json.RawMessage) json.RawMessage {
 	c, ok := readContent(role, content)
 	if !ok || c.more {
@@ -309,7 +305,7 @@ func ShortContent(role Role, content json.RawMessage) json.RawMessage {
 	return c.append(make([]byte, 0, len(content)), role)
 }
 
-// appendBoth is AppendContent of canonical JSON; false for anything else.
+// appendBoth is AppendContent for canonical JSON; false for anything else.
 func appendBoth(to []byte, role Role, content []byte) ([]byte, bool) {
 	c, ok := readContent(role, content)
 	if !ok {
@@ -319,8 +315,7 @@ func appendBoth(to []byte, role Role, content []byte) ([]byte, bool) {
 	return c.append(slices.Grow(to, 2*len(content)+64), role), true
 }
 
-// readContent reads a canonical content of a role that has parts, and makes of the form that
-// it is in the other one.
+// readContent reads a canonical content of a role that has parts, and derives the form that is missing.
 func readContent(role Role, content []byte) (c rawContent, ok bool) {
 	if !role.hasParts() {
 		return c, false
@@ -343,7 +338,7 @@ func readContent(role Role, content []byte) (c rawContent, ok bool) {
 	return c, c.makeParts(role)
 }
 
-// member is where a member of a role's content belongs; nil for an unknown one.
+// member returns the field for a member of a role's content; nil if there is none.
 func (c *rawContent) member(role Role, name string) *[]byte {
 	switch role {
 	case RoleUser:
@@ -517,13 +512,13 @@ func readPart(raw []byte) (p rawPart, ok bool) {
 
 func isString(value []byte) bool { return len(value) > 1 && value[0] == '"' }
 
-// joining joins strings of JSON as textsOf joins texts, each of them once.
+// joining joins JSON strings as textsOf joins texts, copying each only once.
 type joining struct {
 	text []byte
 	own  bool // text is no piece of the content
 }
 
-// add adds a string; room is enough for all of them.
+// add adds a string; room is large enough for all of them.
 func (j *joining) add(value []byte, room int) {
 	if len(j.text) <= len(`""`) {
 		j.text = value
@@ -547,8 +542,8 @@ func listed(list, value []byte) []byte {
 	return append(append(list, value...), ']')
 }
 
-// makeParts sets the parts to what the short form says, as the methods inParts do, and says
-// what the short form leaves out.
+// makeParts derives the parts from the short form, as the methods inParts do, and fills in what the short form left
+// out.
 func (c *rawContent) makeParts(role Role) bool {
 	parts := make([]byte, 0, len(c.text)+len(c.reasoning)+len(c.refusal)+len(c.result)+128)
 	parts = append(parts, '[')

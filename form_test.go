@@ -11,8 +11,8 @@ import (
 	"example.org/parley"
 )
 
-// TestBothFormsAreAnswered: whichever form is stored, an answer has the parts and what they say
-// in short; ShortContent has the short form alone, where it says everything.
+// TestBothFormsAreAnswered: whichever form is stored, clients get the parts and their short form. ShortContent returns
+// only the short form, if it says everything.
 func TestBothFormsAreAnswered(t *testing.T) {
 	t.Parallel()
 	const id, other = "01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058"
@@ -108,8 +108,8 @@ func TestBothFormsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestFormsOfValuesAgreeWithFormsOfJSON: what the structs read of a stored content is what an
-// answer says, whichever form is stored.
+// TestFormsOfValuesAgreeWithFormsOfJSON: whichever form is stored, decoding it into the structs gives the same as the
+// JSON that clients get.
 func TestFormsOfValuesAgreeWithFormsOfJSON(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -178,7 +178,7 @@ func agree[C parley.UserContent | parley.AssistantContent | parley.ToolResultCon
 	}
 }
 
-// emptyIsNone takes an empty link, which is left out in parts, for none.
+// emptyIsNone treats an empty link as none, because parts leave it out.
 func emptyIsNone() cmp.Option {
 	return cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Links" },
 		cmp.Transformer("withoutEmpty", func(links []string) string {
@@ -186,7 +186,7 @@ func emptyIsNone() cmp.Option {
 		}))
 }
 
-// TestFilesInShortBecomeParts: what a file is decides about its part.
+// TestFilesInShortBecomeParts: the type of a file decides the type of its part.
 func TestFilesInShortBecomeParts(t *testing.T) {
 	t.Parallel()
 	image := parley.File{
@@ -218,8 +218,8 @@ func TestFilesInShortBecomeParts(t *testing.T) {
 	}
 }
 
-// TestCitationsAreCountedInBytes: characters become bytes, and what lies beyond the text ends
-// with it.
+// TestCitationsAreCountedInBytes: positions in characters become bytes, and a citation that reaches beyond the text
+// ends with it.
 func TestCitationsAreCountedInBytes(t *testing.T) {
 	t.Parallel()
 	content := parley.AssistantContent{Text: "aé😀b", Reasoning: "r"}
@@ -248,7 +248,7 @@ func TestCitationsAreCountedInBytes(t *testing.T) {
 	}
 }
 
-// TestManyTextsAreJoinedOnce: the work of an answer does not grow by the square of its parts.
+// TestManyTextsAreJoinedOnce: the work does not grow with the square of the number of parts.
 func TestManyTextsAreJoinedOnce(t *testing.T) { //nolint:paralleltest // it counts allocations
 	text := parley.Part{Type: parley.PartText, Text: strings.Repeat("x", 64)}
 	parts := make([]parley.Part, parley.MaxParts)

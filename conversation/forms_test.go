@@ -17,8 +17,8 @@ import (
 	"example.org/parley/tool/builtin"
 )
 
-// TestNoWriterStoresTheShortForm: on both databases, whoever writes a content, and in
-// whichever form it came, it is stored in parts; and what is answered has both forms.
+// TestNoWriterStoresTheShortForm: on both databases every writer stores contents in parts, whichever form they came in,
+// and clients get both forms.
 func TestNoWriterStoresTheShortForm(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
@@ -36,7 +36,7 @@ func TestNoWriterStoresTheShortForm(t *testing.T) {
 	})
 }
 
-// writers has every writer write.
+// writers makes every writer write a message.
 type writers struct {
 	*testing.T
 	*conversation.Home
@@ -89,7 +89,7 @@ func storesParts(t *testing.T, db store.Store) {
 	}
 }
 
-// answered wants parts and the short form in a message's JSON.
+// answered requires both parts and the short form in a message's JSON.
 func (w writers) answered(m *parley.Message) {
 	w.Helper()
 	if m.Role == parley.RoleToolCall {
@@ -130,7 +130,7 @@ func (w writers) ends(turn *conversation.Turn) {
 	}
 }
 
-// clients post in the short form: users with files and links, agents outside, and what waits.
+// clients posts in the short form: as users with files and links, as outside agents, and into the queue.
 func (w writers) clients() {
 	ctx := w.Context()
 	file, _, err := w.Engine.UploadFile(ctx, w.Owner, "a.txt", strings.NewReader("a"))
@@ -166,7 +166,7 @@ func (w writers) clients() {
 	w.ends(again)
 }
 
-// turns write what a model says, what tools answer, and what ends in between.
+// turns writes a model's answers, tools' results, and turns that end in between.
 func (w writers) turns() {
 	ctx := w.Context()
 	chat := open(w.T, w.Home, with("sim/script", "current_time", "ask_user"))
@@ -205,7 +205,7 @@ func (w writers) turns() {
 	w.ends(say(`[[{"text":"Behind the loop."}]]`))
 }
 
-// outside is an agent of somebody else, which streams.
+// outside streams a message as an outside agent.
 func (w writers) outside() {
 	ctx := w.Context()
 	chat := open(w.T, w.Home, engine.SessionInput{})

@@ -18,8 +18,8 @@ import (
 	"example.org/parley/internal/confine"
 )
 
-// TestAnAgentIsGivenFiles: files and links of a message reach the agent in the form that
-// it takes, and an image that it does not take fails the turn.
+// TestAnAgentIsGivenFiles: a message's files and links reach the agent in a form that it accepts; an image that it does
+// not accept fails the turn.
 func TestAnAgentIsGivenFiles(t *testing.T) {
 	t.Parallel()
 	var picture bytes.Buffer
@@ -88,8 +88,8 @@ func TestAnAgentIsGivenFiles(t *testing.T) {
 	}
 }
 
-// TestAnAgentsSpending: a limit on money holds by what the agent tells. The turn waits,
-// its program ends its prompt, and goes on in its own session when there is room again.
+// TestAnAgentsSpending: a limit on money applies to what the agent reports. The turn waits, the program ends its
+// prompt, and it continues in its own session when the budget allows.
 func TestAnAgentsSpending(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, place{dir: t.TempDir()}, nil)
@@ -147,9 +147,9 @@ func (a *acting) waits(t *testing.T, turnID parley.ID, reason parley.WaitReason)
 	}
 }
 
-// TestADecisionAfterAKill: an approval is decided when the process that asked is gone with
-// its server. The agent's next process takes up its session, is told, and the turn goes
-// on; one that cannot ends the turn, and nothing is lost.
+// TestADecisionAfterAKill: an approval is decided after the process that asked was killed with its server. The agent's
+// next process resumes its session and is told the decision, and the turn continues. If it cannot resume, the turn
+// ends, and nothing is lost.
 func TestADecisionAfterAKill(t *testing.T) { onEach(t, aDecisionAfterAKill) }
 
 func aDecisionAfterAKill(t *testing.T, at place) {
@@ -223,8 +223,8 @@ func aDecisionAfterAKill(t *testing.T, at place) {
 	}
 }
 
-// TestAServerStopsInOrder: the program is told to end its prompt, and the next server's to
-// go on in its session.
+// TestAServerStopsInOrder: the program is told to end its prompt, and the next server's program to continue in the same
+// session.
 func TestAServerStopsInOrder(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, place{dir: t.TempDir()}, nil)
@@ -243,8 +243,8 @@ func TestAServerStopsInOrder(t *testing.T) {
 	}
 }
 
-// TestADecisionElsewhere: the server that a decision reaches runs the turn, and the one
-// whose process asked ends it: one program has the session.
+// TestADecisionElsewhere: the server that gets the decision runs the turn, and the server whose process asked ends that
+// process: only one program has the session.
 func TestADecisionElsewhere(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, shared(t), nil)
@@ -285,9 +285,8 @@ func TestADecisionElsewhere(t *testing.T) {
 // nobody is a user without rights of its own.
 const nobody = 65534
 
-// TestAnAgentsOwnReach: what the agent's program does by itself reaches neither the
-// server's data nor its token, under any name, whether the server runs as root, which
-// gives the program another user, or as an ordinary user, by Landlock.
+// TestAnAgentsOwnReach: the agent's program cannot reach the server's data or its token by itself, under any name. A
+// server that is root gives the program another user; an ordinary user's server confines it with Landlock.
 func TestAnAgentsOwnReach(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -373,9 +372,9 @@ func (a *acting) reaches(t *testing.T) {
 	}
 }
 
-// TestSomebodyElsesRuntime is failure 69 for runtimes: who makes an agent run by a program,
-// or lets its calls run unasked, does so for new sessions of others and not for those that
-// they have, unless their own rules name the program.
+// TestSomebodyElsesRuntime is failure 69 for runtimes: if somebody gives an agent a program as its runtime, or lets its
+// calls run unasked, that applies to other people's new sessions but not to their existing ones, unless their own rules
+// name the program.
 func TestSomebodyElsesRuntime(t *testing.T) {
 	t.Parallel()
 	a := actingAt(t, place{dir: t.TempDir()}, nil)

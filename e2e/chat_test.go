@@ -161,8 +161,8 @@ func chatHearsLinesDuringATurn(t *testing.T, at place) {
 	s.terminate()
 }
 
-// TestCtrlCCancelsTheAnswerAndStays: the chat goes on after it; a second Ctrl-C leaves, as does one at the prompt, and
-// says how to come back.
+// TestCtrlCCancelsTheAnswerAndStays: the chat continues after it. A second Ctrl-C, or one at the prompt, leaves the
+// chat, which says how to come back.
 func TestCtrlCCancelsTheAnswerAndStays(t *testing.T) { onEach(t, ctrlCCancelsTheAnswerAndStays) }
 
 func ctrlCCancelsTheAnswerAndStays(t *testing.T, at place) {

@@ -309,11 +309,10 @@ func (s *server) counted(line string) {
 	s.t.Fatalf("the metrics do not say %s: %s", line, body)
 }
 
-// squattedAddress makes this binary listen at an address, as whoever waits there for what
-// was meant for a server.
+// squattedAddress makes this binary listen at an address, in the place of the server that callers expect there.
 const squattedAddress = "SQUATTED_ADDRESS"
 
-// squat says that it listens, and then what it is sent.
+// squat reports that it listens, and then what it receives.
 func squat(address string) {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", address)
 	if err != nil {
@@ -326,8 +325,8 @@ func squat(address string) {
 	}))
 }
 
-// TestTheTokenIsSentToNobodyElse: where a server was killed another user of the machine
-// listens, and the command line keeps the token to itself; a server of one's own gets it.
+// TestTheTokenIsSentToNobodyElse: if another user of the machine listens where a killed server did, the command line
+// does not send the token; the user's own server gets it.
 func TestTheTokenIsSentToNobodyElse(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

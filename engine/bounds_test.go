@@ -11,8 +11,8 @@ import (
 	"example.org/parley/store"
 )
 
-// TestAWorkspaceLeavesPlacesForOthers: of what may run at once a workspace takes half of
-// what the others leave, so that there is a place for the next one.
+// TestAWorkspaceLeavesPlacesForOthers: a workspace gets at most half of the places that the others leave, so the next
+// one still finds one.
 func TestAWorkspaceLeavesPlacesForOthers(t *testing.T) {
 	t.Parallel()
 	r := newRoom("trials", 8, 3)
@@ -53,7 +53,7 @@ func (slow) Search(ctx context.Context, _ store.Scope, _ store.SearchQuery) (sto
 	return store.SearchPage{}, ctx.Err()
 }
 
-// TestASearchTakesItsTime and no more, and of one principal so many run at once.
+// TestASearchTakesItsTime: a search ends when its time is up, and a principal may run only so many at once.
 func TestASearchTakesItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,8 +83,8 @@ func TestASearchTakesItsTime(t *testing.T) {
 	})
 }
 
-// TestWhatLooksReadCounts: one that reads more than one may is refused, and so is one for
-// which others leave no room; what has ended makes room.
+// TestWhatLooksReadCounts: a preview is refused if it reads more than a single one may, or if others leave no room; one
+// that has ended makes room.
 func TestWhatLooksReadCounts(t *testing.T) {
 	t.Parallel()
 	const room = readingsHold / 2 // of a workspace

@@ -195,9 +195,9 @@ func (e *Engine) leftOut(ctx context.Context, scope store.Scope, detail *CallDet
 	return err
 }
 
-// widestGap is how many messages between those that a manifest names are read to
-// say why they are left out. Of longer runs, and of longer messages (skimmedMost), it is
-// plain: the window does not reach them.
+// widestGap is the longest run of messages between two that a manifest names for which the messages are read, to
+// explain why each was left out. For longer runs, and for longer messages (skimmedMost), the reason is plain: the
+// window does not reach them.
 const widestGap = 256
 
 // around adds to a manifest's messages, ascending, those that closely follow them, up to a sequence.

@@ -8,17 +8,15 @@ import (
 	"example.org/parley/store"
 )
 
-// What looks and replays read of the record to make requests again, in bytes, for each GiB
-// of the memory limit: a workspace holds at most half of what the others leave. Several
-// copies of it stand in memory.
+// How many bytes of the record previews, explained calls and replays may hold to rebuild requests, for each GiB of the
+// memory limit. A workspace holds at most half of what the others leave. Several copies of these bytes are in memory.
 const (
 	readingsHold = 64 << 20
 
-	readingFree = 256 << 10 // of each: it counts nothing
-	readingPage = 1 << 20   // that is read before it counts
+	readingFree = 256 << 10 // of each request: not counted
+	readingPage = 1 << 20   // read before it is counted
 
-	// skimmedMost is how much of the messages beside a manifest is read to say why they
-	// are left out.
+	// skimmedMost bounds the bytes of messages outside a manifest that are read to explain why they were left out.
 	skimmedMost = 8 << 20
 )
 
@@ -30,15 +28,15 @@ type reading struct {
 
 type readingKey struct{}
 
-// reads has what is read of the record by ctx count until done.
+// reads counts everything that is read of the record with the returned context, until done is called.
 func (e *Engine) reads(ctx context.Context, scope store.Scope) (_ context.Context, done func()) {
 	holding := e.readings.Holding(inflight.Owner{WorkspaceID: scope.WorkspaceID}, readingFree)
 	r := &reading{holding: holding, most: readingFree + readingsHold/2*inflight.Scale()}
 	return context.WithValue(ctx, readingKey{}, r), holding.End
 }
 
-// countRead counts n more bytes that were read: CodeTooLarge for more than one request may
-// read at all, CodeRateLimited for more than others leave room for.
+// countRead counts n more bytes. It returns CodeTooLarge if that is more than one request may read at all, and
+// CodeRateLimited if others leave no room for it.
 func countRead(ctx context.Context, n int) error {
 	r, counts := ctx.Value(readingKey{}).(*reading)
 	if !counts {
@@ -58,8 +56,7 @@ func countRead(ctx context.Context, n int) error {
 	return nil
 }
 
-// skimmed reads a session's messages from a sequence to another, without what they say;
-// false when that is too much to be read.
+// skimmed reads a range of a session's messages without their contents; false if they are too many bytes to read.
 func (e *Engine) skimmed(
 	ctx context.Context,
 	scope store.Scope,

@@ -8,11 +8,10 @@ import (
 	"example.org/parley"
 )
 
-// Requests that are made again to be looked at (previews, the context, explained
-// calls and their differences) cost a core and memory while they last; dry runs and
-// replays do so and wait for a model; exports do so and wait for whoever reads them,
-// which must not keep others from looking; imports hold a whole file; searches read what they show. Each has room for
-// so many at once, of which a workspace takes at most half of what the others leave.
+// Some requests cost CPU time and memory as long as they run, so only so many of each kind run at once, and a workspace
+// gets at most half of what the others leave. Previews, the context, explained calls and their differences rebuild
+// requests to models; dry runs and replays also wait for a model; exports wait for their readers, and have places of
+// their own so that they block no previews; imports hold a whole file; searches read what they show.
 const (
 	maxLooks          = 24 // in all
 	looksPerPrincipal = 8  // per principal

@@ -11,7 +11,7 @@ import (
 	"example.org/parley"
 )
 
-// TestConditionalChanges: a change with If-Match happens only to what its caller has read.
+// TestConditionalChanges: a change with If-Match is made only if nothing changed since its caller read it.
 func TestConditionalChanges(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -55,7 +55,7 @@ func TestConditionalChanges(t *testing.T) {
 	}
 }
 
-// TestAPatchThatChangesNothing reaches neither the workspace's feed nor the audit as a change.
+// TestAPatchThatChangesNothing: it appears neither in the workspace's feed nor in the audit as a change.
 func TestAPatchThatChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -77,7 +77,7 @@ func TestAPatchThatChangesNothing(t *testing.T) {
 	}
 }
 
-// TestMergePatch: every PATCH takes the media type of RFC 7396 too, and nothing else does.
+// TestMergePatch: every PATCH also accepts the media type of RFC 7396, and no other request does.
 func TestMergePatch(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -90,7 +90,7 @@ func TestMergePatch(t *testing.T) {
 	}
 }
 
-// TestCompression: a large answer is compressed if no foreign page can have asked for it, and others are not.
+// TestCompression: a large response is compressed only if no other site's page can have requested it.
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

@@ -19,7 +19,7 @@ const onePixel = "\x89PNG\r\n\x1a\n" +
 	"\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
 	"\x00\x00\x00\nIDATx\x9cc\x00\x01\x00\x00\x05\x00\x01\r\n-\xb4\x00\x00\x00\x00IEND\xaeB`\x82"
 
-// web is a site to read.
+// web is a website for fetch to read.
 func web(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -58,8 +58,7 @@ func web(t *testing.T) *httptest.Server {
 	return site
 }
 
-// fetchedParts returns what an agent with fetch gets for an address, as the parts of the
-// result or as its error.
+// fetchedParts has an agent fetch an address, and returns the parts of the result or its error.
 func (s *testServer) fetchedParts(arguments string) (parts []parley.Part, refusal string) {
 	s.Helper()
 	session := s.session(`{"model":"sim/script","tools":["fetch"]}`).ID.String()
@@ -85,7 +84,7 @@ func (s *testServer) fetchedParts(arguments string) (parts []parley.Part, refusa
 	return content.Parts, ""
 }
 
-// headOf reads what fetch says of a page.
+// headOf reads the description that precedes a page's text.
 func headOf(t *testing.T, parts []parley.Part) (head struct {
 	Notice, URL, Title string
 	MediaType          string `json:"media_type"`
@@ -106,8 +105,8 @@ func headOf(t *testing.T, parts []parley.Part) (head struct {
 	return head
 }
 
-// TestFetch: pages come as Markdown with where they are from, long ones in pieces and as a
-// file, images as files, and everything else is refused in words.
+// TestFetch: pages become Markdown with their address, long ones arrive in pieces and as a file, images become files,
+// and anything else is refused with a reason.
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	site := web(t)
@@ -184,8 +183,8 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// TestFetchReachesNothingPrivate: without the operator's leave it reads nothing of this
-// machine, however the address is written, and no redirect leads there.
+// TestFetchReachesNothingPrivate: unless the operator allows it, fetch reads nothing on this machine, however the
+// address is written and wherever a redirect leads.
 func TestFetchReachesNothingPrivate(t *testing.T) {
 	t.Parallel()
 	site := web(t)

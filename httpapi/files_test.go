@@ -319,8 +319,8 @@ func TestThumbnails(t *testing.T) {
 	}
 }
 
-// webP is a WebP file that says it has one size, and holds a picture of another: of one
-// colour, so that it takes some bytes whatever its size.
+// webP is a WebP file whose header declares one size and whose picture has another. The picture has one colour, so it
+// takes a few bytes whatever its size.
 func webP(says, holds image.Point) []byte {
 	frame := []byte{'/', 0, 0, 0, 0, 0x88, 0x88, 0x08, 0, 0} // five codes of one symbol each
 	stdbinary.LittleEndian.PutUint32(frame[1:], uint32(holds.X-1)|uint32(holds.Y-1)<<14)
@@ -348,7 +348,7 @@ func webP(says, holds image.Point) []byte {
 	return file
 }
 
-// TestAWebPThatSaysLessThanItHolds: 48 bytes that say one pixel make room for no more.
+// TestAWebPThatSaysLessThanItHolds: if a header of 48 bytes declares one pixel, no memory is allocated for more.
 func TestAWebPThatSaysLessThanItHolds(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

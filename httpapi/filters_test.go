@@ -275,7 +275,7 @@ func TestFilterValuesThatMeanNothing(t *testing.T) {
 	}
 }
 
-// TestDatesAlone: a date without a time is a whole day, at both ends of a span.
+// TestDatesAlone: a date without a time covers the whole day, at both ends of a range.
 func TestDatesAlone(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

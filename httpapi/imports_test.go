@@ -124,7 +124,8 @@ func TestImportKeepsWhatIsBesideTheText(t *testing.T) {
 	}
 }
 
-// An export enters another server with the same hashes, and verifies there; a changed one is refused with its place.
+// An export imported into another server has the same hashes and verifies there; a changed one is refused, and the
+// error names the place.
 func TestAnExportIsImportedWithItsHashes(t *testing.T) {
 	t.Parallel()
 	from, to := startServer(t), startServer(t)

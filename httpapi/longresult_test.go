@@ -11,7 +11,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// longTools are tools that answer with more than the record takes.
+// longTools are tools whose answers are too long for the record.
 type longTools map[string]tool.Result
 
 func (l longTools) Tool(name string) (tool.Tool, bool) {
@@ -43,8 +43,8 @@ func (l longTool) Call(context.Context, tool.Call) (tool.Result, error) {
 	return l.result, nil
 }
 
-// TestLongResultsAreFiles: a result longer than the record takes is recorded as its beginning, and
-// all of it is a file; what fits beside it stays whole.
+// TestLongResultsAreFiles: of a result that is too long, the record has the beginning and a file has all of it. Other
+// parts of the result that fit stay whole.
 func TestLongResultsAreFiles(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("Ein Satz für das Protokoll.\n", 60_000)

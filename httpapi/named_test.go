@@ -68,8 +68,8 @@ func TestKeysOfTypeFeatureTask(t *testing.T) {
 	}
 }
 
-// A session that names no agent is of the built-in one. Where an older program archived or renamed that, the error says
-// its name and the way out.
+// A session that names no agent gets the built-in one. If an older program archived or renamed that agent, the error
+// names it and says what to do.
 func TestSessionsThatNameNoAgent(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

@@ -27,8 +27,7 @@ func (s *testServer) grow(message parley.ID, body string) parley.OutsideGrown {
 	return want[parley.OutsideGrown](s, http.StatusOK, "POST", "/v1/messages/"+message.String()+"/append", body)
 }
 
-// An agent outside streams its message, and it is watched, read, folded and
-// counted like any other.
+// A message that an outside agent streams is watched, read, folded and counted like any other.
 func TestOutsideMessageIsWatchedLikeAnyOther(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -203,7 +202,7 @@ func TestOutsideAppendsInTheWrongPlace(t *testing.T) {
 	}
 }
 
-// A post that opens a message is safe to repeat, and its answer may be its stream.
+// A post that opens a message is safe to repeat, and can be answered with the message's stream.
 func TestOutsideMessageIsOpenedOnce(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -297,8 +296,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestWhatAnAgentOutsidePostsIsChecked: a whole message names its model, two open calls never
-// share an id, and a tool takes no negative time.
+// TestWhatAnAgentOutsidePostsIsChecked: a complete message may name its model, two open calls cannot share an id, and
+// an execution time cannot be negative.
 func TestWhatAnAgentOutsidePostsIsChecked(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

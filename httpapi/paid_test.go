@@ -62,8 +62,7 @@ func bothWires() []wireAnswers {
 	}
 }
 
-// startScripted starts a server whose providers, of both formats, answer with a script, the last
-// answer again and again.
+// startScripted starts a server with a provider of each format. Both answer with a script and repeat its last answer.
 func startScripted(t *testing.T, script ...string) *testServer {
 	t.Helper()
 	var asked atomic.Int64
@@ -107,9 +106,9 @@ func startScripted(t *testing.T, script ...string) *testServer {
 	})
 }
 
-// TestWhatWasPaidForCounts: a provider that answers with a document instead of a stream, or with
-// nothing after a tool's result, is asked again as often as the policy says; then the turn fails,
-// and every answer that reported usage counts, with its cost.
+// TestWhatWasPaidForCounts: if a provider answers with a document instead of a stream, or with nothing after a tool's
+// result, it is asked again as often as the policy allows; then the turn fails. Every answer that reported usage
+// counts, with its cost.
 func TestWhatWasPaidForCounts(t *testing.T) {
 	t.Parallel()
 	for _, wire := range bothWires() {
@@ -161,8 +160,8 @@ func TestWhatWasPaidForCounts(t *testing.T) {
 	}
 }
 
-// TestLimitsReserveWhatIsSent: a call reserves the longest answer that its request allows, whatever
-// put that bound into it, and a turn that a limit ends names the limit.
+// TestLimitsReserveWhatIsSent: a call reserves the longest answer that its request allows, wherever that bound comes
+// from. A turn that ends at a limit names the limit.
 func TestLimitsReserveWhatIsSent(t *testing.T) {
 	t.Parallel()
 	for i, wire := range bothWires() {

@@ -9,8 +9,8 @@ import (
 	"example.org/parley"
 )
 
-// TestAQueuedMessageIsItsAuthorsToEdit: what the record says bob wrote, bob wrote;
-// others, admins too, may remove it.
+// TestAQueuedMessageIsItsAuthorsToEdit: if the record says that bob wrote a message, he did. Others, even admins, can
+// only remove it.
 func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
@@ -85,8 +85,8 @@ func TestAQueuedMessageIsItsAuthorsToEdit(t *testing.T) {
 	s.answers(asked, `{"decision":"deny"}`, s.ben)
 }
 
-// TestWordsBeforeATurnAskToo: who put in words that a turn answers has asked, however
-// many messages ago, until a turn has answered them.
+// TestWordsBeforeATurnAskToo: everybody whose words a turn answers counts as having asked, however many messages ago,
+// until a turn has answered them.
 func TestWordsBeforeATurnAskToo(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)
@@ -155,8 +155,7 @@ func TestWordsBeforeATurnAskToo(t *testing.T) {
 	s.answers(asked, `{"decision":"deny"}`, s.ada)
 }
 
-// TestAnEditedMessageNamesItsFiles: what the record says of a file is what its bytes are,
-// in a message that was edited too.
+// TestAnEditedMessageNamesItsFiles: even in an edited message, the record describes a file as its bytes are.
 func TestAnEditedMessageNamesItsFiles(t *testing.T) {
 	t.Parallel()
 	s := newTwo(t)

@@ -100,7 +100,7 @@ func TestSessionsOfAnotherAgentAreNotFound(t *testing.T) {
 	}
 }
 
-// TestSlugsOfAnyScript: a derived slug is in Latin letters and never in anybody's way; a given one may be.
+// TestSlugsOfAnyScript: a derived slug is in Latin letters and never conflicts; a given one may.
 func TestSlugsOfAnyScript(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -144,7 +144,7 @@ func TestSlugsOfAnyScript(t *testing.T) {
 	}
 }
 
-// TestTheBuiltinAgentStays: sessions that name no agent always find it.
+// TestTheBuiltinAgentStays: a session that names no agent always gets the built-in one.
 func TestTheBuiltinAgentStays(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -160,7 +160,7 @@ func TestTheBuiltinAgentStays(t *testing.T) {
 	want[parley.Session](s, 201, "POST", "/v1/sessions", `{}`)
 }
 
-// TestAgentVersionsList: every change is a version, and a patch that changes nothing is none.
+// TestAgentVersionsList: every change makes a version; a patch that changes nothing makes none.
 func TestAgentVersionsList(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

@@ -119,7 +119,7 @@ func (p *previous) titled(title, bearer string) parley.Session {
 	return parley.Session{}
 }
 
-// says posts and waits for the end of the turn, or for its question, which it gives.
+// says posts a message and waits until the turn ends or asks; it returns the question, if any.
 func (p *previous) says(session parley.Session, text, bearer string) parley.Approval {
 	p.Helper()
 	path := "/v1/sessions/" + session.ID.String()
@@ -144,7 +144,7 @@ func (p *previous) says(session parley.Session, text, bearer string) parley.Appr
 	}
 }
 
-// waits is the one question of a session, or of one below it.
+// waits returns the only question of a session or of one below it.
 func (p *previous) waits(session parley.Session, bearer string) parley.Approval {
 	p.Helper()
 	found := want[page[parley.Approval]](
@@ -179,7 +179,7 @@ func (p *previous) approves(session parley.Session, asked parley.Approval, beare
 	p.stream("GET", fmt.Sprintf("%s/events?after=%d", path, at), "", "Authorization", bearer).until("session.completed")
 }
 
-// intact verifies all of the database, once its whole audit is linked.
+// intact verifies the whole database after its audit has been linked.
 func (p *previous) intact() {
 	p.Helper()
 	for until := time.Now().Add(patience); ; {
@@ -218,7 +218,7 @@ func (p *previous) intact() {
 	p.Fatal("the verification does not end")
 }
 
-// versions are the chain versions of a session's own rows, in order.
+// versions returns the chain versions of a session's own rows, in order.
 func (p *previous) versions(session parley.Session) (versions []int) {
 	p.Helper()
 	_, rows, there, err := p.store.RecordRows(p.Context(), session.WorkspaceID, session.ID, 0, parley.MaxPage)
@@ -231,8 +231,8 @@ func (p *previous) versions(session parley.Session) (versions []int) {
 	return versions
 }
 
-// TestADatabaseOfThePreviousReleaseGoesOn: the record, the chain and the audit hold,
-// what waited is answered, and old sessions go on in the second version of the chain.
+// TestADatabaseOfThePreviousReleaseGoesOn: record, chain and audit verify, a waiting question can be answered, and old
+// sessions continue in the second version of the chain.
 func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	t.Parallel()
 	p := openPrevious(t)
@@ -295,8 +295,8 @@ func TestADatabaseOfThePreviousReleaseGoesOn(t *testing.T) {
 	p.intact()
 }
 
-// TestSessionsOfThePreviousReleaseAreNotWidened (failure 69): they have accepted the
-// agents as they were, and nothing of agents that came later.
+// TestSessionsOfThePreviousReleaseAreNotWidened (failure 69): they have accepted the agents as they were, and nothing
+// from agents that were created later.
 func TestSessionsOfThePreviousReleaseAreNotWidened(t *testing.T) {
 	t.Parallel()
 	p := openPrevious(t)
@@ -364,7 +364,7 @@ func (p *previous) short(row exported) json.RawMessage {
 	return raw
 }
 
-// kept are a session's messages as they are stored.
+// kept returns a session's messages as they are stored.
 func (p *previous) kept(session parley.Session) []parley.Message {
 	p.Helper()
 	rows, err := p.store.Messages(p.Context(), store.Scope{WorkspaceID: session.WorkspaceID}, session.ID,
@@ -375,9 +375,9 @@ func (p *previous) kept(session parley.Session) []parley.Message {
 	return rows
 }
 
-// TestADatabaseFromBeforePartsIsReadAlike: what the release before contents in parts has
-// written verifies, is stored as it was, and is exported with the same contents and hashes as
-// by that release, parts aside; its sessions go on.
+// TestADatabaseFromBeforePartsIsReadAlike: a database written by the release before parts verifies and is not
+// rewritten. Its exports have the same contents and hashes as that release's, apart from the added parts, and its
+// sessions continue.
 func TestADatabaseFromBeforePartsIsReadAlike(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../sqlite/testdata/before_parts.json")

@@ -74,6 +74,24 @@ func TestWarmAgent(t *testing.T) {
 	}
 }
 
+// TestRepeatedPrefixesCostLess: a conversation that goes on pays at least 40 % less than it would without the
+// provider's cache, all of its input and output included.
+func TestRepeatedPrefixesCostLess(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"title":"Long","model":"tariff/echo"}`).ID.String()
+	s.told(session, `{"content":{"text":"`+strings.Repeat("word ", 2000)+`"}}`)
+	first := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, "").Statistics
+	for range 5 {
+		s.told(session, `{"content":{"text":"Go on."}}`)
+	}
+	all := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, "").Statistics
+	paid, saved := all.Cost-first.Cost, all.Saved-first.Saved
+	if all.CacheHits != 5 || paid <= 0 || float64(saved) < 0.4*float64(paid+saved) {
+		t.Errorf("five further turns had %d hits, cost %v and saved %v", all.CacheHits, paid, saved)
+	}
+}
+
 // Two turns with a long text: the second one's request begins with the first
 // one's, so the simulator's cache holds most of it; call, session and sums agree.
 func TestUsageTellsWhatCachesGave(t *testing.T) {

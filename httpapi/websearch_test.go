@@ -16,8 +16,8 @@ import (
 	"example.org/parley/tool/builtin"
 )
 
-// TestSearchIsWhatTheModelHas: a message's search reaches only a model whose provider searches;
-// elsewhere the tool web_search serves it, if the agent has it, and without both it is 422.
+// TestSearchIsWhatTheModelHas: a message can ask for a search if the model's provider searches, or if the agent has the
+// tool web_search; otherwise posting it is 422.
 func TestSearchIsWhatTheModelHas(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex // guards asked

@@ -12,12 +12,12 @@ type Runtime interface {
 	// Cancel tells the runtime that a waiting turn was cancelled, so that it can drop what it keeps for the turn. A
 	// running turn learns it from its context. Cancel does not block.
 	Cancel(turnID parley.ID)
-	// Close ends what the runtime keeps for a session that is gone, or whose turn another
-	// process runs now. It does not block.
+	// Close releases what the runtime keeps for a session that is gone, or whose turn another process runs now. It does
+	// not block.
 	Close(sessionID parley.ID)
-	// Waiting lists the turns that wait, and for which the runtime keeps something.
+	// Waiting lists the waiting turns for which the runtime keeps something.
 	Waiting() []Waiting
 }
 
-// Waiting is a turn that waits, and for which a runtime keeps something in this process.
+// Waiting is a waiting turn for which a runtime keeps something in this process.
 type Waiting struct{ WorkspaceID, SessionID, TurnID parley.ID }

@@ -32,22 +32,19 @@ type Turn interface {
 	Denies(name string, arguments json.RawMessage) bool
 	// Record reads the session's messages.
 	Record(query store.MessageQuery) ([]parley.Message, error)
-	// State is what the speaker kept with its latest answer in this session, by a chunk of
-	// provider data; nil when it has kept nothing. It outlives the process, and every
-	// server of the database has it.
+	// State returns what the speaker stored with its latest answer in this session, as a chunk of provider data; nil if
+	// it stored nothing. It outlives the process and is the same on every server of the database.
 	State() (json.RawMessage, error)
-	// Shown is what messages of users hold, by the rules and bounds of requests to models
-	// with vision. Only a speaker's Speak calls it: the room that it takes is the step's.
+	// Shown returns what users' messages contain, by the rules and bounds of requests to models with vision. Only a
+	// speaker's Speak may call it, because the memory counts for the step.
 	Shown(messages []parley.Message) ([]Shown, error)
-	// Unsure reports that an earlier run of the turn may have done something that the
-	// record does not tell: it died, or a call of it has no known result. Known from Begin
-	// on.
+	// Unsure reports that an earlier run of the turn may have done something that is not in the record: it died, or one
+	// of its calls has no known result. It is known after Begin.
 	Unsure() bool
-	// Limited is the failure of a turn that has come to a limit on steps or calls; nil
-	// before.
+	// Limited returns the failure of a turn that has reached a limit on steps or calls; nil before that.
 	Limited() *parley.Failure
-	// Affords reports whether the limits on tokens and money leave room for another answer.
-	// Without room Ask has the turn wait.
+	// Affords reports whether the limits on tokens and money leave room for another answer. If not, Ask makes the turn
+	// wait.
 	Affords() (bool, error)
 
 	// Begin finds out where the turn stands: it settles what an earlier run left open, or lets it wait for its results.
@@ -86,29 +83,25 @@ type Speaker interface {
 	Model() parley.ModelID
 	// Listens reports whether it accepts input now: steers wait until it does.
 	Listens() bool
-	// Speak tells it what was said, in order, if anything was, and has it speak on. An
-	// error is one of the turn's.
+	// Speak passes on what was said, in order, if anything was, and lets the speaker continue. An error fails the turn.
 	Speak(said []parley.Message) (Speech, error)
-	// Tool is what waits for the result of one of its calls; false when the speaker does
-	// not know the call any more: one that it wanted leave for has not run then, of any
-	// other the effect is unknown. Destructive is a call that it wants a person's leave
-	// for; the others it makes by itself.
+	// Tool returns the tool that waits for the result of one of the speaker's calls; false if the speaker no longer
+	// knows the call. Then a call that it asked permission for has not run, and the effect of any other is unknown. A
+	// destructive call is one that it asks permission for; it makes the others by itself.
 	Tool(name string, arguments json.RawMessage) (tool.Tool, bool)
 }
 
 // Speech is one answer of a speaker.
 type Speech struct {
 	Request []byte // what it was sent, for the record; nil when it goes on by itself
-	// Chunks yields what it says, once, until it has ended or wants the results of its
-	// calls. An error is a *model.Error. Usage is what the speaker tells of it, if
-	// anything.
+	// Chunks yields its answer, once, until it ends or needs the results of its calls. An error is a *model.Error.
+	// Usage is what the speaker reports, if anything.
 	Chunks func(ctx context.Context) iter.Seq2[model.Chunk, error]
-	// Cost is what the answer has cost, once Chunks has ended; nil while the speaker tells
-	// nothing of it.
+	// Cost is the answer's cost, once Chunks has ended; nil as long as the speaker reports none.
 	Cost func() *parley.Money
 }
 
-// Shown is a piece of a message of a user.
+// Shown is a piece of a user's message.
 type Shown struct {
 	Kind      ShownKind
 	Text      string // of a text, and in the place of a file that is not shown: why not

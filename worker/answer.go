@@ -65,7 +65,7 @@ var errTooLong = model.NewError(parley.ClassModel, false, "the answer is longer 
 // Bounds, in bytes of text, on the answers that a process receives at once. The process holds several copies of each.
 const (
 	answersBytes    = 64 << 20  // a workspace at most half of what the others leave
-	freeAnswerBytes = 256 << 10 // of each answer: it counts nothing
+	freeAnswerBytes = 256 << 10 // of each answer: not counted
 	answerHoldStep  = 256 << 10
 	rowBytes        = 2 << 10 // per further row, in addition to its text
 )

@@ -9,15 +9,15 @@ import (
 	"example.org/parley/store"
 )
 
-// When the worker looks whether turns for which its runtimes keep something still wait.
+// When the worker checks whether the turns for which its runtimes keep something still wait.
 const (
 	keptPoll  = 5 * time.Second        // between looks without a hint
 	keptAgain = 500 * time.Millisecond // from a look to the one that confirms it
 	keptRead  = 5 * time.Second        // one look at a turn
 )
 
-// keptLoop ends what runtimes keep for turns that do not wait any more: another process
-// runs them, or they have ended and no hint of that came through. Stop ends it.
+// keptLoop releases what runtimes keep for turns that no longer wait, because another process runs them or because they
+// ended and the hint was lost. Stop ends it.
 func (w *Worker) keptLoop() {
 	ticker := time.NewTicker(keptPoll)
 	defer ticker.Stop()
@@ -46,8 +46,8 @@ func (w *Worker) keptLoop() {
 	}
 }
 
-// lookAtKept finds the turns that wait no more and do not run here, with what ends what
-// is kept for each: of all, or of some.
+// lookAtKept finds the turns, among all or some, that no longer wait and do not run here. It returns for each a
+// function that releases what is kept for it.
 func (w *Worker) lookAtKept(of map[parley.ID]func()) map[parley.ID]func() {
 	gone := map[parley.ID]func(){}
 	for _, runtime := range w.runtimes {
@@ -63,7 +63,7 @@ func (w *Worker) lookAtKept(of map[parley.ID]func()) map[parley.ID]func() {
 	return gone
 }
 
-// ending is what ends what a runtime keeps for a turn; nil while the turn needs it.
+// ending returns the function that releases what a runtime keeps for a turn; nil while the turn needs it.
 func (w *Worker) ending(runtime runner.Runtime, waiting runner.Waiting) func() {
 	ctx, stop := context.WithTimeout(context.Background(), keptRead)
 	defer stop()
@@ -78,7 +78,7 @@ func (w *Worker) ending(runtime runner.Runtime, waiting runner.Waiting) func() {
 	case !turn.Status.Finished() && (turn.Status != parley.TurnRunning || w.runsHere(waiting.TurnID)):
 		return nil
 	}
-	// It runs elsewhere, or has run to its end there: another program has the session.
+	// It runs elsewhere, or has ended there: another program has the session.
 	return func() { runtime.Close(waiting.SessionID) }
 }
 

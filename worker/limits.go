@@ -130,8 +130,8 @@ func (l *limits) atLimit(limit parley.Limit, what string) *parley.Failure {
 	}
 }
 
-// reached is the failure of a turn that may not take another step: it took as many, or
-// called as many tools, as it may.
+// reached returns the failure of a turn that may not take another step, because it reached its limit of steps or tool
+// calls.
 func (l *limits) reached(at position) *parley.Failure {
 	if most, limited := l.steps(); limited && at.step > most {
 		return l.atLimit(parley.LimitSteps, fmt.Sprintf("the turn took %d steps without ending", most))
@@ -142,8 +142,8 @@ func (l *limits) reached(at position) *parley.Failure {
 	return nil
 }
 
-// steps is how many the turn may take. Those of a speaker are many and short: only a
-// number that somebody has set bounds them.
+// steps returns how many steps the turn may take. A speaker's steps are many and short, so only a limit that somebody
+// set applies to them.
 func (l *limits) steps() (most int, limited bool) {
 	return l.inEffect.Steps(), l.speaker == nil || l.inEffect.MaxSteps != nil
 }

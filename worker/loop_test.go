@@ -157,7 +157,7 @@ func (r *rig) awaitLoop(loop parley.ID) {
 	})
 }
 
-// recordPages notes the longest page of messages that is read, in bytes.
+// recordPages records the length in bytes of the longest page of messages that is read.
 type recordPages struct {
 	Store
 	longest atomic.Int64

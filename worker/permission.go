@@ -85,10 +85,9 @@ func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.App
 	return ruling, changed, err
 }
 
-// permits reports whether a rule lets the agent's runtime be used, which has a name among
-// tools, as the session's owner has accepted it: the runtime, and the rule. A rule of the
-// session that names the runtime is the owner's word on both; one for whatever there is
-// does not stand for a runtime that somebody else has chosen.
+// permits reports whether a rule allows the agent's runtime, which is named like a tool. The session's owner must have
+// accepted both the runtime and the rule. A rule of the session that names the runtime counts as accepting both; a rule
+// for everything does not cover a runtime that somebody else chose.
 func (r *rules) permits(name string) (bool, error) {
 	ruling := r.grants.Decide(name, json.RawMessage("{}"), parley.ToolAnnotations{Destructive: true})
 	named := slices.ContainsFunc(r.grants.Session, func(g parley.Grant) bool {

@@ -143,8 +143,7 @@ func (r *requests) speech(at position, steers []parley.Message) *question {
 	return q
 }
 
-// speak puts the question to the speaker, once the turn can afford it. A failure ends
-// the turn.
+// speak sends the question to the speaker as soon as the turn can afford it. A failure ends the turn.
 func (r *requests) speak(q *question) (*parley.Failure, error) {
 	if q.position.step == 1 {
 		trigger := r.claim.Trigger

@@ -32,7 +32,8 @@ func (r *rig) crashing() *faults {
 // crashLease is short, so that its renewals, sweeps and end come soon, and long enough for a slow machine to renew it.
 const crashLease = 3 * time.Second
 
-// expire ends the lease of a dead worker: by the test, so that a slow machine does not do so while it lives.
+// expire ends the lease of a dead worker. The test does this itself, so that on a slow machine the lease does not
+// expire while the worker lives.
 func (r *rig) expire(dying *faults) {
 	r.Helper()
 	dying.mu.Lock()
@@ -317,8 +318,8 @@ func TestLostLease(t *testing.T) {
 	}
 }
 
-// TestStoppedPastTheLease: a process that was stopped past its lease continues if nobody has taken over, and learns of
-// it if somebody has.
+// TestStoppedPastTheLease: a process that was paused past its lease continues if nobody has taken over, and finds out
+// if somebody has.
 func TestStoppedPastTheLease(t *testing.T) {
 	r := newRig(t)
 	w := New(r.store, r.model, r.tools, r.hub, r.options) // registered only: this test renews the lease

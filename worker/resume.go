@@ -65,8 +65,8 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	return runner.CallNext, nil
 }
 
-// anyAsked reports whether a person was asked about one of the calls, which has no result:
-// whoever made them got no further.
+// anyAsked reports whether a person was asked about one of these calls, none of which has a result: then the run that
+// made them went no further.
 func anyAsked(calls []toolCall) bool {
 	return slices.ContainsFunc(calls, func(c toolCall) bool { return c.approval != nil })
 }

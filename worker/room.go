@@ -9,14 +9,14 @@ import (
 	"example.org/parley/store"
 )
 
-// What the prompts of turns may hold while their models speak, in bytes of what they are
-// made of, for each GiB of the memory limit. A process keeps several copies of it. A turn
-// that finds no room waits for it, holding nothing.
+// How many bytes the prompts of turns may hold while their models answer, for each GiB of the memory limit, counted by
+// what they are made from; a process keeps several copies of it. A turn that finds no room waits for it and holds
+// nothing meanwhile.
 const (
 	promptsBytes        = 64 << 20
 	promptsPerWorkspace = promptsBytes / 2 // of a workspace at most: half of what the others leave
 
-	freePromptBytes = 64 << 10  // of each prompt count as nothing
+	freePromptBytes = 64 << 10  // of each prompt are not counted
 	firstPromptRead = 256 << 10 // of the record are read before room is reserved
 	promptPageBytes = 1 << 20   // are read at a time after that
 
@@ -30,16 +30,16 @@ const (
 	longestRoomPause = 2 * time.Second
 )
 
-// What the answers of tools may hold until their results are in the record, for each GiB of
-// the memory limit: of all, a workspace at most half of what the others leave.
+// How many bytes the answers of tools may hold until their results are in the record, for each GiB of the memory limit.
+// A workspace holds at most half of what the others leave.
 const (
 	resultsBytes    = 128 << 20
-	freeResultBytes = 256 << 10 // of each: it counts nothing
+	freeResultBytes = 256 << 10 // of each: not counted
 )
 
 func newResults() *inflight.Bytes { return inflight.NewBytes(resultsBytes*inflight.Scale(), 0) }
 
-// errResultHolds is for the model.
+// errResultHolds is read by the model.
 var errResultHolds = parley.Errorf(
 	parley.CodeUnavailable,
 	"The tool has run, and its answer takes more memory than this server has for it beside others. Ask it for less, "+
@@ -65,10 +65,10 @@ const (
 		"that shows less of it."
 )
 
-// owner is whose memory the turn's work holds.
+// owner is the workspace that the turn's memory is counted for.
 func (c *claimed) owner() inflight.Owner { return inflight.Owner{WorkspaceID: c.fence.WorkspaceID} }
 
-// reserve has room for a prompt of so many bytes, all in all.
+// reserve makes room for a prompt of so many bytes in total.
 func (c *claimed) reserve(bytes int) error {
 	more := int64(bytes) - freePromptBytes - c.reserved
 	if more <= 0 {
@@ -85,8 +85,8 @@ func (c *claimed) reserve(bytes int) error {
 	return nil
 }
 
-// widen has room for a page of twice as many bytes, or of all that there may be room for: a
-// row is longer than the page was.
+// widen makes room for a page of twice as many bytes, or as many as there can be room for, because a row was longer
+// than the page.
 func (c *claimed) widen(most int) (wider int, err error) {
 	left := int(promptsPerWorkspace*inflight.Scale()) + freePromptBytes - c.read
 	if most >= left {

@@ -90,7 +90,7 @@ func TestRowsAndProviderDataCount(t *testing.T) {
 	}
 }
 
-// tails notes the longest page of a record that a worker has read.
+// tails records the longest page of a record that a worker has read.
 type tails struct {
 	Store
 	longest atomic.Int64
@@ -113,8 +113,8 @@ func (s *tails) ContextTail(
 	return rows, more, err
 }
 
-// TestALongRowCountsBeforeItIsRead: a turn and a look that find no room for a long answer
-// have not read it; with room it is read.
+// TestALongRowCountsBeforeItIsRead: without room for a long answer, neither a turn nor a preview reads it; with room
+// they do.
 func TestALongRowCountsBeforeItIsRead(t *testing.T) {
 	t.Parallel()
 	const long = 3 << 20
@@ -158,8 +158,8 @@ func TestALongRowCountsBeforeItIsRead(t *testing.T) {
 	}
 }
 
-// TestAnswersOfToolsShareTheProcess: what a tool's answer takes counts until its result is
-// in the record; one for which there is no room is an error that the model reads.
+// TestAnswersOfToolsShareTheProcess: a tool's answer counts until its result is in the record; if there is no room for
+// it, the model reads an error instead.
 func TestAnswersOfToolsShareTheProcess(t *testing.T) {
 	t.Parallel()
 	const room = 1 << 20 // of the workspace

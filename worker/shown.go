@@ -9,7 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// stateLooked bounds the answers that are looked through for what a speaker has kept.
+// stateLooked is how many answers are searched for a speaker's state.
 const stateLooked = 50
 
 // State implements runner.Turn.
@@ -19,7 +19,7 @@ func (t *turn) State() (json.RawMessage, error) {
 	})
 	for i := range rows {
 		m := &rows[i]
-		// What a fork has of its parent is the parent's.
+		// The state in rows that a fork shares is the parent's.
 		if m.SessionID == t.fence.SessionID && m.Model == t.settings.Model && len(m.ProviderData) > 0 {
 			return m.ProviderData, nil
 		}
@@ -61,7 +61,7 @@ func (t *turn) Shown(messages []parley.Message) (shown []runner.Shown, err error
 	return shown, nil
 }
 
-// shownOf are the pieces of a content in the order in which models have them.
+// shownOf returns the pieces of a content in the order in which models are shown them.
 func shownOf(
 	content *parley.UserContent,
 	raw json.RawMessage,

@@ -18,8 +18,7 @@ import (
 	"example.org/parley/tool"
 )
 
-// talking is a runtime from outside, written on the port alone: its turns are a speaker's
-// that the test scripts.
+// talking is a runtime from outside that uses only the port. Its turns are run by a speaker that the test scripts.
 type talking struct {
 	standard.Runtime
 
@@ -34,7 +33,7 @@ type talking struct {
 	unsure []bool
 }
 
-// talk is one run of a turn of it.
+// talk is one run of one of its turns.
 type talk struct {
 	of   *talking
 	turn runner.Turn
@@ -111,7 +110,7 @@ func (t *talk) Tool(name string, _ json.RawMessage) (tool.Tool, bool) {
 	return fakeTool{name, parley.ToolAnnotations{Destructive: name == "ask"}, noop}, t.n > 0 || t.of.knows
 }
 
-// acts is an answer that calls tools and tells of tokens.
+// acts is an answer that calls tools and reports tokens.
 func acts(tokens int64, names ...string) []model.Chunk {
 	var all []model.Chunk
 	for i, name := range names {
@@ -126,7 +125,7 @@ func acts(tokens int64, names ...string) []model.Chunk {
 	return append(all, done(parley.FinishToolCalls))
 }
 
-// talks is a rig whose agent is run by a speaker.
+// talks makes a rig whose agent is run by a speaker.
 func talks(t *testing.T, speak func(*talk) []model.Chunk) (*rig, *talking) {
 	t.Helper()
 	r, runtime := newRig(t), &talking{speak: speak}
@@ -138,7 +137,7 @@ func talks(t *testing.T, speak func(*talk) []model.Chunk) (*rig, *talking) {
 	return r, runtime
 }
 
-// What a speaker keeps with an answer is there for its next turn, in its own session.
+// What a speaker stores with an answer is available in the session's next turn, and in no other session.
 func TestASpeakersState(t *testing.T) {
 	r, runtime := talks(t, nil)
 	r.start(nil)
@@ -174,7 +173,7 @@ func TestASpeakerIsToldALongMessage(t *testing.T) {
 	}
 }
 
-// A speaker's steps are limited where somebody has said so, with the standard's words.
+// A speaker's steps are limited only if somebody set a limit; the failure reads like that of the standard runtime.
 func TestASpeakersSteps(t *testing.T) {
 	many := parley.DefaultMaxSteps + 5
 	r, runtime := talks(t, func(talk *talk) []model.Chunk {
@@ -202,8 +201,8 @@ func TestASpeakersSteps(t *testing.T) {
 	}
 }
 
-// A speaker's tokens and costs count as far as it tells of them, in a turn and in its
-// session: the turn waits, and goes on when there is room.
+// A speaker's tokens and costs count as it reports them, for the turn and for the session: at a limit the turn waits,
+// and it continues when the budget allows.
 func TestASpeakersSpending(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits parley.Limits
@@ -248,8 +247,8 @@ func TestASpeakersSpending(t *testing.T) {
 	}
 }
 
-// What a speaker wanted leave for, and does not know any more when the answer comes, has
-// not run, and its turn goes on. The effect of a call that was allowed is unknown.
+// A speaker may have forgotten a call when the answer to its question comes. If it had asked for permission, the call
+// has not run, and the turn continues; if the call needed none, its effect is unknown.
 func TestASpeakerForgets(t *testing.T) {
 	for name, c := range map[string]struct {
 		knows    bool
@@ -307,7 +306,7 @@ func TestASpeakerForgets(t *testing.T) {
 	}
 }
 
-// forget is the death of the process that knew its calls.
+// forget makes the speaker forget its calls, as if its process had died.
 func (r *talking) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

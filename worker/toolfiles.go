@@ -88,7 +88,7 @@ func (t *tools) keep(call *toolCall, answered tool.Result) (parley.ToolResultCon
 // excerptBytes is how much is shown of a text that is too long for the record.
 const excerptBytes = 32 << 10
 
-// resultExcerpt follows such a beginning, and says where the rest is.
+// resultExcerpt follows such an excerpt and says where the rest is.
 const resultExcerpt = "\n\n[This is the beginning of %d bytes. All of them: %s]"
 
 func sizeOf(parts []parley.Part) (size int) {
@@ -98,7 +98,7 @@ func sizeOf(parts []parley.Part) (size int) {
 	return size
 }
 
-// plainOf returns JSON as text: a string's own.
+// plainOf returns JSON as text; of a string, its value.
 func plainOf(raw json.RawMessage) string {
 	var text string
 	if raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
@@ -316,8 +316,7 @@ func (k *filing) storeFile(as parley.Part, data []byte) string {
 	return part.Plain()
 }
 
-// shownName is a tool's name for a file as people may be shown it: its last part, without
-// what cannot be seen.
+// shownName makes a tool's name for a file fit to show: its last element, without invisible characters.
 func shownName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -57,7 +57,7 @@ func agentVersionsCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			rows[i] = []string{agentVersion(&listed[i]), listed[i].UpdatedAt.String(), changed}
 		}
-		return term.printTable([]string{"VERSION", "AT", "CHANGED"}, rows)
+		return term.printTable([]string{"VERSION", "CREATED", "CHANGED"}, rows)
 	})
 	return command
 }

@@ -114,7 +114,7 @@ func printExplanation(term terminal, e *client.Explanation) error {
 	for _, t := range e.Totals {
 		rows = append(rows, []string{"all " + t.Kind, strconv.Itoa(t.Parts), strconv.Itoa(t.Tokens), "", "", ""})
 	}
-	if err := term.printTable([]string{"PART", "WHICH", "TOKENS", "CACHED", "BYTES AT", "WHY"}, rows); err != nil {
+	if err := term.printTable([]string{"PART", "WHICH", "TOKENS", "CACHED", "BYTES AT", "REASON"}, rows); err != nil {
 		return err
 	}
 	if len(e.LeftOut) > 0 {

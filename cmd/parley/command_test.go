@@ -56,7 +56,7 @@ func (d *desk) expect(status int, says string, args ...string) {
 	}
 }
 
-// TestWrongWordsExitWithTheUsage: what is unknown, missing or ignored is named.
+// TestWrongWordsExitWithTheUsage: the error names the word that is unknown, missing or without effect.
 func TestWrongWordsExitWithTheUsage(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -116,7 +116,7 @@ func TestChatLeavesNoEmptySession(t *testing.T) {
 	}
 }
 
-// TestShortNames: a session is what the beginning of its id or last refers to, wherever an id is asked for.
+// TestShortNames: the beginning of a session's id, or last, works wherever an id does.
 func TestShortNames(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -146,7 +146,7 @@ func TestShortNames(t *testing.T) {
 	d.expect(1, "there is no loop yet", "loops", "show", "last")
 }
 
-// TestVerbsOfSessionsAndMessages: each changes what it says, and nothing else.
+// TestVerbsOfSessionsAndMessages: each verb changes what its name says, and nothing else.
 func TestVerbsOfSessionsAndMessages(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -184,7 +184,7 @@ func TestVerbsOfSessionsAndMessages(t *testing.T) {
 	marked("bring-back", func(m *parley.Message) bool { return !m.Marks.SetAside })
 }
 
-// TestVersionsOfAgents: each is listed with what it changed, and two compare.
+// TestVersionsOfAgents: each version is listed with its changes, and two can be compared.
 func TestVersionsOfAgents(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -207,7 +207,7 @@ func TestVersionsOfAgents(t *testing.T) {
 	d.expect(1, "is not a version", "agents", "diff", "scout", "two")
 }
 
-// TestCompletion: verbs are cobra's; ids, slugs and models are the server's.
+// TestCompletion: cobra completes verbs; the server provides ids, slugs and models.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -237,7 +237,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCommandsOfAChat: what begins with a slash is a command; an unknown one says so, and a path is a message.
+// TestCommandsOfAChat: a line that begins with a slash is a command, or an error if there is no such command; a path is
+// a message.
 func TestCommandsOfAChat(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -269,7 +270,7 @@ func TestCommandsOfAChat(t *testing.T) {
 	}
 }
 
-// TestSetReachesEveryField: what has no flag of its own can be set, and what is not a field is named.
+// TestSetReachesEveryField: --set changes fields without a flag of their own, and names what is not a field.
 func TestSetReachesEveryField(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -289,7 +290,7 @@ func TestSetReachesEveryField(t *testing.T) {
 	d.expect(1, "is not FIELD=VALUE", "sessions", "create", "--set", "title")
 }
 
-// TestDoctorAsksTheServer: what it knows counts, not the environment of the command.
+// TestDoctorAsksTheServer: doctor reports what the server knows, not the command's own environment.
 func TestDoctorAsksTheServer(t *testing.T) {
 	d := newDesk(t)
 	t.Setenv("PARLEY_MODEL", "nowhere/none") // of the command alone

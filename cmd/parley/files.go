@@ -74,15 +74,15 @@ func getFileCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// maxPlainName bounds a name that a stored file is given here, in bytes: most systems know no longer one.
+// maxPlainName bounds the name of a downloaded file, in bytes; most systems allow no longer ones.
 const maxPlainName = 255
 
-// devices are names that Windows takes for devices, with any extension.
+// devices are the names of devices on Windows, with any extension.
 var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])$`)
 
-// plainName returns the name under which a file is kept in a directory here. Somebody else may have chosen the stored
-// one: it becomes neither a hidden file, nor one elsewhere, nor one that no list shows, on any system. id is a name for
-// what has none.
+// plainName returns the name under which a file is saved in a local directory. Somebody else may have chosen the stored
+// name, so on no system does it lead to another directory, to a hidden file, or to one that listings leave out. If
+// nothing usable remains, the id becomes the name.
 func plainName(stored string, id parley.ID) string {
 	name := stored[strings.LastIndexAny(stored, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
@@ -100,14 +100,14 @@ func plainName(stored string, id parley.ID) string {
 		return id.String()
 	}
 	if base, _, _ := strings.Cut(name, "."); devices.MatchString(strings.TrimRight(base, " ")) ||
-		strings.HasPrefix(name, "-") { // which programs take for an option
+		strings.HasPrefix(name, "-") { // programs would take it for an option
 		return "_" + name
 	}
 	return name
 }
 
-// saveFile writes a new file. It replaces an existing one only by force, and then the file alone: what a link leads to
-// stays as it is.
+// saveFile writes a new file. With force it replaces an existing one; if that is a link, it replaces the link and not
+// the file behind it.
 func saveFile(path string, from io.Reader, force bool) (err error) {
 	if info, err := os.Lstat(path); force && err == nil && !info.IsDir() {
 		if err := os.Remove(path); err != nil {

@@ -9,7 +9,7 @@ import (
 	"example.org/parley"
 )
 
-// TestStoredNamesArePlainHere: whoever uploaded a file does not choose where it lies on somebody else's machine, nor
+// TestStoredNamesArePlainHere: whoever uploaded a file cannot choose where it is saved on somebody else's machine, or
 // hide it there.
 func TestStoredNamesArePlainHere(t *testing.T) {
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestStoredNamesArePlainHere(t *testing.T) {
 	}
 }
 
-// TestSavedFilesReplaceByForceAlone, and then not what a link leads to.
+// TestSavedFilesReplaceByForceAlone: without --force nothing is replaced, and with it a link's target stays.
 func TestSavedFilesReplaceByForceAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -14,26 +14,11 @@ import (
 
 func loopsCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "loops", Short: "Run a task again and again in a session, until it is done"}
-
-	var now bool
-	stop := &cobra.Command{
-		Use:   "stop LOOP",
-		Short: "Stop a loop after its running iteration",
-		Args:  cobra.ExactArgs(1),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			loop, err := server.StopLoop(ctx, id, client.LoopStopInput{Now: now})
-			if err != nil {
-				return err
-			}
-			return printLoop(term, shared, loop)
-		}),
-	}
-	stop.Flags().BoolVar(&now, "now", false, "cancel the running iteration")
 	command.AddCommand(
 		startLoopCommand(shared, term),
 		loopsListCommand(shared, term),
 		loopsShowCommand(shared, term),
-		stop,
+		loopsStopCommand(shared, term),
 	)
 	return command
 }

@@ -5,13 +5,12 @@ import (
 	"runtime/debug"
 )
 
-// memoryShare is how much of the memory of its control group, in percent, the Go runtime may
-// take: the rest is for what it does not count, SQLite's pages among it.
+// memoryShare is the percentage of the control group's memory that Go may use. The rest is for memory that Go does not
+// count, such as SQLite's pages.
 const memoryShare = 90
 
-// limitMemory has the runtime heed the bound of the process's control group, unless
-// GOMEMLIMIT says what it is to heed. What is bounded by memory follows it
-// (inflight.Scale).
+// limitMemory sets Go's memory limit from the process's control group, unless GOMEMLIMIT is set. Bounds that depend on
+// memory follow that limit (inflight.Scale).
 func limitMemory(env func(string) string, memoryMax func() (int64, bool), log *slog.Logger) {
 	if env("GOMEMLIMIT") != "" {
 		return

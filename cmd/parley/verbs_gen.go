@@ -757,6 +757,48 @@ func loopsShowCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// loopsStopCommand makes parley loops stop: POST /v1/loops/{loop}/stop.
+func loopsStopCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "stop LOOP", Short: "Stop a loop after its running iteration", Args: cobra.ExactArgs(1)}
+	var input client.LoopStopInput
+	command.Flags().BoolVar(&input.Now, "now", false, "cancel the running iteration; by default it runs to its end")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.StopLoop(ctx, id, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, asRow(loopsTable()))
+	})
+	return command
+}
+
+// cacheShowCommand makes parley cache show: GET /v1/cache.
+func cacheShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show", Short: "Show what the response cache holds and saved", Args: cobra.NoArgs}
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		got, err := server.ResponseCache(ctx)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, asRow(cacheShowTable()))
+	})
+	return command
+}
+
+// cacheClearCommand makes parley cache clear: DELETE /v1/cache.
+func cacheClearCommand(shared *flags) *cobra.Command {
+	command := &cobra.Command{Use: "clear", Short: "Drop all cached answers of the workspace; for admins", Args: cobra.NoArgs}
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		return server.ClearResponseCache(ctx)
+	})
+	return command
+}
+
 // keysCreateCommand makes parley keys create: POST /v1/keys.
 func keysCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "create --name NAME [--workspace W]", Short: "Make an API key and print it, this once", Args: cobra.NoArgs}
@@ -969,7 +1011,7 @@ func sessionsTable() table[parley.Session] {
 // sessionsSharesTable is the table of shares.
 func sessionsSharesTable() table[parley.Share] {
 	return table[parley.Share]{
-		titles: []string{"SESSION", "READ BY", "SHARED BY", "SINCE"},
+		titles: []string{"SESSION", "READ BY", "SHARED BY", "SHARED"},
 		row: func(row *parley.Share) []string {
 			return []string{
 				orDash(row.SessionID),
@@ -1052,7 +1094,7 @@ func printProject(term terminal, shared *flags, got *parley.Project) error {
 // messagesTable is the table of messages.
 func messagesTable() table[parley.Message] {
 	return table[parley.Message]{
-		titles: []string{"ID", "SEQUENCE", "ROLE", "STATUS", "AT", "TEXT"},
+		titles: []string{"ID", "SEQUENCE", "ROLE", "STATUS", "CREATED", "TEXT"},
 		row: func(row *parley.Message) []string {
 			return []string{
 				orDash(row.ID),
@@ -1101,7 +1143,7 @@ func printMessage(term terminal, shared *flags, got *parley.Message) error {
 // messagesBranchesTable is the table of branches.
 func messagesBranchesTable() table[parley.Session] {
 	return table[parley.Session]{
-		titles: []string{"SESSION", "FORKED FROM", "SHARES", "STATUS", "TITLE"},
+		titles: []string{"SESSION", "FORKED FROM", "SHARED UP TO", "STATUS", "TITLE"},
 		row: func(row *parley.Session) []string {
 			return []string{
 				orDash(row.ID),
@@ -1117,7 +1159,7 @@ func messagesBranchesTable() table[parley.Session] {
 // messagesVersionsTable is the table of versions.
 func messagesVersionsTable() table[parley.Version] {
 	return table[parley.Version]{
-		titles: []string{"N", "KIND", "BYTES", "CHUNKS", "AT", "TEXT"},
+		titles: []string{"N", "KIND", "BYTES", "CHUNKS", "CREATED", "TEXT"},
 		row: func(row *parley.Version) []string {
 			return []string{
 				strconv.Itoa(row.N),
@@ -1134,7 +1176,7 @@ func messagesVersionsTable() table[parley.Version] {
 // queueTable is the table of queue.
 func queueTable() table[parley.Message] {
 	return table[parley.Message]{
-		titles: []string{"MESSAGE", "WAY", "TEXT"},
+		titles: []string{"MESSAGE", "MODE", "TEXT"},
 		row: func(row *parley.Message) []string {
 			return []string{
 				orDash(row.ID),
@@ -1148,7 +1190,7 @@ func queueTable() table[parley.Message] {
 // turnsTable is the table of turns.
 func turnsTable() table[parley.Turn] {
 	return table[parley.Turn]{
-		titles: []string{"TURN", "STATUS", "STEPS", "IN", "CACHED", "COST", "CREATED", "WHY"},
+		titles: []string{"TURN", "STATUS", "STEPS", "IN", "CACHED", "COST", "CREATED", "REASON"},
 		row: func(row *parley.Turn) []string {
 			return []string{
 				orDash(row.ID),
@@ -1191,7 +1233,7 @@ func printTurn(term terminal, shared *flags, got *parley.Turn) error {
 // callsTable is the table of calls.
 func callsTable() table[parley.Call] {
 	return table[parley.Call]{
-		titles: []string{"ID", "MODEL", "STEP", "OUTCOME", "IN", "CACHED", "OUT", "COST", "AT"},
+		titles: []string{"ID", "MODEL", "STEP", "OUTCOME", "IN", "CACHED", "OUT", "COST", "CREATED"},
 		row: func(row *parley.Call) []string {
 			return []string{
 				orDash(row.ID),
@@ -1259,7 +1301,7 @@ func printFile(term terminal, shared *flags, got *parley.File) error {
 // loopsTable is the table of loops.
 func loopsTable() table[parley.Loop] {
 	return table[parley.Loop]{
-		titles: []string{"LOOP", "STATE", "WHY", "ITERATION", "UNTIL", "PROMPT"},
+		titles: []string{"LOOP", "STATE", "REASON", "ITERATION", "UNTIL", "PROMPT"},
 		row: func(row *parley.Loop) []string {
 			return []string{
 				orDash(row.ID),
@@ -1268,6 +1310,24 @@ func loopsTable() table[parley.Loop] {
 				loopIteration(row),
 				loopUntil(row),
 				loopPrompt(row),
+			}
+		},
+	}
+}
+
+// cacheShowTable is the table of show.
+func cacheShowTable() table[parley.ResponseCacheState] {
+	return table[parley.ResponseCacheState]{
+		titles: []string{"ENTRIES", "BYTES", "HITS", "MISSES", "STORED", "EVICTED", "SAVED"},
+		row: func(row *parley.ResponseCacheState) []string {
+			return []string{
+				strconv.FormatInt(row.Entries, 10),
+				strconv.FormatInt(row.Bytes, 10),
+				strconv.FormatInt(row.Hits, 10),
+				strconv.FormatInt(row.Misses, 10),
+				strconv.FormatInt(row.Stored, 10),
+				strconv.FormatInt(row.Evicted, 10),
+				"$" + row.Saved.String(),
 			}
 		},
 	}
@@ -1294,7 +1354,7 @@ func keysTable() table[parley.Key] {
 // signInsTable is the table of sign-ins.
 func signInsTable() table[parley.SignIn] {
 	return table[parley.SignIn]{
-		titles: []string{"ID", "WHO", "SINCE", "LAST USED", "UNTIL"},
+		titles: []string{"ID", "WHO", "SIGNED IN", "LAST USED", "EXPIRES"},
 		row: func(row *parley.SignIn) []string {
 			return []string{
 				orDash(row.ID),
@@ -1310,7 +1370,7 @@ func signInsTable() table[parley.SignIn] {
 // auditTable is the table of audit.
 func auditTable() table[parley.AuditEntry] {
 	return table[parley.AuditEntry]{
-		titles: []string{"AT", "WHO", "ACTION", "SESSION", "TARGET"},
+		titles: []string{"TIME", "WHO", "ACTION", "SESSION", "TARGET"},
 		row: func(row *parley.AuditEntry) []string {
 			return []string{
 				row.At.String(),
@@ -1326,7 +1386,7 @@ func auditTable() table[parley.AuditEntry] {
 // modelsTable is the table of models.
 func modelsTable() table[model.Info] {
 	return table[model.Info]{
-		titles: []string{"MODEL", "CONTEXT", "ANSWER", "$ PER MILLION TOKENS IN / OUT"},
+		titles: []string{"MODEL", "CONTEXT", "MAX ANSWER", "$ PER MILLION TOKENS IN / OUT"},
 		row: func(row *model.Info) []string {
 			return []string{
 				string(row.ID),

@@ -56,6 +56,7 @@ var rules = []struct {
 	{"internal/gen/settings", []string{"setting"}},
 	{"internal/gen/tables", []string{".", "internal/tables"}},
 	{"internal/gen/openapi", []string{"httpapi"}},
+	{"internal/gen/schema", []string{"internal/sqlschema"}},
 	{"internal/gen/*", nil},
 
 	{"internal/archtest", nil},
@@ -71,11 +72,13 @@ var rules = []struct {
 	{"internal/transition", []string{".", "setting", "store", "event"}},
 	{"internal/dryrun", []string{".", "internal/transition", "store"}},
 	{"internal/words", []string{".", "store"}},
+	{"internal/sqlschema", []string{"."}},
 	{
 		"sqlite",
 		[]string{
 			".",
 			"setting",
+			"internal/sqlschema",
 			"internal/tables",
 			"internal/transfer",
 			"internal/transition",

@@ -1,5 +1,5 @@
-// Package cgroup asks Linux how much memory the control group of this process may have, as
-// containers and units of systemd bound it.
+// Package cgroup asks Linux how much memory this process's control group may use, as set by containers and systemd
+// units.
 package cgroup
 
 import (
@@ -44,8 +44,8 @@ func memoryMax(root fs.FS) (least int64, bounded bool) {
 	return least, bounded
 }
 
-// lesser is the least of a bound and those of a group and all above it. A group that is not
-// there is another namespace's: only what is above it counts.
+// lesser returns the smallest of a bound and the bounds of a group and its parents. A group that does not exist belongs
+// to another namespace; then only its parents count.
 func lesser(root fs.FS, mount, group, file string, least int64, bounded bool) (int64, bool) {
 	for group = path.Clean("/" + group); ; group = path.Dir(group) {
 		text, err := fs.ReadFile(root, path.Join(mount, group, file))

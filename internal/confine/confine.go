@@ -1,11 +1,9 @@
-// Package confine runs programs of others so that they do not reach some directories, and
-// do not take all of the machine. A program of the server's user is closed out of the
-// directories by the kernel's Landlock, whatever its rights are, with all that it starts,
-// and from Linux 6.12 on they cannot signal other processes either. That does not hold
-// root, who reads the disk below the files: root gives it another user. Nor does it hold a
-// program that has another of the same user's work for it (a service manager that it asks
-// by its socket, a start-up file that it writes). The kernel bounds the tasks and files of
-// each.
+// Package confine runs foreign programs so that they cannot reach certain directories or use up the machine. Landlock,
+// in the kernel, closes the directories to a program that runs as the server's user, and to everything that it starts,
+// whatever its permissions; on Linux 6.12 and later they cannot signal other processes either. That does not stop root,
+// who can read the disk below the files, so a server that is root runs the program as another user. Nor does it stop a
+// program that has others of the same user work for it (a service manager that it reaches by a socket, a start-up file
+// that it writes). The kernel bounds the tasks and files of each program.
 //
 // A confined program is started by this program itself: it is executed again with
 // Argument first, confines itself, and becomes the other one. Its main function calls
@@ -28,36 +26,34 @@ const Argument = "run-confined"
 // end stands before the program and its arguments.
 const end = "--"
 
-// The bounds of a confined program, and of all that it starts. A lower one of this
-// process stays.
+// The bounds of a confined program and of everything that it starts. If this process has a lower bound, that stays.
 const (
-	// MaxTasks is how many processes and threads its user may have when it starts another
-	// one: RLIMIT_NPROC. It is at most half of what this process may have, which may run as
-	// the same user and must go on.
+	// MaxTasks is how many processes and threads its user may have when it starts another one: RLIMIT_NPROC. It is at
+	// most half of this process's own bound, because this process may run as the same user and must keep working.
 	MaxTasks = 2048
 	// MaxOpenFiles is how many files each of its processes may have open: RLIMIT_NOFILE.
 	MaxOpenFiles = 65_536
-	// MaxFileBytes is how long a file may become that it writes: RLIMIT_FSIZE.
+	// MaxFileBytes is how long a file that it writes may become: RLIMIT_FSIZE.
 	MaxFileBytes = 16 << 30
 )
 
 // ErrUnsupported means that this system cannot confine anything.
 var ErrUnsupported = errors.New("confine: this system has no Landlock")
 
-// Cage is what a program is kept in. The zero Cage bounds what it takes, and no more.
+// Cage says how a program is confined. The zero Cage only bounds its resources.
 type Cage struct {
-	// User is who it runs as; only root may say so. Nil: this process's user. Where the kernel has scopes and this
-	// process the right to them, programs of one such user cannot signal or trace those of another cage.
+	// User is the user that it runs as; only root may set it. Nil means this process's user. Where the kernel has
+	// scopes and this process the right to them, programs of one such user cannot signal or trace those of another
+	// cage.
 	User *User
-	// Closed are directories that it does not reach, nor the directories above them as
-	// lists, by Landlock.
+	// Closed are directories that Landlock closes to it; nor can it list the directories above them.
 	Closed []string
 }
 
 // User is a user of the system without further groups.
 type User struct{ UID, GID uint32 }
 
-// Command is how a program is started in a cage: self with arguments.
+// Command returns how to start a program in a cage: self with these arguments.
 func Command(self string, cage Cage, program string, args []string) (path string, arguments []string) {
 	user := ""
 	if cage.User != nil {

@@ -9,16 +9,15 @@ import (
 	"example.org/parley"
 )
 
-// Owner is whose work holds memory: a workspace's, or that of one of its principals.
+// Owner is the workspace, or the principal in it, whose work holds memory.
 type Owner struct {
 	WorkspaceID parley.ID
 	PrincipalID parley.ID // zero: the workspace's
 }
 
-// Bytes counts bytes by owner. A workspace takes at most half of what the others leave,
-// and so does a principal of what the others of its workspace leave: however much some
-// hold, there is room for the next one. It is safe for concurrent use; the zero value has
-// no room.
+// Bytes counts bytes by owner. A workspace takes at most half of what the others leave, and a principal at most half of
+// what the others in its workspace leave. So however much some hold, there is room for the next one. It is safe for
+// concurrent use; the zero value has no room.
 type Bytes struct {
 	most, own int64 // of everybody, of one principal
 
@@ -33,14 +32,13 @@ type share struct {
 	of  map[parley.ID]int64 // by principal
 }
 
-// NewBytes has room for so many bytes of everybody, half of them for one workspace, and of
-// one principal.
+// NewBytes makes room for most bytes in total, half of them for one workspace, and for own bytes of one principal.
 func NewBytes(most, own int64) *Bytes {
 	return &Bytes{most: most, own: own, of: map[parley.ID]*share{}}
 }
 
-// Take counts n more bytes of an owner; false, and nothing counted, where that is more
-// than there is room for. Give gives them back.
+// Take counts n more bytes for an owner. It returns false and counts nothing if there is no room for them. Give gives
+// them back.
 func (b *Bytes) Take(owner Owner, n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,10 +60,10 @@ func (b *Bytes) Take(owner Owner, n int64) bool {
 	return true
 }
 
-// half is the share of one where the others hold so much of all there is.
+// half returns the share of one owner if the others hold so much of the total.
 func half(most, others int64) int64 { return (most - others) / 2 }
 
-// Give gives back n bytes that were taken for an owner.
+// Give gives back n bytes that Take counted for an owner.
 func (b *Bytes) Give(owner Owner, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

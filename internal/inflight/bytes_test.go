@@ -49,7 +49,7 @@ func TestAWorkspaceLeavesRoomForOthers(t *testing.T) {
 	b.empty(t)
 }
 
-// TestAPrincipalLeavesRoomForOthers of its workspace, and takes no more than its own bound.
+// TestAPrincipalLeavesRoomForOthers: it leaves room for others of its workspace, and takes no more than its own bound.
 func TestAPrincipalLeavesRoomForOthers(t *testing.T) {
 	t.Parallel()
 	workspace := parley.NewID()
@@ -83,7 +83,7 @@ func TestBytesOfMany(t *testing.T) {
 	b.empty(t)
 }
 
-// TestHolding: what a piece of work holds beyond what is free counts until it ends.
+// TestHolding: beyond its free bytes, what a piece of work holds counts until it ends.
 func TestHolding(t *testing.T) {
 	t.Parallel()
 	b := NewBytes(20, 0)

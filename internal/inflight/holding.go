@@ -12,13 +12,12 @@ type Holding struct {
 	size, held int64
 }
 
-// Holding begins a piece of work that holds nothing yet, and of which the first free bytes
-// count nothing.
+// Holding begins a piece of work that holds nothing yet. Its first free bytes are not counted.
 func (b *Bytes) Holding(owner Owner, free int64) *Holding {
 	return &Holding{of: b, owner: owner, free: free}
 }
 
-// Take counts n more bytes; false where there is no room for them.
+// Take counts n more bytes; false if there is no room for them.
 func (h *Holding) Take(n int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,7 +30,7 @@ func (h *Holding) Take(n int64) bool {
 	return true
 }
 
-// End gives back what is held.
+// End gives back everything that is held.
 func (h *Holding) End() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -70,7 +70,7 @@ once('the outline leads to any question of a long conversation, and [ and ] step
   right(page);
 });
 
-test('a sub-conversation and a fork show where they come from', async () => {
+once('a sub-conversation and a fork show where they come from', async () => {
   await server.ask('POST', '/v1/agents', { name: 'Leading', tools: [{ name: 'delegate', description: 'Asks another agent', agent: 'parley' }] });
   const session = await script([[{ tool_call: { name: 'delegate', arguments: { task: 'Count the ships' } } }], [{ text: 'Counted.' }]], { agent_id: 'leading', title: 'The harbour' });
   const record = await server.settled(session.id);

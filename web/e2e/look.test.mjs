@@ -82,7 +82,7 @@ const rows = '[data-rows] [data-row]';
 test('rows arrive while a session streams, and a delta causes no request', async () => {
   const session = await server.session('Write', { model: 'sim/lorem-9000-20' });
   const page = await tab(`/c/${session.id}/inspect`);
-  const growing = page.locator(rows, { hasText: 'runs' }).filter({ hasText: 'assistant' });
+  const growing = page.locator(rows, { hasText: 'running' }).filter({ hasText: 'assistant' });
   await growing.waitFor();
   await page.locator(rows, { hasText: 'model call' }).getByText('open').waitFor();
   const asked = [];
@@ -95,7 +95,7 @@ test('rows arrive while a session streams, and a delta causes no request', async
   assert.deepEqual(asked, [], 'deltas were followed by requests');
   await server.stopped(session.id);
   await page.locator(rows, { hasText: 'model call' }).getByText('cancelled').waitFor();
-  await until(async () => (await page.getByText('runs', { exact: true }).count()) === 0, 'nothing runs any more');
+  await until(async () => (await page.getByText('running', { exact: true }).count()) === 0, 'nothing runs any more');
   await page.getByText('hidden: events').waitFor();
   const shown = page.getByRole('group', { name: 'Kinds of rows' });
   const { last_event_sequence: events } = await server.ask('GET', `/v1/sessions/${session.id}`);
@@ -135,7 +135,7 @@ once('the inspector keeps its position while older rows arrive above and new one
   right(page);
 });
 
-test('sub-conversations are inspected in place, and any two calls compared', async () => {
+once('sub-conversations are inspected in place, and any two calls compared', async () => {
   await server.ask('POST', '/v1/agents', { name: 'Scout', model: 'sim/echo' });
   const captain = await server.ask('POST', '/v1/agents', { name: 'Captain', model: 'sim/script', tools: [{ name: 'ask_scout', description: 'Sends the scout.', agent: 'scout' }] });
   const script = JSON.stringify([[{ tool_call: { name: 'ask_scout', arguments: { task: 'What do you see?' } } }], [{ text: 'Steady.' }]]);

@@ -58,6 +58,37 @@ once('code has its colours while it streams', async () => {
   right(page);
 });
 
+once('the list is grouped by date, project or agent, and stays so', async () => {
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Scout' });
+  const project = await server.ask('POST', '/v1/projects', { path: home, name: 'Harbour' });
+  await server.ask('POST', '/v1/sessions', { title: 'About ships', project_id: project.id });
+  await server.ask('POST', '/v1/sessions', { title: 'About trees', agent_id: agent.id });
+  const page = await tab('/new');
+  const list = page.locator('[data-session-list] li');
+  const grouped = async (kind, expected) => {
+    if (kind) {
+      await page.getByRole('button', { name: 'Group and filter conversations' }).click();
+      await page.getByRole('menuitem', { name: kind }).click();
+    }
+    await until(async () => {
+      const heading = {}; // of each conversation
+      let last = '';
+      for (const row of await list.all()) {
+        const name = row.getByRole('heading');
+        if (await name.count()) last = (await name.innerText()).trim();
+        else heading[(await row.getByRole('link').first().innerText()).split('\n')[0]] = last;
+      }
+      return Object.entries(expected).every(([title, name]) => heading[title] === name);
+    }, `grouped ${kind || 'as before'}`);
+  };
+  await grouped('', { 'About ships': 'Today', 'About trees': 'Today' });
+  await grouped('By project', { 'About ships': 'Harbour', 'About trees': 'No project' });
+  await grouped('By agent', { 'About ships': 'Parley', 'About trees': 'Scout' });
+  await page.reload();
+  await grouped('', { 'About ships': 'Parley', 'About trees': 'Scout' });
+  right(page);
+});
+
 once('a written file is shown as code, then as what changes; JSON is a tree; long and failed results are folded', async () => {
   const project = await server.ask('POST', '/v1/projects', { path: home });
   const agent = await server.ask('POST', '/v1/agents', { name: 'Writing', tools: ['write_file', 'read_file', 'current_time'], grants: [{ tool: 'write_file', effect: 'allow' }] });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { accessible, browser, once, open, Server, until } from './harness.mjs';
 
-test('the page asks for a key if the server requires one, and no script ever has it', async () => {
+once('the page asks for a key if the server requires one, and no script ever has it', async () => {
   const server = await Server.start();
   const chrome = await browser();
   try {

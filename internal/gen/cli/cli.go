@@ -214,10 +214,16 @@ func (w *writer) list(v *verb, o *operations.Operation) error {
 		"if err != nil {\nreturn err\n}\nreturn printPage(term, shared, &page, %s())\n})\n",
 		v.table(),
 	)
+	return w.rows(v, row)
+}
+
+// rows writes the function that makes the verb's table.
+func (w *writer) rows(v *verb, row reflect.Type) error {
 	cells, err := w.cells(v, row)
 	if err != nil {
 		return err
 	}
+	rowType := typeName(row)
 	w.beside("// %s is the table of %s.\nfunc %[1]s() table[%[3]s] {\n", v.table(), v.tableOf(), rowType)
 	titles := make([]string, len(v.columns))
 	for i, column := range v.columns {
@@ -349,8 +355,8 @@ func cellOf(t reflect.Type, expression string) (string, bool) {
 	return "", false
 }
 
-// show writes a verb that prints one thing: what a function of cmd/parley prints of it, or those of its members that
-// are cells.
+// show writes a verb that prints one thing: by a function of cmd/parley, as a row of its columns, or those of its
+// members that are cells.
 func (w *writer) show(v *verb, o *operations.Operation) error {
 	place := strings.TrimSuffix(w.run(v, o, "args"), ", ")
 	w.printf("got, err := server.%s(ctx, %s)\nif err != nil {\nreturn err\n}\n", o.GoName(), place)
@@ -360,7 +366,10 @@ func (w *writer) show(v *verb, o *operations.Operation) error {
 		w.printf("whole, err := %s(ctx, server, &got)\nif err != nil {\nreturn err\n}\n", v.reads)
 	}
 	w.printf("return %s\n})\n", w.print(v, o, thing))
-	return nil
+	if len(v.columns) == 0 {
+		return nil
+	}
+	return w.rows(v, o.Answers[0])
 }
 
 // ask writes a verb that sends a query and prints the whole answer by a function of cmd/parley.
@@ -382,6 +391,9 @@ func (w *writer) ask(v *verb, o *operations.Operation) error {
 func (w *writer) print(v *verb, o *operations.Operation, thing string) string {
 	if v.prints != "" {
 		return fmt.Sprintf("printOne(term, shared, &%s, %s)", thing, v.prints)
+	}
+	if len(v.columns) > 0 {
+		return fmt.Sprintf("printOne(term, shared, &%s, asRow(%s()))", thing, v.table())
 	}
 	return fmt.Sprintf("%s(term, shared, &%s)", w.printer(v, o), thing)
 }
@@ -436,7 +448,7 @@ func (w *writer) create(v *verb, o *operations.Operation) error {
 		w.printf("settings := addSettings(command, setting.%s)\n", v.settings)
 	}
 	w.printf("sets := addSets(command)\n")
-	w.run(v, o, "args")
+	place := w.run(v, o, "args")
 	if v.positional != "" {
 		field, ok := memberOf(o.Body, v.positional)
 		if !ok {
@@ -449,7 +461,7 @@ func (w *writer) create(v *verb, o *operations.Operation) error {
 		w.printf("if input.Settings, err = settings.settings(); err != nil {\nreturn err\n}\n")
 	}
 	w.printf("if err = applySets(*sets, &input); err != nil {\nreturn err\n}\n")
-	send := "server." + o.GoName() + "(ctx, input)"
+	send := "server." + o.GoName() + "(ctx, " + place + "input)"
 	if v.sends != "" {
 		send = v.sends + "(ctx, server, shared, input)"
 	}

@@ -7,7 +7,7 @@ const (
 	list   kind = iota // prints rows of a list, a page or all of it
 	show               // prints one thing
 	ask                // prints the answer to a query
-	create             // makes a thing from an input
+	create             // makes a thing from an input, or does something to one
 	update             // sends a patch from flags
 	change             // sends a patch that is always the same
 	remove             // sends a request without an answer
@@ -24,7 +24,7 @@ type verb struct {
 	place      string            // the argument that names the thing, as AGENT
 	positional string            // the member of an input, or of a patch, that is an argument
 	flags      map[string]string // flags by the names of members and parameters; "-" leaves one out
-	columns    []column          // of a list
+	columns    []column          // of a list, or of show: of a single row
 	settings   string            // scope whose settings become flags and rows: Agent, Session
 	most       int               // rows of a list without --limit; 0: all
 	always     string            // of change: the patch, as Go, unless an argument is all of it
@@ -108,7 +108,7 @@ func verbs() []verb {
 			says: "List the sessions that may read SESSION",
 			columns: []column{
 				{"SESSION", "session_id", ""}, {"READ BY", "reader_id", ""}, {"SHARED BY", "shared_by.name", ""},
-				{"SINCE", "created_at", ""},
+				{"SHARED", "created_at", ""},
 			},
 		},
 		{
@@ -192,7 +192,7 @@ func verbs() []verb {
 			flags: map[string]string{"view": "-", "turn_id": "turn", "from_sequence": "from", "tool_name": "tool"},
 			columns: []column{
 				{"ID", "id", ""}, {"SEQUENCE", "sequence", ""}, {"ROLE", "role", ""}, {"STATUS", "status", ""},
-				{"AT", "created_at", ""}, {"TEXT", "", "messageText"},
+				{"CREATED", "created_at", ""}, {"TEXT", "", "messageText"},
 			},
 		},
 		{
@@ -223,7 +223,7 @@ func verbs() []verb {
 			noun: "messages", name: "branches", kind: list, operation: "listBranches", place: "MESSAGE",
 			says: "List the sessions that were forked at a message or ask it again",
 			columns: []column{
-				{"SESSION", "id", ""}, {"FORKED FROM", "parent_session_id", ""}, {"SHARES", "", "forkedThrough"},
+				{"SESSION", "id", ""}, {"FORKED FROM", "parent_session_id", ""}, {"SHARED UP TO", "", "forkedThrough"},
 				{"STATUS", "status", ""}, {"TITLE", "title", ""},
 			},
 		},
@@ -232,7 +232,7 @@ func verbs() []verb {
 			says: "List the pieces in which a message was streamed",
 			columns: []column{
 				{"N", "n", ""}, {"KIND", "kind", ""}, {"BYTES", "", "versionSpan"}, {"CHUNKS", "chunks", ""},
-				{"AT", "created_at", ""}, {"TEXT", "", "versionText"},
+				{"CREATED", "created_at", ""}, {"TEXT", "", "versionText"},
 			},
 		},
 		{
@@ -251,7 +251,7 @@ func verbs() []verb {
 				"order": "-", "view": "-", "role": "-", "internal": "-", "turn_id": "-", "iteration": "-",
 				"tool_name": "-", "agent_type": "-", "from_sequence": "-",
 			},
-			columns: []column{{"MESSAGE", "id", ""}, {"WAY", "", "messageWay"}, {"TEXT", "", "messageText"}},
+			columns: []column{{"MESSAGE", "id", ""}, {"MODE", "", "messageWay"}, {"TEXT", "", "messageText"}},
 		},
 		{
 			noun: "turns", name: "list", kind: list, operation: "listTurns", place: "SESSION", most: 20,
@@ -259,7 +259,7 @@ func verbs() []verb {
 			columns: []column{
 				{"TURN", "id", ""}, {"STATUS", "status", ""}, {"STEPS", "step", ""}, {"IN", "usage.input_tokens", ""},
 				{"CACHED", "usage.cached_tokens", ""}, {"COST", "cost", ""}, {"CREATED", "created_at", ""},
-				{"WHY", "", "turnWhy"},
+				{"REASON", "", "turnWhy"},
 			},
 		},
 		{noun: "turns", name: "show", kind: show, operation: "getTurn", says: "Show a turn", place: "TURN"},
@@ -269,7 +269,7 @@ func verbs() []verb {
 			columns: []column{
 				{"ID", "id", ""}, {"MODEL", "", "callModel"}, {"STEP", "", "callStep"}, {"OUTCOME", "outcome", ""},
 				{"IN", "usage.input_tokens", ""}, {"CACHED", "usage.cached_tokens", ""},
-				{"OUT", "usage.output_tokens", ""}, {"COST", "cost", ""}, {"AT", "created_at", ""},
+				{"OUT", "usage.output_tokens", ""}, {"COST", "cost", ""}, {"CREATED", "created_at", ""},
 			},
 		},
 		{
@@ -310,6 +310,22 @@ func verbs() []verb {
 			prints: "asRow(loopsTable())",
 		},
 		{
+			noun: "loops", name: "stop", kind: create, operation: "stopLoop", place: "LOOP",
+			says: "Stop a loop after its running iteration", prints: "asRow(loopsTable())",
+		},
+		{
+			noun: "cache", name: "show", kind: show, operation: "getResponseCache",
+			says: "Show what the response cache holds and saved",
+			columns: []column{
+				{"ENTRIES", "entries", ""}, {"BYTES", "bytes", ""}, {"HITS", "hits", ""}, {"MISSES", "misses", ""},
+				{"STORED", "stored", ""}, {"EVICTED", "evicted", ""}, {"SAVED", "saved", ""},
+			},
+		},
+		{
+			noun: "cache", name: "clear", kind: remove, operation: "clearResponseCache",
+			says: "Drop all cached answers of the workspace; for admins",
+		},
+		{
 			noun: "keys", name: "create", kind: create, operation: "createKey",
 			says: "Make an API key and print it, this once", shows: "--name NAME [--workspace W]",
 			flags:    map[string]string{"workspace": "-"}, // a flag of all commands
@@ -328,8 +344,8 @@ func verbs() []verb {
 			noun: "sign-ins", name: "list", kind: list, operation: "listSignIns",
 			says: "List the browsers that are signed in: one's own, to admins all of the workspace",
 			columns: []column{
-				{"ID", "id", ""}, {"WHO", "principal_name", ""}, {"SINCE", "created_at", ""},
-				{"LAST USED", "last_used_at", ""}, {"UNTIL", "expires_at", ""},
+				{"ID", "id", ""}, {"WHO", "principal_name", ""}, {"SIGNED IN", "created_at", ""},
+				{"LAST USED", "last_used_at", ""}, {"EXPIRES", "expires_at", ""},
 			},
 		},
 		{
@@ -337,7 +353,7 @@ func verbs() []verb {
 			says:  "List who did what, newest first",
 			flags: map[string]string{"session_id": "session", "principal_id": "principal"},
 			columns: []column{
-				{"AT", "at", ""}, {"WHO", "principal_name", ""}, {"ACTION", "action", ""},
+				{"TIME", "at", ""}, {"WHO", "principal_name", ""}, {"ACTION", "action", ""},
 				{"SESSION", "session_id", ""}, {"TARGET", "target_id", ""},
 			},
 		},
@@ -349,7 +365,7 @@ func verbs() []verb {
 			noun: "models", name: "list", bare: true, kind: list, operation: "listModels",
 			says: "List the models that the server knows, with their prices",
 			columns: []column{
-				{"MODEL", "id", ""}, {"CONTEXT", "", "modelContext"}, {"ANSWER", "", "modelAnswer"},
+				{"MODEL", "id", ""}, {"CONTEXT", "", "modelContext"}, {"MAX ANSWER", "", "modelAnswer"},
 				{"$ PER MILLION TOKENS IN / OUT", "", "modelPrice"},
 			},
 		},
@@ -382,7 +398,7 @@ func fileColumns() []column {
 
 func loopColumns() []column {
 	return []column{
-		{"LOOP", "id", ""}, {"STATE", "state", ""}, {"WHY", "reason", ""}, {"ITERATION", "", "loopIteration"},
+		{"LOOP", "id", ""}, {"STATE", "state", ""}, {"REASON", "reason", ""}, {"ITERATION", "", "loopIteration"},
 		{"UNTIL", "", "loopUntil"}, {"PROMPT", "", "loopPrompt"},
 	}
 }

@@ -106,7 +106,7 @@ function Line({ entry: { message, words, tools, failed }, turn, current, onJump 
         {tools.size > 3 && <span>and {tools.size - 3} more</span>}
         {(failed || turn?.status === 'failed') && <Badge tone="bad">failed</Badge>}
         {turn?.status === 'cancelled' && <Badge>stopped</Badge>}
-        {turn?.status === 'waiting' && <Badge tone="warn">waits</Badge>}
+        {turn?.status === 'waiting' && <Badge tone="warn">waiting</Badge>}
         {(turn?.status === 'running' || turn?.status === 'queued') && <Badge tone="accent">{turn.status}</Badge>}
       </span>
     </button>

@@ -24,10 +24,10 @@ export function CallView({ call, calls, look, go }: { call: Call; calls: Call[];
         facts={[
           ['Model', call.model],
           ['Outcome', <Badge key="outcome" tone={OUTCOMES[call.outcome]}>{call.outcome}</Badge>],
-          call.purpose ? ['For', call.purpose] : ['Step', `${call.step}, attempt ${call.attempt}`],
+          call.purpose ? ['Purpose', call.purpose] : ['Step', `${call.step}, attempt ${call.attempt}`],
           ['First token', duration(call.first_token_ms)],
-          ['Took', duration(call.total_ms)],
-          ['Ended', call.finish_reason ?? '–'],
+          ['Duration', duration(call.total_ms)],
+          ['Finish reason', call.finish_reason ?? '–'],
           ['Tokens in', usage.input_tokens === null ? 'not reported' : number(usage.input_tokens)],
           ['of them cached', usage.cached_tokens === null ? 'not reported' : number(usage.cached_tokens)],
           ['Tokens out', usage.output_tokens === null ? 'not reported' : number(usage.output_tokens)],

@@ -48,7 +48,7 @@ function MessageView({ entry, go }: { entry: Extract<Entry, { kind: 'message' }>
           ],
           ['Author', message.author.name],
           ['Time', fullTime(message.created_at)],
-          ['Took', duration(entry.took)],
+          ['Duration', duration(entry.took)],
         ]}
       />
       {typeof child === 'string' && <Button onClick={() => go({ of: child, row: undefined, part: undefined, with: undefined })}>Show the rows of its conversation</Button>}

@@ -68,7 +68,7 @@ export function Rows({ rows, spans, open, onOpen, narrow, inspection }: Props) {
                 <time className="w-16 shrink-0 font-mono text-xs text-faint max-sm:hidden">{clockOf(entry.at)}</time>
                 <span className={cx('shrink-0 truncate font-medium', entry.kind === 'event' ? 'w-36' : 'w-24')}>{nameOf(entry)}</span>
                 <span className="min-w-0 flex-1 truncate text-soft">{entry.kind === 'message' && entry.running ? <Growing live={entry.live} /> : briefOf(entry)}</span>
-                <span className="w-14 shrink-0 text-right text-xs text-faint">{entry.running ? <span className="text-accent">runs</span> : entry.took === null ? '' : duration(entry.took)}</span>
+                <span className="w-14 shrink-0 text-right text-xs text-faint">{entry.running ? <span className="text-accent">running</span> : entry.took === null ? '' : duration(entry.took)}</span>
                 {!narrow && <Bar span={spans.get(entry.id)} entry={entry} />}
               </button>
             </li>

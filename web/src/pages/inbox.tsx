@@ -135,7 +135,7 @@ function Where({ approval }: { approval: Approval }) {
 const TONES = { approved: 'good', denied: 'bad', expired: 'warn', cancelled: 'plain', pending: 'plain' } as const;
 
 function Decided({ approvals }: { approvals: Approval[] }) {
-  if (approvals.length === 0) return <p className="text-sm text-faint">None decided yet.</p>;
+  if (approvals.length === 0) return <p className="text-sm text-faint">No decided approvals yet.</p>;
   return (
     <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Decided approvals">
     <table className="w-full min-w-96 text-left text-sm">

@@ -107,7 +107,7 @@ export function SearchPage() {
           {!asked && <Beginning />}
           {asked && found.isPending && !found.failureReason && <Loading what="the results" />}
           {hits.length > 0 && (
-            <ol aria-label="Found" className={cx('space-y-1 transition-opacity', old && 'opacity-50')}>
+            <ol aria-label="Results" className={cx('space-y-1 transition-opacity', old && 'opacity-50')}>
               {hits.map((hit) => (
                 <li key={`${hit.session.id} ${hit.message?.id ?? ''}`}>
                   <Hit hit={hit} onOpen={(id) => (opened = id)} />

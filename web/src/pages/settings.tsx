@@ -84,7 +84,7 @@ function Models() {
         <thead className="border-b border-line text-xs text-faint max-sm:sr-only">
           <tr>
             <th className="py-2 pr-4 font-medium">Model</th>
-            <th className="pr-4 font-medium">Can</th>
+            <th className="pr-4 font-medium">Capabilities</th>
             <th className="pr-4 text-right font-medium">Context</th>
             <th className="text-right font-medium">Price per million tokens, in / cached / out</th>
           </tr>
@@ -270,7 +270,7 @@ function KeyList() {
 const THEMES: [Theme, string, typeof Sun][] = [
   ['light', 'Light', Sun],
   ['dark', 'Dark', Moon],
-  ['system', 'Like the system', SunMoon],
+  ['system', 'Match the system', SunMoon],
 ];
 
 function Appearance() {
