@@ -51,9 +51,12 @@ const (
 	compactionPolicy = "compaction"
 )
 
+// LongestPiece is the most of a single message that a summarising request shows, in bytes.
+const LongestPiece = 16 << 10
+
 // pieceSizes are the bytes to which single messages are cut in a summarising request, from the largest to the smallest:
 // a smaller size is used if otherwise not even one turn would fit.
-var pieceSizes = [...]int{16 << 10, 4 << 10, 1 << 10, 256} //nolint:gochecknoglobals // never written
+var pieceSizes = [...]int{LongestPiece, 4 << 10, 1 << 10, 256} //nolint:gochecknoglobals // never written
 
 // Source is what a summary is written from.
 type Source struct {
@@ -102,10 +105,10 @@ func Kept(rows []parley.Message, unfinished parley.Turn, keep Keep, whole bool) 
 			turns >= keep.Turns && (messages > keep.Messages || keep.Tokens > 0 && tokens > keep.Tokens):
 			return start, true
 		case at+1 == len(rows):
-			if whole && turns < keep.Turns {
+			if whole { // the oldest turn stays too
 				return len(rows), true
 			}
-			return start, whole
+			return start, false
 		case !standsFor(&rows[at]) && startsTurn(&rows[at], &rows[at+1]):
 			turns, start = turns+1, at+1
 		}

@@ -230,7 +230,7 @@ func boundary(rows []parley.Message, n int, last int64) int64 {
 // forward reads settled, non-internal messages between two sequences in ascending order, up to most bytes; more reports
 // that the range continues.
 func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more bool, err error) {
-	internal, size := false, 0
+	internal, size, held := false, 0, 0
 	for after := from - 1; after < to-1; {
 		page, err := s.w.store.Messages(
 			s.writes,
@@ -250,7 +250,9 @@ func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more
 			if page[i].Status.Settled() {
 				rows = append(rows, page[i])
 			}
-			if size += page[i].Size(); size > 2*most { // long messages are cut, so twice as much may fit
+			// Long messages are cut, so more may fit than is read.
+			size, held = size+min(page[i].Size(), prompt.LongestPiece), held+page[i].Size()
+			if size > 2*most || held > 2*maxTranscript {
 				return rows, true, nil
 			}
 			after = page[i].Sequence

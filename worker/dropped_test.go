@@ -20,7 +20,9 @@ import (
 func fullRig(t *testing.T, answer int, summaries ...answerFunc) *rig {
 	r := newSummedRig(t, summaries...)
 	r.model.reads = 20_000
-	r.model.endless = says(strings.Repeat("word ", answer))
+	// without usage: the estimates stay as they are
+	said := chunks(text(0, strings.Repeat("word ", answer)), done(parley.FinishStop))
+	r.model.play(slices.Repeat([]answerFunc{said}, 60)...)
 	r.options.jitter = func(time.Duration) time.Duration { return 0 }
 	r.options.summaryPatience = patience
 	return r

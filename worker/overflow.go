@@ -45,7 +45,7 @@ var errFull = errors.New("worker: the window waits for a summary")
 // mustWait reports whether a window comes so near its bound, or would newly drop messages, that the request waits for a
 // summary first.
 func (s *shortening) mustWait(selection *prompt.Selection, budget prompt.Budget) bool {
-	if !s.settings.Policy.Summarises() || s.waited {
+	if !s.settings.Policy.Summarises() || s.waited || selection.Excess > 0 { // no summary makes the turn itself shorter
 		return false
 	}
 	before := s.claim.Session.Context
