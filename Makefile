@@ -129,8 +129,9 @@ PAGE_PACKAGES := web/node_modules/.package-lock.json
 $(PAGE_PACKAGES): web/package.json web/package-lock.json
 	npm ci --prefix web --ignore-scripts --no-audit --no-fund
 
-page: $(PAGE_PACKAGES) ## build web/dist from web/src
+page: $(PAGE_PACKAGES) ## build web/dist from web/src, and pack it for the binary
 	npm run --prefix web build
+	go run ./web/pack
 
 test-page: $(PAGE_PACKAGES) page-types ## lint and test the page; check that its types match the API, that web/dist matches the sources, and that no commit changes only web/dist
 	@.ci/commits
@@ -138,7 +139,8 @@ test-page: $(PAGE_PACKAGES) page-types ## lint and test the page; check that its
 	npm run --prefix web lint
 	npm run --prefix web test
 	npm run --prefix web build
-	@git diff --exit-code --stat -- web/dist && [ -z "$$(git status --porcelain -- web/dist)" ] || { echo "web/dist is out of date: run make page, and commit it"; exit 1; }
+	go run ./web/pack
+	@git diff --exit-code --stat -- web/dist web/dist.zip && [ -z "$$(git status --porcelain -- web/dist)" ] || { echo "web/dist is out of date: run make page, and commit it"; exit 1; }
 
 # The reference servers of the Model Context Protocol, and its conformance suite.
 MCP_PACKAGES := .cache/mcp/node_modules

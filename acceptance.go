@@ -11,7 +11,7 @@ import (
 const (
 	MaxAcceptedAgents  = 64   // the session's agent and the agents among its tools
 	MaxAcceptedTools   = 1024 // tools of all of them
-	MaxAcceptedChanges = 256  // the newest changes
+	MaxAcceptedChanges = 256  // the newest changes; of approvals for the tree, the newest too
 )
 
 // Accepted is what a session's owner has agreed to run without a question: the versions of agents and the tools as they
@@ -24,6 +24,8 @@ type Accepted struct {
 	Tools []string `json:"tools,omitempty"`
 	// Changes are the changes accepted one by one, the latest last.
 	Changes []AcceptedChange `json:"changes,omitempty"`
+	// Tree are the tools approved for the whole tree of the session, the latest last; no agent is named.
+	Tree []AcceptedChange `json:"tree,omitempty"`
 	// Grants, of an agent's version, are the rules that its maker last set; nil: never set.
 	Grants *[]Grant `json:"grants,omitempty"`
 	// Before marks a session that predates acceptances: any definition of a tool that its agent's version named then is
@@ -61,14 +63,20 @@ func (a *Accepted) AddTools(digests []string) {
 }
 
 // AddChange accepts a change; the oldest makes room for it.
-func (a *Accepted) AddChange(change AcceptedChange) {
-	if a.HasChange(change) {
-		return
+func (a *Accepted) AddChange(change AcceptedChange) { a.Changes = withChange(a.Changes, change) }
+
+// InTree reports whether a tool was approved for the tree.
+func (a *Accepted) InTree(change AcceptedChange) bool { return slices.Contains(a.Tree, change) }
+
+// AddToTree approves a tool for the tree; the oldest makes room for it.
+func (a *Accepted) AddToTree(change AcceptedChange) { a.Tree = withChange(a.Tree, change) }
+
+func withChange(changes []AcceptedChange, change AcceptedChange) []AcceptedChange {
+	if slices.Contains(changes, change) {
+		return changes
 	}
-	a.Changes = append(slices.Clone(a.Changes), change)
-	if over := len(a.Changes) - MaxAcceptedChanges; over > 0 {
-		a.Changes = a.Changes[over:]
-	}
+	changes = append(slices.Clone(changes), change)
+	return changes[max(0, len(changes)-MaxAcceptedChanges):]
 }
 
 // Clone returns a copy that shares nothing with a.
@@ -77,6 +85,7 @@ func (a *Accepted) Clone() *Accepted {
 		return nil
 	}
 	out := Accepted{Tools: slices.Clone(a.Tools), Changes: slices.Clone(a.Changes), Before: a.Before}
+	out.Tree = slices.Clone(a.Tree)
 	if a.Agents != nil {
 		out.Agents = make(map[ID]int, len(a.Agents))
 		for id, version := range a.Agents {

@@ -50,6 +50,9 @@ const (
 	// ScopeChange answers a question asked because the agent or the tool changed: the session's owner accepts the
 	// change, until the next one.
 	ScopeChange ApprovalScope = "change"
+	// ScopeTree is ScopeSession for the tool, and holds in every session of the tree too, whichever agent calls it, for
+	// as long as the tool's definition and annotations and the agent's rules about it are those of the question.
+	ScopeTree ApprovalScope = "tree"
 )
 
 // ApprovalCovers is what an approval for the session covers.
@@ -161,6 +164,13 @@ func (a *Approval) Change() AcceptedChange {
 	return AcceptedChange{AgentID: a.AgentID, Tool: a.ToolName, Digest: a.Digest, Rules: a.Rules}
 }
 
+// InTree returns what an approval for the tree will remember: the change, whichever agent calls.
+func (a *Approval) InTree() AcceptedChange {
+	change := a.Change()
+	change.AgentID = ID{}
+	return change
+}
+
 // MayBeApprovedBy refuses those who asked for the call and those who have already approved it.
 func (a *Approval) MayBeApprovedBy(principalID ID) error {
 	if slices.Contains(a.RequesterIDs, principalID) {
@@ -205,7 +215,9 @@ type Decision struct {
 }
 
 // Lasts reports whether the answer applies to later calls too.
-func (d Decision) Lasts() bool { return d.Scope == ScopeSession || d.Scope == ScopeChange }
+func (d Decision) Lasts() bool {
+	return d.Scope == ScopeSession || d.Scope == ScopeChange || d.Scope == ScopeTree
+}
 
 // Validate reports the field that breaks a rule.
 func (d Decision) Validate() error {
@@ -215,9 +227,9 @@ func (d Decision) Validate() error {
 		return InvalidField("decision", "%q is not one of approve, deny", Clip(string(d.Decision), 32))
 	}
 	switch d.Scope {
-	case "", ScopeOnce, ScopeSession, ScopeChange:
+	case "", ScopeOnce, ScopeSession, ScopeChange, ScopeTree:
 	default:
-		return InvalidField("scope", "%q is not one of once, session, change", Clip(string(d.Scope), 32))
+		return InvalidField("scope", "%q is not one of once, session, change, tree", Clip(string(d.Scope), 32))
 	}
 	switch d.Covers {
 	case "", CoversCall, CoversTool:
@@ -227,7 +239,10 @@ func (d Decision) Validate() error {
 	if d.Decision == DecideDeny && d.Scope != "" && d.Scope != ScopeOnce {
 		return InvalidField("scope", "a denial is for this call; to deny a tool for the session, add a grant to it")
 	}
-	if d.Covers != "" && d.Scope != ScopeSession {
+	switch {
+	case d.Covers == CoversCall && d.Scope == ScopeTree:
+		return InvalidField("covers", `scope "tree" covers the tool, not one call of it`)
+	case d.Covers != "" && d.Scope != ScopeSession && d.Scope != ScopeTree:
 		return InvalidField("covers", `belongs to scope "session"`)
 	}
 	return CheckText("comment", d.Comment, MaxApprovalComment)

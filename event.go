@@ -22,3 +22,15 @@ type Event struct {
 	TurnID    ID              `json:"-"`
 	Data      json.RawMessage `json:"data"`
 }
+
+// ResyncReason is why a watcher must read again what it shows.
+type ResyncReason string
+
+// The reasons.
+const (
+	ResyncConnected  ResyncReason = "connected"  // the first frame of every feed: read the lists now
+	ResyncOverflow   ResyncReason = "overflow"   // the reader was too slow for the feed
+	ResyncBeyond     ResyncReason = "beyond"     // the requested position lies beyond the session's last event
+	ResyncMissed     ResyncReason = "missed"     // list changes of another process may have been missed
+	ResyncUnreadable ResyncReason = "unreadable" // the position to begin at cannot be read
+)

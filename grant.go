@@ -117,6 +117,9 @@ func Fingerprint(tool string, arguments json.RawMessage) (Hash, error) {
 	return HashOf(append(AppendJSONString(make([]byte, 0, len(tool)+len(canonical)+2), tool), canonical...)), nil
 }
 
+// Named reports whether a rule says who approves the call.
+func (r Ruling) Named() bool { return r.Approvers > 0 || r.ByOthers }
+
 // Grants are the rules that apply to the calls of a turn.
 type Grants struct {
 	Session   []Grant // the nearest scope

@@ -2,6 +2,7 @@ package parley
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
@@ -250,6 +251,9 @@ type Project struct {
 	CreatedAt    Time   `json:"created_at"`
 	LastAccessAt Time   `json:"last_access_at"`
 }
+
+// FolderName names a project that was given no name: as its folder.
+func FolderName(path string) string { return Clip(filepath.Base(path), MaxNameBytes-len("…")) }
 
 // MarshalJSON writes null for absent fields.
 func (p Project) MarshalJSON() ([]byte, error) {

@@ -20,7 +20,7 @@ func (a Approval) Size() int {
 }
 
 // Size returns the size of a turn.
-func (t Turn) Size() int { return t.Error.size() }
+func (t Turn) Size() int { return t.Error.size() + len(ValueOf(t.Cancelled).By) }
 
 // Size returns the size of a call, without its manifest, which has a bound of its own.
 func (c Call) Size() int { return c.Error.size() + c.Parameters.size() }

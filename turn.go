@@ -118,6 +118,27 @@ type Turn struct {
 	CreatedAt    Time     `json:"created_at"`
 	StartedAt    Time     `json:"started_at"`
 	FinishedAt   Time     `json:"finished_at"`
+
+	Cancelled *Cancellation `json:"-"` // what its cancel settled; nil until there was one
+}
+
+// CancelledBy says who settled a cancelled turn.
+type CancelledBy string
+
+// The worker that ran it, or the cancel itself.
+const (
+	ByHolder    CancelledBy = "holder"
+	ByCanceller CancelledBy = "canceller"
+)
+
+// Cancellation is what a cancel of a turn settled, as the record keeps it with the turn.
+type Cancellation struct {
+	By       CancelledBy `json:"by"`
+	Settled  []ID        `json:"settled,omitempty"`  // interrupted messages, and the results of open calls
+	Removed  []ID        `json:"removed,omitempty"`  // messages taken from the queue
+	Turns    []ID        `json:"turns,omitempty"`    // the queued turns that were cancelled with it
+	Children []ID        `json:"children,omitempty"` // tool sessions that are stopped
+	With     ID          `json:"with,omitzero"`      // the turn whose cancel took this one from the queue
 }
 
 // MarshalJSON writes null for absent fields.
@@ -240,21 +261,26 @@ type Call struct {
 	SystemHash Hash    `json:"system_hash"` // of the system prompt's text, kept once
 	ToolsHash  Hash    `json:"tools_hash"`  // of the canonical JSON of the tool definitions, kept once
 	// of what its middleware needs to repeat it, kept once; it may hold secrets
-	MiddlewareHash Hash         `json:"-"`
-	Manifest       Manifest     `json:"manifest"`
-	RequestHash    Hash         `json:"request_hash"` // SHA-256 of the bytes sent
-	EncoderVersion int          `json:"encoder_version"`
-	Usage          Usage        `json:"usage"`
-	Cost           *Money       `json:"cost"`
-	Cache          CallCache    `json:"cache"`
-	Reserved       *Reserved    `json:"reserved"`  // its estimate, if a limit on tokens or money applied
-	Estimated      bool         `json:"estimated"` // the estimate replaces an unknown usage
-	Finish         FinishReason `json:"finish_reason,omitempty"`
-	Outcome        CallOutcome  `json:"outcome"`
-	Error          *Failure     `json:"error"`
-	CreatedAt      Time         `json:"created_at"`
-	FirstTokenMS   *int64       `json:"first_token_ms"`
-	TotalMS        *int64       `json:"total_ms"`
+	MiddlewareHash Hash      `json:"-"`
+	Manifest       Manifest  `json:"manifest"`
+	RequestHash    Hash      `json:"request_hash"` // SHA-256 of the bytes sent
+	EncoderVersion int       `json:"encoder_version"`
+	Usage          Usage     `json:"usage"`
+	Cost           *Money    `json:"cost"`
+	Cache          CallCache `json:"cache"`
+	// the most that it could use, if a limit on tokens or money applied
+	Reserved *Reserved `json:"reserved"`
+	// the provider did not say what the call used: cost is an estimate
+	Estimated bool `json:"estimated"`
+	// that estimate's tokens; null for calls from before there were any: for those, what was reserved counts
+	Estimate     *CallEstimate `json:"estimate"`
+	Expected     Expected      `json:"-"` // for the estimate
+	Finish       FinishReason  `json:"finish_reason,omitempty"`
+	Outcome      CallOutcome   `json:"outcome"`
+	Error        *Failure      `json:"error"`
+	CreatedAt    Time          `json:"created_at"`
+	FirstTokenMS *int64        `json:"first_token_ms"`
+	TotalMS      *int64        `json:"total_ms"`
 }
 
 // MarshalJSON writes null for absent fields, in the manifest's ranges too: the record, where their size is bounded,

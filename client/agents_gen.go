@@ -22,10 +22,10 @@ type AgentsQuery struct {
 	Order string
 	// active, the default, hides archived agents; any shows all. One of active, archived, any.
 	Status string
-	// Only agents with this tag.
-	Tag string
-	// Only agents of this principal; me for your own.
-	OwnerID string
+	// Only agents with this tag; repeatable.
+	Tag []string
+	// Only agents of this principal; me for your own; repeatable.
+	Owner []string
 }
 
 func (q *AgentsQuery) values() url.Values {
@@ -34,8 +34,8 @@ func (q *AgentsQuery) values() url.Values {
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
 	v.text("status", q.Status)
-	v.text("tag", q.Tag)
-	v.text("owner_id", q.OwnerID)
+	texts(v, "tag", q.Tag)
+	texts(v, "owner", q.Owner)
 	return v.Values
 }
 

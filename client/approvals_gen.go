@@ -19,12 +19,12 @@ type ApprovalsQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only approvals in this state.
-	State parley.ApprovalState
-	// Only those of this agent's turns, by id or slug.
-	Agent string
-	// Only those of this session and of the tool sessions below it.
-	SessionID parley.ID
+	// Only approvals in this state; repeatable.
+	Status []parley.ApprovalState
+	// Only those of this agent's turns, by id or slug; repeatable.
+	Agent []string
+	// Only those of this session and of the tool sessions below it; repeatable.
+	Session []parley.ID
 }
 
 func (q *ApprovalsQuery) values() url.Values {
@@ -32,14 +32,14 @@ func (q *ApprovalsQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
-	v.text("state", string(q.State))
-	v.text("agent", q.Agent)
-	v.id("session_id", q.SessionID)
+	texts(v, "status", q.Status)
+	texts(v, "agent", q.Agent)
+	ids(v, "session", q.Session)
 	return v.Values
 }
 
-// Approvals lists approvals. Questions about tool calls in all sessions that you may see, newest first. state=pending
-// lists those that wait for an answer.
+// Approvals lists approvals. Questions about tool calls in all sessions that you may see, newest first.
+// status=pending lists those that wait for an answer.
 //
 // GET /v1/approvals
 func (c *Client) Approvals(
@@ -104,7 +104,8 @@ func (c *Client) DecideApproval(
 type DecisionInput struct {
 	Decision parley.ApprovalDecision `json:"decision"`
 	// once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts
-	// what somebody else changed.
+	// what somebody else changed; tree is session for every call of the tool, and holds in all tool sessions of the same
+	// root, as long as the tool and the agent's rules about it stay the same.
 	Scope parley.ApprovalScope `json:"scope,omitempty"`
 	// For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the
 	// tool.
@@ -121,10 +122,10 @@ type SessionApprovalsQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only approvals in this state.
-	State parley.ApprovalState
-	// Only those of this agent's turns, by id or slug.
-	Agent string
+	// Only approvals in this state; repeatable.
+	Status []parley.ApprovalState
+	// Only those of this agent's turns, by id or slug; repeatable.
+	Agent []string
 }
 
 func (q *SessionApprovalsQuery) values() url.Values {
@@ -132,8 +133,8 @@ func (q *SessionApprovalsQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
-	v.text("state", string(q.State))
-	v.text("agent", q.Agent)
+	texts(v, "status", q.Status)
+	texts(v, "agent", q.Agent)
 	return v.Values
 }
 

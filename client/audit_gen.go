@@ -19,10 +19,10 @@ type AuditQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only entries about this session, even when it is deleted.
-	SessionID parley.ID
-	// Only entries of this principal.
-	PrincipalID parley.ID
+	// Only entries about this session, even when it is deleted; repeatable.
+	Session []parley.ID
+	// Only entries of this principal; repeatable.
+	Principal []parley.ID
 	// true leaves out requests that only read, watch, or report which session a window has open.
 	Changes *bool
 }
@@ -32,8 +32,8 @@ func (q *AuditQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
-	v.id("session_id", q.SessionID)
-	v.id("principal_id", q.PrincipalID)
+	ids(v, "session", q.Session)
+	ids(v, "principal", q.Principal)
 	v.flag("changes", q.Changes)
 	return v.Values
 }

@@ -34,8 +34,8 @@ func (c *Client) Message(ctx context.Context, message parley.ID, options ...Opti
 	})
 }
 
-// UpdateMessage edits a queued message, or marks one. The content can change while the message is queued, the marks
-// at any time. One request changes one of the two.
+// UpdateMessage edits a queued message, or marks one. Its content can change until it enters the record. markMessage
+// changes marks, at any time.
 //
 // PATCH /v1/messages/{message}
 func (c *Client) UpdateMessage(
@@ -52,17 +52,9 @@ func (c *Client) UpdateMessage(
 	})
 }
 
-// MessagePatch changes a message: the content while it is queued, or the marks at any time, but not both at once.
+// MessagePatch changes a queued message.
 type MessagePatch struct {
 	Content json.RawMessage `json:"content,omitempty"`
-	Marks   *MarksPatch     `json:"marks,omitempty"`
-}
-
-// MarksPatch changes marks one by one.
-type MarksPatch struct {
-	Pinned      *bool `json:"pinned,omitempty"`
-	ContextEdge *bool `json:"context_edge,omitempty"`
-	SetAside    *bool `json:"set_aside,omitempty"`
 }
 
 // AppendMessage appends to a streaming message. Adds a piece to its text, or to its reasoning, which comes before the
@@ -211,18 +203,18 @@ func (c *Client) EditMessageStream(
 // MarkMessageQuery are the query parameters of MarkMessage; zero values are left out.
 type MarkMessageQuery struct {
 	// The session whose marks to change; the one that wrote the message by default.
-	SessionID parley.ID
+	Session parley.ID
 }
 
 func (q *MarkMessageQuery) values() url.Values {
 	v := newValues()
-	v.id("session_id", q.SessionID)
+	v.id("session", q.Session)
 	return v.Values
 }
 
 // MarkMessage marks a message. Marks can change at any time; they are not part of the immutable message. Marks that
-// are left out keep their values. A fork has its own marks on the messages that it shares: session_id says whose
-// marks to change.
+// are left out keep their values. A fork has its own marks on the messages that it shares: session says whose marks
+// to change.
 //
 // PUT /v1/messages/{message}/marks
 func (c *Client) MarkMessage(
@@ -239,6 +231,13 @@ func (c *Client) MarkMessage(
 		input:   input,
 		options: options,
 	})
+}
+
+// MarksPatch changes marks one by one.
+type MarksPatch struct {
+	Pinned      *bool `json:"pinned,omitempty"`
+	ContextEdge *bool `json:"context_edge,omitempty"`
+	SetAside    *bool `json:"set_aside,omitempty"`
 }
 
 // MoveMessage moves a queued message. Moves it before another message of its queue, or to the end. 409 once it is in
@@ -414,16 +413,16 @@ func (c *Client) Versions(ctx context.Context, message parley.ID, options ...Opt
 type SearchQuery struct {
 	// What to look for: words, "a phrase", -without.
 	Q string
-	// Only messages of this role, and no titles. Repeatable.
+	// Only messages of this role, and no titles; repeatable.
 	Role []parley.Role
-	// Only calls and results of this tool.
-	ToolName string
-	// Only sessions of this agent: its id or slug.
-	AgentID string
-	// Only sessions of this project.
-	ProjectID parley.ID
+	// Only calls and results of this tool; repeatable.
+	Tool []string
+	// Only sessions of this agent, by id or slug; repeatable.
+	Agent []string
+	// Only sessions of this project; repeatable.
+	Project []parley.ID
 	// Only messages of this session, those that it shares as a fork included.
-	SessionID parley.ID
+	Session parley.ID
 	// Only messages created at this time or later, and titles of sessions created then. A date alone, such as 2026-01-31,
 	// is the whole day in UTC.
 	CreatedFrom parley.Time
@@ -442,10 +441,10 @@ func (q *SearchQuery) values() url.Values {
 	v := newValues()
 	v.text("q", q.Q)
 	texts(v, "role", q.Role)
-	v.text("tool_name", q.ToolName)
-	v.text("agent_id", q.AgentID)
-	v.id("project_id", q.ProjectID)
-	v.id("session_id", q.SessionID)
+	texts(v, "tool", q.Tool)
+	texts(v, "agent", q.Agent)
+	ids(v, "project", q.Project)
+	v.id("session", q.Session)
 	v.time("created_from", q.CreatedFrom)
 	v.time("created_to", q.CreatedTo)
 	v.text("archived", q.Archived)
@@ -489,8 +488,8 @@ type SearchResults struct {
 
 // SearchHit is a found message, or a session found by its title alone.
 type SearchHit struct {
-	// The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with
-	// session_id, that session.
+	// The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with session,
+	// that session.
 	Session FoundSession `json:"session"`
 	// null if only the title matched.
 	Message *FoundMessage `json:"message"`
@@ -571,7 +570,8 @@ type Explanation struct {
 
 // PredictedCache says how much of a request the provider's cache may hold.
 type PredictedCache struct {
-	// The session's last call, whose beginning it would share; null before the first.
+	// The recent call, of this conversation or the one that it was forked from, whose beginning it would share most of;
+	// null before the first.
 	WithID parley.ID `json:"with_id"`
 	// An estimate of the shared beginning.
 	Tokens int `json:"tokens"`
@@ -667,20 +667,20 @@ type MessagesQuery struct {
 	Order string
 	// How the record is shown; flat by default. One of flat, user, recent.
 	View string
-	// Only messages of this role. Repeatable.
+	// Only messages of this role; repeatable.
 	Role []parley.Role
-	// Only messages of this status.
-	Status parley.MessageStatus
+	// Only messages of this status; repeatable.
+	Status []parley.MessageStatus
 	// true lists only internal messages, false only others.
 	Internal *bool
-	// Only messages of this turn.
-	TurnID parley.ID
-	// Only messages of this iteration.
-	Iteration *int
-	// Only calls and results of this tool.
-	ToolName string
-	// Only messages of this agent type.
-	AgentType string
+	// Only messages of this turn; repeatable.
+	Turn []parley.ID
+	// Only messages of this iteration; repeatable.
+	Iteration []int
+	// Only calls and results of this tool; repeatable.
+	Tool []string
+	// Only messages of this agent type; repeatable.
+	AgentType []string
 	// The first page begins with this message of the record, in either order; later pages follow their cursors.
 	FromSequence int64
 }
@@ -692,12 +692,12 @@ func (q *MessagesQuery) values() url.Values {
 	v.text("order", q.Order)
 	v.text("view", q.View)
 	texts(v, "role", q.Role)
-	v.text("status", string(q.Status))
+	texts(v, "status", q.Status)
 	v.flag("internal", q.Internal)
-	v.id("turn_id", q.TurnID)
-	v.maybeInteger("iteration", q.Iteration)
-	v.text("tool_name", q.ToolName)
-	v.text("agent_type", q.AgentType)
+	ids(v, "turn", q.Turn)
+	integers(v, "iteration", q.Iteration)
+	texts(v, "tool", q.Tool)
+	texts(v, "agent_type", q.AgentType)
 	v.integer("from_sequence", q.FromSequence)
 	return v.Values
 }
@@ -784,7 +784,7 @@ type MessageInput struct {
 	// name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts
 	// instead.
 	Content json.RawMessage `json:"content,omitempty"`
-	// An object, stored unchanged.
+	// An object, stored unchanged. The metadata of the answers to a user message repeats its members task and feature.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
 	// Kept in the record only: in no user's view and no context.
 	Internal bool `json:"internal,omitempty"`
@@ -823,18 +823,18 @@ type ChatQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only messages of this role. Repeatable.
+	// Only messages of this role; repeatable.
 	Role []parley.Role
-	// Only messages of this status.
-	Status parley.MessageStatus
-	// Only messages of this turn.
-	TurnID parley.ID
-	// Only messages of this iteration.
-	Iteration *int
-	// Only calls and results of this tool.
-	ToolName string
-	// Only messages of this agent type.
-	AgentType string
+	// Only messages of this status; repeatable.
+	Status []parley.MessageStatus
+	// Only messages of this turn; repeatable.
+	Turn []parley.ID
+	// Only messages of this iteration; repeatable.
+	Iteration []int
+	// Only calls and results of this tool; repeatable.
+	Tool []string
+	// Only messages of this agent type; repeatable.
+	AgentType []string
 	// The first page begins with this message of the record, in either order; later pages follow their cursors.
 	FromSequence int64
 }
@@ -845,11 +845,11 @@ func (q *ChatQuery) values() url.Values {
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
 	texts(v, "role", q.Role)
-	v.text("status", string(q.Status))
-	v.id("turn_id", q.TurnID)
-	v.maybeInteger("iteration", q.Iteration)
-	v.text("tool_name", q.ToolName)
-	v.text("agent_type", q.AgentType)
+	texts(v, "status", q.Status)
+	ids(v, "turn", q.Turn)
+	integers(v, "iteration", q.Iteration)
+	texts(v, "tool", q.Tool)
+	texts(v, "agent_type", q.AgentType)
 	v.integer("from_sequence", q.FromSequence)
 	return v.Values
 }
@@ -920,20 +920,20 @@ type MessageIDsQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only messages of this role. Repeatable.
+	// Only messages of this role; repeatable.
 	Role []parley.Role
-	// Only messages of this status.
-	Status parley.MessageStatus
+	// Only messages of this status; repeatable.
+	Status []parley.MessageStatus
 	// true lists only internal messages, false only others.
 	Internal *bool
-	// Only messages of this turn.
-	TurnID parley.ID
-	// Only messages of this iteration.
-	Iteration *int
-	// Only calls and results of this tool.
-	ToolName string
-	// Only messages of this agent type.
-	AgentType string
+	// Only messages of this turn; repeatable.
+	Turn []parley.ID
+	// Only messages of this iteration; repeatable.
+	Iteration []int
+	// Only calls and results of this tool; repeatable.
+	Tool []string
+	// Only messages of this agent type; repeatable.
+	AgentType []string
 	// The first page begins with this message of the record, in either order; later pages follow their cursors.
 	FromSequence int64
 }
@@ -944,12 +944,12 @@ func (q *MessageIDsQuery) values() url.Values {
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
 	texts(v, "role", q.Role)
-	v.text("status", string(q.Status))
+	texts(v, "status", q.Status)
 	v.flag("internal", q.Internal)
-	v.id("turn_id", q.TurnID)
-	v.maybeInteger("iteration", q.Iteration)
-	v.text("tool_name", q.ToolName)
-	v.text("agent_type", q.AgentType)
+	ids(v, "turn", q.Turn)
+	integers(v, "iteration", q.Iteration)
+	texts(v, "tool", q.Tool)
+	texts(v, "agent_type", q.AgentType)
 	v.integer("from_sequence", q.FromSequence)
 	return v.Values
 }
@@ -1021,18 +1021,18 @@ type TranscriptQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only messages of this role. Repeatable.
+	// Only messages of this role; repeatable.
 	Role []parley.Role
-	// Only messages of this status.
-	Status parley.MessageStatus
-	// Only messages of this turn.
-	TurnID parley.ID
-	// Only messages of this iteration.
-	Iteration *int
-	// Only calls and results of this tool.
-	ToolName string
-	// Only messages of this agent type.
-	AgentType string
+	// Only messages of this status; repeatable.
+	Status []parley.MessageStatus
+	// Only messages of this turn; repeatable.
+	Turn []parley.ID
+	// Only messages of this iteration; repeatable.
+	Iteration []int
+	// Only calls and results of this tool; repeatable.
+	Tool []string
+	// Only messages of this agent type; repeatable.
+	AgentType []string
 	// The first page begins with this message of the record, in either order; later pages follow their cursors.
 	FromSequence int64
 }
@@ -1043,11 +1043,11 @@ func (q *TranscriptQuery) values() url.Values {
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
 	texts(v, "role", q.Role)
-	v.text("status", string(q.Status))
-	v.id("turn_id", q.TurnID)
-	v.maybeInteger("iteration", q.Iteration)
-	v.text("tool_name", q.ToolName)
-	v.text("agent_type", q.AgentType)
+	texts(v, "status", q.Status)
+	ids(v, "turn", q.Turn)
+	integers(v, "iteration", q.Iteration)
+	texts(v, "tool", q.Tool)
+	texts(v, "agent_type", q.AgentType)
 	v.integer("from_sequence", q.FromSequence)
 	return v.Values
 }
@@ -1098,7 +1098,7 @@ type Entry struct {
 }
 
 // Block is a piece of an assistant's output. Content is a string for reasoning and content, a BlockCall for a tool
-// call, a parley.Failure for an error.
+// call or a search, a parley.Failure for an error.
 type Block struct {
 	MessageID parley.ID            `json:"message_id"`
 	Type      string               `json:"type"`

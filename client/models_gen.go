@@ -119,11 +119,15 @@ type UsageQuery struct {
 	// Sum up each day of an agent, model or session separately, for charts over time.
 	Daily *bool
 	// Only calls that began at this time or later. A date alone, such as 2026-01-31, is the whole day in UTC.
-	From parley.Time
+	CreatedFrom parley.Time
 	// Only calls that began before this time. A date alone, such as 2026-01-31, is the whole day in UTC.
-	To parley.Time
-	// Only calls of this agent's sessions: its id or slug.
-	AgentID string
+	CreatedTo parley.Time
+	// Only calls of this agent's sessions, by id or slug; repeatable.
+	Agent []string
+	// Only calls of this project's sessions; repeatable.
+	Project []parley.ID
+	// Only calls of this session; repeatable.
+	Session []parley.ID
 	// Rows; 100 by default.
 	Limit int
 }
@@ -132,9 +136,11 @@ func (q *UsageQuery) values() url.Values {
 	v := newValues()
 	v.text("group", string(q.Group))
 	v.flag("daily", q.Daily)
-	v.time("from", q.From)
-	v.time("to", q.To)
-	v.text("agent_id", q.AgentID)
+	v.time("created_from", q.CreatedFrom)
+	v.time("created_to", q.CreatedTo)
+	texts(v, "agent", q.Agent)
+	ids(v, "project", q.Project)
+	ids(v, "session", q.Session)
 	v.integer("limit", int64(q.Limit))
 	return v.Values
 }

@@ -177,3 +177,28 @@ func (c *Client) Project(ctx context.Context, project parley.ID, options ...Opti
 		options: options,
 	})
 }
+
+// UpdateProject changes a project. Its name and its icon. Fields that are left out keep their values; null clears
+// one: the name is then that of the folder. Neither the directory nor the last access changes.
+//
+// PATCH /v1/projects/{project}
+func (c *Client) UpdateProject(
+	ctx context.Context,
+	project parley.ID,
+	input ProjectPatch,
+	options ...Option,
+) (parley.Project, error) {
+	return send[parley.Project](ctx, c, request{
+		method:  http.MethodPatch,
+		path:    "/v1/projects/" + project.String(),
+		input:   input,
+		options: options,
+	})
+}
+
+// ProjectPatch changes a project: absent fields stay, null clears them.
+type ProjectPatch struct {
+	// null and an empty one give back the folder's name.
+	Name parley.Change[string] `json:"name,omitzero"`
+	Icon parley.Change[string] `json:"icon,omitzero"`
+}

@@ -136,7 +136,7 @@ func TestListsAreReadPageByPage(t *testing.T) {
 	titles := ""
 	for session, err := range c.AllSessions(
 		t.Context(),
-		client.SessionsQuery{Limit: 1, Cursor: "two", Status: parley.SessionFailed},
+		client.SessionsQuery{Limit: 1, Cursor: "two", Status: []parley.SessionStatus{parley.SessionFailed}},
 	) {
 		if err != nil {
 			t.Fatal(err)

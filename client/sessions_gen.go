@@ -73,32 +73,30 @@ type SessionsQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only sessions of this agent, by id or slug.
-	Agent string
-	// Another name for agent.
-	AgentID string
-	// Only sessions of this project.
-	ProjectID parley.ID
-	// Only sessions opened by this one.
-	ParentSessionID parley.ID
-	// Only sessions of this type.
-	Type string
-	// Only sessions of this feature.
-	Feature string
-	// Only sessions of this task.
-	Task string
-	// Only sessions of this kind.
-	Kind parley.SessionKind
-	// Only sessions of this mode.
-	Mode parley.Mode
-	// Only sessions of this status.
-	Status parley.SessionStatus
+	// Only sessions of this agent, by id or slug; repeatable.
+	Agent []string
+	// Only sessions of this project; repeatable.
+	Project []parley.ID
+	// Only sessions opened by this one; repeatable.
+	Parent []parley.ID
+	// Only sessions of this type; repeatable.
+	Type []string
+	// Only sessions of this feature; repeatable.
+	Feature []string
+	// Only sessions of this task; repeatable.
+	Task []string
+	// Only sessions of this kind; repeatable.
+	Kind []parley.SessionKind
+	// Only sessions of this mode; repeatable.
+	Mode []parley.Mode
+	// Only sessions of this status; repeatable.
+	Status []parley.SessionStatus
 	// false, the default, hides archived sessions; any shows all. One of false, true, any.
 	Archived string
 	// true lists only pinned sessions, false only others.
 	Pinned *bool
-	// Only sessions with this tag.
-	Tag string
+	// Only sessions with this tag; repeatable.
+	Tag []string
 	// Only sessions created at this time or later. A date alone, such as 2026-01-31, is the whole day in UTC.
 	CreatedFrom parley.Time
 	// Only sessions created before this time. A date alone, such as 2026-01-31, is the whole day in UTC.
@@ -110,19 +108,18 @@ func (q *SessionsQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
-	v.text("agent", q.Agent)
-	v.text("agent_id", q.AgentID)
-	v.id("project_id", q.ProjectID)
-	v.id("parent_session_id", q.ParentSessionID)
-	v.text("type", q.Type)
-	v.text("feature", q.Feature)
-	v.text("task", q.Task)
-	v.text("kind", string(q.Kind))
-	v.text("mode", string(q.Mode))
-	v.text("status", string(q.Status))
+	texts(v, "agent", q.Agent)
+	ids(v, "project", q.Project)
+	ids(v, "parent", q.Parent)
+	texts(v, "type", q.Type)
+	texts(v, "feature", q.Feature)
+	texts(v, "task", q.Task)
+	texts(v, "kind", q.Kind)
+	texts(v, "mode", q.Mode)
+	texts(v, "status", q.Status)
 	v.text("archived", q.Archived)
 	v.flag("pinned", q.Pinned)
-	v.text("tag", q.Tag)
+	texts(v, "tag", q.Tag)
 	v.time("created_from", q.CreatedFrom)
 	v.time("created_to", q.CreatedTo)
 	return v.Values
@@ -176,7 +173,8 @@ type SessionInput struct {
 	ProjectID       parley.ID `json:"project_id,omitzero"`
 	ParentSessionID parley.ID `json:"parent_session_id,omitzero"`
 	ParentMessageID parley.ID `json:"parent_message_id,omitzero"`
-	// private by default.
+	// That of the workspace by default, which is private unless an admin changes it; a tool session is private by
+	// default.
 	Visibility parley.Visibility `json:"visibility,omitempty"`
 	// agent by default.
 	Kind parley.SessionKind `json:"kind,omitempty"`

@@ -151,8 +151,11 @@ type CacheNews struct {
 	Says string `json:"says"`
 	// What the provider reported; null when it did not say.
 	CachedTokens *int64 `json:"cached_tokens"`
-	// The most that it could have held: an estimate of the shared prefix.
+	// The most that it could have held: an estimate of the longest prefix that the request shares with one of the calls
+	// before it.
 	PossibleTokens int `json:"possible_tokens"`
+	// The call that it shares this prefix with; null when there is none.
+	PossibleWithID parley.ID `json:"possible_with_id"`
 }
 
 // FirstByte is the first difference between two requests.
@@ -272,8 +275,8 @@ type CallsQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only calls of this turn.
-	TurnID parley.ID
+	// Only calls of this turn; repeatable.
+	Turn []parley.ID
 }
 
 func (q *CallsQuery) values() url.Values {
@@ -281,7 +284,7 @@ func (q *CallsQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
-	v.id("turn_id", q.TurnID)
+	ids(v, "turn", q.Turn)
 	return v.Values
 }
 
@@ -334,12 +337,19 @@ func (c *Client) CancelTurn(
 	})
 }
 
-// CancelResult is a cancelled turn.
+// CancelResult is a cancelled turn with everything that its cancel settled; a repeated cancel returns the same.
 type CancelResult struct {
 	Turn parley.Turn `json:"turn"`
-	// messages whose partial text is now settled
+	// Messages: interrupted ones, whose partial text is kept, and the results of calls that had none.
 	Settled []parley.ID `json:"settled"`
-	By      string      `json:"by"`
+	// Messages taken from the queue.
+	Removed []parley.ID `json:"removed"`
+	// The queued turns that were cancelled with it.
+	Turns []parley.ID `json:"turns"`
+	// Tool sessions that answered its calls and are stopped.
+	Children []parley.ID `json:"children"`
+	// Who settled it: the worker that ran it, or the cancel itself.
+	By parley.CancelledBy `json:"by"`
 }
 
 // CancelInput says what to stop.
@@ -358,8 +368,8 @@ type TurnsQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only turns of this status.
-	Status parley.TurnStatus
+	// Only turns of this status; repeatable.
+	Status []parley.TurnStatus
 	// Only the turn of this number: 1 is the session's first.
 	Number int
 }
@@ -369,7 +379,7 @@ func (q *TurnsQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
-	v.text("status", string(q.Status))
+	texts(v, "status", q.Status)
 	v.integer("number", int64(q.Number))
 	return v.Values
 }

@@ -62,12 +62,6 @@ func (v values) integer(name string, value int64) {
 	}
 }
 
-func (v values) maybeInteger(name string, value *int) {
-	if value != nil {
-		v.Set(name, strconv.Itoa(*value))
-	}
-}
-
 func (v values) flag(name string, value *bool) {
 	if value != nil {
 		v.Set(name, strconv.FormatBool(*value))
@@ -89,5 +83,17 @@ func (v values) time(name string, value parley.Time) {
 func texts[T ~string](v values, name string, all []T) {
 	for _, one := range all {
 		v.Add(name, string(one))
+	}
+}
+
+func ids(v values, name string, all []parley.ID) {
+	for _, id := range all {
+		v.Add(name, id.String())
+	}
+}
+
+func integers(v values, name string, all []int) {
+	for _, one := range all {
+		v.Add(name, strconv.Itoa(one))
 	}
 }

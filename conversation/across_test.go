@@ -240,7 +240,7 @@ func TestCancelledFromAnotherProcess(t *testing.T) {
 	v.until("some text", func() bool { return v.deltas >= 10 })
 	result, err := api.engine.Cancel(t.Context(), api.owner, session, engine.CancelInput{})
 	api.must(err)
-	if result.By != engine.ByHolder || len(result.Settled) != 1 {
+	if result.By != parley.ByHolder || len(result.Settled) != 1 {
 		t.Errorf("cancelled by the %s, %d messages settled", result.By, len(result.Settled))
 	}
 	v.until("the end", func() bool { return v.ended != "" })

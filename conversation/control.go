@@ -14,7 +14,7 @@ func (c *Conversation) Queue(ctx context.Context) ([]parley.Message, error) {
 		ctx,
 		c.home.Owner,
 		c.ID,
-		engine.MessageList{Paging: engine.Paging{Limit: parley.MaxPage}, Status: parley.MessageQueued},
+		engine.MessageList{Paging: engine.Paging{Limit: parley.MaxPage}, Statuses: []parley.MessageStatus{parley.MessageQueued}},
 	)
 	return page.Data, err
 }

@@ -152,7 +152,7 @@ func TestCancelKeepsThePartialText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if result.By != engine.ByHolder || len(result.Settled) == 0 {
+			if result.By != parley.ByHolder || len(result.Settled) == 0 {
 				t.Errorf("cancelled by %s, %d messages settled", result.By, len(result.Settled))
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"image"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -473,4 +474,34 @@ func encoded(t *testing.T, content parley.UserContent) json.RawMessage {
 		t.Fatal(err)
 	}
 	return raw
+}
+
+// TestAnImportNamesNoSessionOfAnAgent: a file cannot say which session the agent's program takes up, which could be
+// somebody else's.
+func TestAnImportNamesNoSessionOfAnAgent(t *testing.T) {
+	t.Parallel()
+	a := actingAt(t, place{dir: t.TempDir()}, map[string]any{"idle": "50ms"})
+	a.agent(t, "Ada")
+	victim, turn := a.session(t, "ada", act{Say: "The word is heron."})
+	a.over(t, turn.ID)
+	a.gone(t)
+	text, err := a.client.ExportSession(t.Context(), victim.ID, client.ExportSessionQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported, err := io.ReadAll(text)
+	if closing := text.Close(); err != nil || closing != nil {
+		t.Fatal(err, closing)
+	}
+	// The file's last answer tells the session that the program has for the first conversation.
+	made, err := a.client.ImportSessions(t.Context(), client.ImportInput{Name: "e.json", Text: string(exported)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn = a.over(t, a.say(t, made.Sessions[0].SessionID, act{Recall: true}).ID)
+	got := strings.Join(lines(t, a.client, made.Sessions[0].SessionID), "\n")
+	if turn.Status != parley.TurnCompleted || strings.Contains(got, "replayed") || !strings.Contains(got, "told: ") ||
+		!a.remembers(t, "Earlier in this conversation:") {
+		t.Errorf("the turn %s, and the record is:\n%s", turn.Status, got)
+	}
 }

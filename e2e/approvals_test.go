@@ -123,7 +123,7 @@ func waiting(t *testing.T, c *client.Client, session parley.ID) []parley.Approva
 			break
 		}
 	}
-	page, err := c.Approvals(t.Context(), client.ApprovalsQuery{SessionID: session, State: "pending"})
+	page, err := c.Approvals(t.Context(), client.ApprovalsQuery{Session: []parley.ID{session}, Status: []parley.ApprovalState{"pending"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func chatAsksInPlace(t *testing.T, at place) {
 	if err != nil || strings.TrimSpace(out) != "Done." || w.effects.Load() != 1 {
 		t.Errorf("with a no: %v\n%s\n%s\n%d effects", err, out, errOut, w.effects.Load())
 	}
-	denied, err := s.client.Approvals(t.Context(), client.ApprovalsQuery{State: "denied"})
+	denied, err := s.client.Approvals(t.Context(), client.ApprovalsQuery{Status: []parley.ApprovalState{"denied"}})
 	if err != nil || len(denied.Data) != 1 || denied.Data[0].Comment != "not on Fridays" {
 		t.Errorf("denied: %+v, %v", denied.Data, err)
 	}
@@ -333,7 +333,7 @@ func chatAsksInPlace(t *testing.T, at place) {
 	if exitCode(err) != 1 || !strings.Contains(errOut, "parley approvals approve") {
 		t.Errorf("with nobody there: %v\n%s", err, errOut)
 	}
-	pending, err := s.client.Approvals(t.Context(), client.ApprovalsQuery{State: "pending"})
+	pending, err := s.client.Approvals(t.Context(), client.ApprovalsQuery{Status: []parley.ApprovalState{"pending"}})
 	if err != nil || len(pending.Data) != 1 {
 		t.Fatalf("pending: %+v, %v", pending.Data, err)
 	}

@@ -103,7 +103,7 @@ func (c *changed) check(t *testing.T, server *client.Client) {
 		t.Error("nothing was posted before the kill; the test proves nothing")
 	}
 	entries := map[string]map[parley.ID]int{}
-	query := client.AuditQuery{SessionID: c.session, Limit: 1000, Changes: new(true)}
+	query := client.AuditQuery{Session: []parley.ID{c.session}, Limit: 1000, Changes: new(true)}
 	for e, err := range server.AllAudit(t.Context(), query) {
 		if err != nil {
 			t.Fatal(err)

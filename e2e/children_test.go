@@ -209,7 +209,7 @@ func TestKillBetweenEndAndHome(t *testing.T) {
 
 func childrenOf(t *testing.T, c *client.Client, session parley.ID) []parley.Session {
 	t.Helper()
-	page, err := c.Sessions(t.Context(), client.SessionsQuery{ParentSessionID: session})
+	page, err := c.Sessions(t.Context(), client.SessionsQuery{Parent: []parley.ID{session}})
 	if err != nil {
 		t.Fatal(err)
 	}

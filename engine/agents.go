@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 
@@ -57,11 +58,11 @@ func (p *AgentPatch) widens() bool { return p.Tools.Set || p.Grants.Set || p.Run
 type AgentList struct {
 	Paging
 	Status AgentFilter
-	Tag    string
-	Owner  string // a principal's id, or OwnerMe
+	Tags   []string
+	Owners []string // principals' ids, or OwnerMe
 }
 
-// OwnerMe stands for the caller in AgentList.Owner.
+// OwnerMe stands for the caller in AgentList.Owners.
 const OwnerMe = "me"
 
 // AgentFilter says which agents a list shows.
@@ -222,10 +223,10 @@ func (e *Engine) Agents(
 			parley.Clip(string(list.Status), 32),
 		)
 	}
-	if err := parley.CheckText("tag", list.Tag, parley.MaxNameBytes); err != nil {
+	if err := checkAll(textsBound{"tag", list.Tags, parley.MaxNameBytes}); err != nil {
 		return Page[parley.Agent]{}, err
 	}
-	owner, err := ownerOf(principal, list.Owner)
+	owners, err := ownersOf(principal, list.Owners)
 	if err != nil {
 		return Page[parley.Agent]{}, err
 	}
@@ -233,13 +234,16 @@ func (e *Engine) Agents(
 	if err != nil {
 		return Page[parley.Agent]{}, err
 	}
-	rows, err := e.store.Agents(ctx, scope.WorkspaceID, store.AgentQuery{
-		Status:     status,
-		Tag:        list.Tag,
-		OwnerID:    owner,
-		Descending: order == Descending,
-		AfterSlug:  from.Slug,
-		Limit:      limit + 1,
+	queries := []store.AgentQuery{{
+		Status: status, Descending: order == Descending, AfterSlug: from.Slug, Limit: limit + 1,
+	}}
+	queries = apart(queries, list.Tags, func(q *store.AgentQuery, tag string) { q.Tag = tag })
+	queries = apart(queries, owners, func(q *store.AgentQuery, id parley.ID) { q.OwnerID = id })
+	rows, err := joined(union[parley.Agent]{
+		limit: limit + 1, size: sizeOf[parley.Agent],
+		compare: func(a, b *parley.Agent) int { return directed(order, cmp.Compare(a.Slug, b.Slug)) },
+	}, queries, func(query store.AgentQuery) ([]parley.Agent, error) {
+		return e.store.Agents(ctx, scope.WorkspaceID, query)
 	})
 	if err != nil {
 		return Page[parley.Agent]{}, err
@@ -249,24 +253,23 @@ func (e *Engine) Agents(
 	}), nil
 }
 
-// ownerOf returns the owner that a list asks for; zero for any.
-func ownerOf(principal parley.Principal, owner string) (parley.ID, error) {
-	switch owner {
-	case "":
-		return parley.ID{}, nil
-	case OwnerMe:
-		return principal.ID, nil
+// ownersOf returns the owners that a list asks for.
+func ownersOf(principal parley.Principal, named []string) (owners []parley.ID, err error) {
+	for _, owner := range named {
+		id := principal.ID
+		if owner != OwnerMe {
+			if id, err = parley.ParseID(owner); err != nil {
+				return nil, parley.InvalidField(
+					"owner",
+					"%q is neither a principal's id nor %s",
+					parley.Clip(owner, 64),
+					OwnerMe,
+				)
+			}
+		}
+		owners = append(owners, id)
 	}
-	id, err := parley.ParseID(owner)
-	if err != nil {
-		return id, parley.InvalidField(
-			"owner_id",
-			"%q is neither a principal's id nor %s",
-			parley.Clip(owner, 64),
-			OwnerMe,
-		)
-	}
-	return id, nil
+	return owners, nil
 }
 
 // patchAttempts bounds how often a patch is retried when another process writes the agent first.

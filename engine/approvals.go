@@ -7,18 +7,18 @@ import (
 	"example.org/parley/store"
 )
 
-// ApprovalList selects approvals, newest first by default.
+// ApprovalList selects approvals, newest first by default. Several values of a filter are alternatives.
 type ApprovalList struct {
 	Paging
-	State     parley.ApprovalState
-	SessionID parley.ID // includes its tool sessions if it is their root
-	Agent     string    // id or slug
+	States     []parley.ApprovalState
+	SessionIDs []parley.ID // each includes its tool sessions if it is their root
+	Agents     []string    // ids or slugs
 }
 
 // DecisionInput answers an approval.
 type DecisionInput struct {
 	Decision parley.ApprovalDecision `json:"decision" enum:"approve,deny"`
-	Scope    parley.ApprovalScope    `json:"scope,omitempty" enum:"once,session,change" doc:"once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed."`
+	Scope    parley.ApprovalScope    `json:"scope,omitempty" enum:"once,session,change,tree" doc:"once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed; tree is session for every call of the tool, and holds in all tool sessions of the same root, as long as the tool and the agent's rules about it stay the same."`
 	Covers   parley.ApprovalCovers   `json:"covers,omitempty" enum:"call,tool" doc:"For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the tool."`
 	Comment  string                  `json:"comment,omitempty" doc:"Kept with the decision; the model reads the comment of a denial."`
 }
@@ -54,37 +54,44 @@ func (e *Engine) Approvals(
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	if !list.SessionID.IsZero() {
-		call.about(of(list.SessionID))
+	for _, id := range list.SessionIDs {
+		call.about(of(id))
 	}
-	switch list.State {
-	case "",
-		parley.ApprovalPending,
-		parley.ApprovalApproved,
-		parley.ApprovalDenied,
-		parley.ApprovalExpired,
-		parley.ApprovalCancelled:
-	default:
-		return Page[parley.Approval]{}, parley.InvalidField(
-			"state",
-			"%q is not one of pending, approved, denied, expired, cancelled",
-			parley.Clip(string(list.State), 32),
-		)
+	for _, state := range list.States {
+		switch state {
+		case parley.ApprovalPending,
+			parley.ApprovalApproved,
+			parley.ApprovalDenied,
+			parley.ApprovalExpired,
+			parley.ApprovalCancelled:
+		default:
+			return Page[parley.Approval]{}, parley.InvalidField(
+				"status",
+				"%q is not one of pending, approved, denied, expired, cancelled",
+				parley.Clip(string(state), 32),
+			)
+		}
 	}
 	from, order, limit, err := list.start("approvals", Descending)
 	if err != nil {
 		return Page[parley.Approval]{}, err
 	}
-	query := store.ApprovalQuery{SessionID: list.SessionID, State: list.State, Ascending: order == Ascending,
-		AfterCreated: from.At, AfterID: from.ID, Limit: limit + 1}
-	if list.Agent != "" {
-		agent, err := e.agent(ctx, scope, list.Agent)
-		if err != nil {
-			return Page[parley.Approval]{}, err
-		}
-		query.AgentID = agent.ID
+	agents, err := e.agentIDs(ctx, scope, list.Agents)
+	if err != nil {
+		return Page[parley.Approval]{}, err
 	}
-	rows, err := e.store.Approvals(ctx, scope, query)
+	queries := []store.ApprovalQuery{{
+		Ascending: order == Ascending, AfterCreated: from.At, AfterID: from.ID, Limit: limit + 1,
+	}}
+	queries = apart(queries, list.SessionIDs, func(q *store.ApprovalQuery, id parley.ID) { q.SessionID = id })
+	queries = apart(queries, agents, func(q *store.ApprovalQuery, id parley.ID) { q.AgentID = id })
+	queries = apart(queries, list.States, func(q *store.ApprovalQuery, state parley.ApprovalState) { q.State = state })
+	rows, err := joined(union[parley.Approval]{
+		limit: limit + 1, size: sizeOf[parley.Approval],
+		compare: byTime(order, func(a *parley.Approval) (parley.Time, parley.ID) { return a.CreatedAt, a.ID }),
+	}, queries, func(query store.ApprovalQuery) ([]parley.Approval, error) {
+		return e.store.Approvals(ctx, scope, query)
+	})
 	if err != nil {
 		return Page[parley.Approval]{}, err
 	}
@@ -105,7 +112,7 @@ func (e *Engine) SessionApprovals(
 		return Page[parley.Approval]{}, err
 	}
 	defer call.end(ctx, &err)
-	list.SessionID = sessionID
+	list.SessionIDs = []parley.ID{sessionID}
 	return e.Approvals(ctx, principal, list)
 }
 

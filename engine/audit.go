@@ -7,12 +7,12 @@ import (
 	"example.org/parley/store"
 )
 
-// AuditList selects audit entries, newest first by default.
+// AuditList selects audit entries, newest first by default. Several values of a filter are alternatives.
 type AuditList struct {
 	Paging
-	SessionID   parley.ID
-	PrincipalID parley.ID
-	Without     []string // actions to leave out
+	SessionIDs   []parley.ID
+	PrincipalIDs []parley.ID
+	Without      []string // actions to leave out
 }
 
 // Audit lists who did what in the workspace. Entries of deleted sessions remain.
@@ -31,14 +31,16 @@ func (e *Engine) Audit(
 	if err != nil {
 		return Page[parley.AuditEntry]{}, err
 	}
-	entries, err := e.store.Audit(ctx, scope.WorkspaceID, store.AuditQuery{
-		SessionID:   list.SessionID,
-		PrincipalID: list.PrincipalID,
-		Without:     list.Without,
-		Ascending:   order == Ascending,
-		AfterAt:     from.At,
-		AfterID:     from.ID,
-		Limit:       limit + 1,
+	queries := []store.AuditQuery{{
+		Without: list.Without, Ascending: order == Ascending, AfterAt: from.At, AfterID: from.ID, Limit: limit + 1,
+	}}
+	queries = apart(queries, list.SessionIDs, func(q *store.AuditQuery, id parley.ID) { q.SessionID = id })
+	queries = apart(queries, list.PrincipalIDs, func(q *store.AuditQuery, id parley.ID) { q.PrincipalID = id })
+	entries, err := joined(union[parley.AuditEntry]{
+		limit:   limit + 1,
+		compare: byTime(order, func(e *parley.AuditEntry) (parley.Time, parley.ID) { return e.At, e.ID }),
+	}, queries, func(query store.AuditQuery) ([]parley.AuditEntry, error) {
+		return e.store.Audit(ctx, scope.WorkspaceID, query)
 	})
 	if err != nil {
 		return Page[parley.AuditEntry]{}, err

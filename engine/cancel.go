@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -21,20 +22,27 @@ type CancelInput struct {
 	Queued bool      `json:"queued,omitempty" doc:"Cancel the queued turns behind it too."`
 }
 
-// CancelledBy says who settled a cancelled turn.
-type CancelledBy string
-
-// The worker that ran it, or the cancel itself.
-const (
-	ByHolder    CancelledBy = "holder"
-	ByCanceller CancelledBy = "canceller"
-)
-
-// CancelResult is a cancelled turn.
+// CancelResult is a cancelled turn with everything that its cancel settled; a repeated cancel returns the same.
 type CancelResult struct {
-	Turn    parley.Turn `json:"turn"`
-	Settled []parley.ID `json:"settled"` // messages whose partial text is now settled
-	By      CancelledBy `json:"by"`
+	Turn     parley.Turn        `json:"turn"`
+	Settled  []parley.ID        `json:"settled" doc:"Messages: interrupted ones, whose partial text is kept, and the results of calls that had none."`
+	Removed  []parley.ID        `json:"removed" doc:"Messages taken from the queue."`
+	Turns    []parley.ID        `json:"turns" doc:"The queued turns that were cancelled with it."`
+	Children []parley.ID        `json:"children" doc:"Tool sessions that answered its calls and are stopped."`
+	By       parley.CancelledBy `json:"by" enum:"holder,canceller" doc:"Who settled it: the worker that ran it, or the cancel itself."`
+}
+
+// cancelResult returns what is recorded of a turn's cancel.
+func cancelResult(turn parley.Turn) CancelResult {
+	proof := parley.ValueOf(turn.Cancelled)
+	return CancelResult{
+		Turn:     turn,
+		Settled:  orEmpty(proof.Settled),
+		Removed:  orEmpty(proof.Removed),
+		Turns:    orEmpty(proof.Turns),
+		Children: orEmpty(proof.Children),
+		By:       cmp.Or(proof.By, parley.ByCanceller),
+	}
 }
 
 // Cancel stops the session's first unfinished turn, or the named one: its holder has two seconds to settle it, then the
@@ -57,22 +65,18 @@ func (e *Engine) Cancel(
 		return CancelResult{}, err
 	}
 	if !asked.Held {
-		return CancelResult{Turn: asked.Turn, Settled: orEmpty(asked.Settled), By: ByCanceller}, nil
+		return cancelResult(asked.Turn), nil
 	}
 	turn, err := e.awaitHolder(ctx, scope, asked.Turn)
 	if err != nil {
 		return CancelResult{}, err
 	}
-	by := ByHolder
 	if !turn.Status.Finished() {
 		taken, err := e.store.TakeCancel(ctx, scope, sessionID, turn.ID)
 		if err != nil {
 			return CancelResult{}, err
 		}
-		if len(taken.Settled) > 0 {
-			return CancelResult{Turn: taken.Turn, Settled: taken.Settled, By: ByCanceller}, nil
-		}
-		turn, by = taken.Turn, ByCanceller // unless the holder was faster; see below
+		turn = taken.Turn // the holder may have been faster
 	}
 	if turn.Status != parley.TurnCancelled {
 		queued := ""
@@ -86,14 +90,7 @@ func (e *Engine) Cancel(
 			queued,
 		)
 	}
-	settled, err := e.cancelledMessages(ctx, scope, turn)
-	if err != nil {
-		return CancelResult{}, err
-	}
-	if len(settled) > 0 {
-		by = ByHolder
-	}
-	return CancelResult{Turn: turn, Settled: settled, By: by}, nil
+	return cancelResult(turn), nil
 }
 
 // awaitHolder waits until the turn is finished or the holder's time is over.
@@ -125,19 +122,4 @@ func (e *Engine) awaitHolder(ctx context.Context, scope store.Scope, turn parley
 			return now, err
 		}
 	}
-}
-
-// cancelledMessages finds the messages that the holder's cancel interrupted.
-func (e *Engine) cancelledMessages(ctx context.Context, scope store.Scope, turn parley.Turn) ([]parley.ID, error) {
-	refs, err := e.store.MessageIDs(ctx, scope, turn.SessionID, store.MessageQuery{
-		TurnID: turn.ID, Status: parley.MessageCancelled, RecordOnly: true, Limit: parley.MaxPage,
-	})
-	if err != nil {
-		return nil, err
-	}
-	settled := make([]parley.ID, 0, len(refs))
-	for _, ref := range refs {
-		settled = append(settled, ref.ID)
-	}
-	return settled, nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"example.org/parley"
@@ -66,7 +67,7 @@ type DryWatch struct {
 }
 
 // DryRunMessage answers a user message of a session without writing anything, and returns when its turn has ended.
-// Limits apply; its usage is not counted.
+// Limits apply; what its calls used counts in the workspace's usage, under its own heading, and in budgets.
 func (e *Engine) DryRunMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -144,6 +145,24 @@ func (e *Engine) DryRunSession(
 	return run, inside("message", err)
 }
 
+// DryRunEnsureSession is DryRunSession for callers that name the session, as for EnsureSession.
+func (e *Engine) DryRunEnsureSession(
+	ctx context.Context,
+	principal parley.Principal,
+	input SessionInput,
+	watch DryWatch,
+) (_ DryRun, err error) {
+	ctx, call, err := e.enter(ctx, principal, "ensureSession", OpenSessions)
+	if err != nil {
+		return DryRun{}, err
+	}
+	defer call.end(ctx, &err)
+	if err := input.name(); err != nil {
+		return DryRun{}, err
+	}
+	return e.DryRunSession(ctx, principal, input, watch)
+}
+
 // dryRun runs a message dry.
 func (e *Engine) dryRun(
 	ctx context.Context,
@@ -161,6 +180,8 @@ func (e *Engine) dryRun(
 	}
 	of.Script, of.Flush, of.Sink = input.ToolResults, watch.Flush, watch.Sink
 	outcome, err := e.dry.DryRun(ctx, of)
+	kept := context.WithoutCancel(ctx) // the calls are paid for, even if the caller has left
+	err = errors.Join(err, e.countDry(kept, scope, principal, &of, outcome.Calls))
 	return DryRun{
 		DryRun:   true,
 		Message:  outcome.Message,
@@ -168,6 +189,29 @@ func (e *Engine) dryRun(
 		Messages: orEmpty(outcome.Messages),
 		Calls:    orEmpty(outcome.Calls),
 	}, err
+}
+
+// countDry counts what the calls of a dry run used.
+func (e *Engine) countDry(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	of *runner.DryTurn,
+	calls []parley.Call,
+) error {
+	run := store.DryRun{AgentID: of.Agent.ID, OwnerID: principal.ID}
+	if !of.Fresh {
+		run.SessionID, run.RootID = of.Session.ID, of.Session.RootID
+	}
+	for i := range calls {
+		if calls[i].Outcome != parley.CallOpen {
+			run.Calls = append(run.Calls, calls[i])
+		}
+	}
+	if len(run.Calls) == 0 {
+		return nil
+	}
+	return e.store.CountDryRun(ctx, scope.WorkspaceID, run)
 }
 
 // dryTurn checks a message as a post would, and returns its turn with its agent.

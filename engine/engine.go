@@ -32,9 +32,11 @@ type Store interface {
 	store.Imports
 	store.TurnLog
 	store.Replays
+	store.DryRuns
 	store.Agents
 	store.Projects
 	store.Keys
+	store.Workspaces
 	store.SignIns
 	store.Clients
 	Approvals
@@ -157,6 +159,7 @@ type Engine struct {
 	scaling scaling
 
 	looks, rehearsals, exports, imports, searches *room
+	importing                                     *pace
 	readings                                      *inflight.Bytes // what looks and replays hold
 
 	// patching serialises patches of one agent within this process: each becomes a new version of what was read, and
@@ -194,6 +197,7 @@ func New(options Options) *Engine {
 		looks:      newRoom("previews and explained calls", maxLooks, looksPerPrincipal),
 		rehearsals: newRoom("dry runs and replays", maxRehearsals, rehearsalsPerPrincipal),
 		imports:    newRoom("imports", maxImports, importsPerPrincipal),
+		importing:  newPace(),
 		exports:    newRoom("exports", maxExports, exportsPerPrincipal),
 		searches:   newRoom("searches", maxSearches, searchesPerPrincipal),
 		readings:   inflight.NewBytes(readingsHold*inflight.Scale(), 0),

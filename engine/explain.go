@@ -136,8 +136,8 @@ func (e *Engine) explain(ctx context.Context, scope store.Scope, detail *CallDet
 
 func windowOf(info model.Info, estimated int, usage parley.Usage) Window {
 	w := Window{Used: estimated}
-	if usage.InputTokens != nil {
-		w.Used = int(*usage.InputTokens)
+	if counted := usage.InputTokens; counted != nil && *counted > 0 { // 0: the response cache answered
+		w.Used = int(*counted)
 	}
 	if info.ContextLength > 0 {
 		share := math.Round(float64(w.Used)/float64(info.ContextLength)*10_000) / 10_000

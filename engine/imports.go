@@ -89,7 +89,12 @@ func (e *Engine) ImportSessions(
 		enter, ctx = e.store.PlanImport, call.runsDry(ctx)
 	}
 	for i := range wanted {
+		done, err := e.importing.enter(ctx)
+		if err != nil {
+			return Imported{}, err
+		}
 		made, err := enter(ctx, call.Scope, wanted[i])
+		done()
 		if err != nil {
 			return Imported{}, err
 		}
@@ -224,11 +229,20 @@ func (e *Engine) filesOfImport(ctx context.Context, scope store.Scope, from *imp
 		for _, id := range parley.FilesOf(m.Content) {
 			visible, known := seen[id]
 			if !known {
+				if len(seen) == imports.MaxFiles {
+					return parley.InvalidField(
+						"text",
+						"its messages show more than %d files; split it",
+						imports.MaxFiles,
+					)
+				}
 				_, err := e.store.File(ctx, scope, id)
 				if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
 					return err
 				}
-				visible = err == nil
+				if visible = err == nil; !visible {
+					from.Leave("", "the file "+id.String()+" is not here; its message keeps its name and hash")
+				}
 				seen[id] = visible
 			}
 			if !visible {
@@ -241,13 +255,6 @@ func (e *Engine) filesOfImport(ctx context.Context, scope store.Scope, from *imp
 		var err error
 		if m.Content, err = parley.WithoutFiles(m.Content, gone); err != nil {
 			return err
-		}
-	}
-	for id, visible := range seen {
-		if !visible {
-			from.Left = append(from.Left, imports.Note{
-				Text: "the file " + id.String() + " is not here; its message keeps its name and hash",
-			})
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 type MessageInput struct {
 	Role        parley.Role     `json:"role,omitempty" enum:"user,assistant,tool_call,tool_result" doc:"user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting turn."`
 	Content     json.RawMessage `json:"content,omitempty" doc:"An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead."`
-	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"An object, stored unchanged."`
+	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"An object, stored unchanged. The metadata of the answers to a user message repeats its members task and feature."`
 	Internal    bool            `json:"internal,omitempty" doc:"Kept in the record only: in no user's view and no context."`
 	ToolCallID  string          `json:"tool_call_id,omitempty" doc:"Of a tool_result: the call that it answers."`
 	ContextNote string          `json:"context_note,omitempty" doc:"Volatile context, sent to the model before the text."`
@@ -27,10 +27,9 @@ type MessageInput struct {
 	DryInput
 }
 
-// MessagePatch changes a message: the content while it is queued, or the marks at any time, but not both at once.
+// MessagePatch changes a queued message.
 type MessagePatch struct {
-	Content json.RawMessage `json:"content,omitempty"`
-	Marks   *MarksPatch     `json:"marks,omitempty"`
+	Content json.RawMessage `json:"content,omitempty" required:"true"`
 }
 
 // MarksPatch changes marks one by one.
@@ -40,17 +39,17 @@ type MarksPatch struct {
 	SetAside    *bool `json:"set_aside,omitempty"`
 }
 
-// MessageList selects messages, oldest first by default.
+// MessageList selects messages, oldest first by default. Several values of a filter are alternatives.
 type MessageList struct {
 	Paging
-	From      int64 // the first page begins at this sequence, in either order; 0: at the list's beginning
-	Roles     []parley.Role
-	Status    parley.MessageStatus
-	Internal  *bool
-	TurnID    parley.ID
-	Iteration *int
-	ToolName  string
-	AgentType string
+	From       int64 // the first page begins at this sequence, in either order; 0: at the list's beginning
+	Roles      []parley.Role
+	Statuses   []parley.MessageStatus
+	Internal   *bool
+	TurnIDs    []parley.ID
+	Iterations []int
+	ToolNames  []string
+	AgentTypes []string
 }
 
 // VersionList lists the durable pieces of a message.
@@ -119,8 +118,8 @@ func (e *Engine) Message(ctx context.Context, principal parley.Principal, id par
 	return message, err
 }
 
-// UpdateMessage edits a queued message or changes marks. It returns CodeConflict for the content of a message in the
-// record, and CodeForbidden for that of somebody else's message.
+// UpdateMessage edits a queued message; MarkMessage changes marks. It returns CodeConflict for a message in the record,
+// and CodeForbidden for somebody else's.
 func (e *Engine) UpdateMessage(
 	ctx context.Context,
 	principal parley.Principal,
@@ -133,20 +132,11 @@ func (e *Engine) UpdateMessage(
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	switch {
-	case patch.Content == nil && patch.Marks == nil:
+	if patch.Content == nil {
 		return parley.Message{}, parley.InvalidField(
 			"content",
-			"nothing to change: give content (while the message is queued) or marks",
+			"is missing: it is all that can change, while it is queued",
 		)
-	case patch.Content != nil && patch.Marks != nil:
-		return parley.Message{}, parley.InvalidField(
-			"marks",
-			"change content and marks one after the other, not in one request",
-		)
-	}
-	if patch.Marks != nil {
-		return e.MarkMessage(ctx, principal, parley.ID{}, id, *patch.Marks)
 	}
 	message, err := e.store.Message(ctx, scope, id)
 	if err != nil {

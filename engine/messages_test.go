@@ -197,20 +197,22 @@ func TestQueuedMessagesCanBeChanged(t *testing.T) {
 	wantCode(t, err, parley.CodeInvalid, "content.text")
 	_, err = h.UpdateMessage(t.Context(), h.member, queued.Message.ID, engine.MessagePatch{})
 	wantCode(t, err, parley.CodeInvalid, "content")
-	marked, err := h.UpdateMessage(
+	marked, err := h.MarkMessage(
 		t.Context(),
 		h.member,
+		parley.ID{},
 		first.Message.ID,
-		engine.MessagePatch{Marks: &engine.MarksPatch{Pinned: ptr(true)}},
+		engine.MarksPatch{Pinned: ptr(true)},
 	)
 	if err != nil || !marked.Marks.Pinned || marked.Marks.ContextEdge {
 		t.Fatalf("marks = %+v, %v", marked.Marks, err)
 	}
-	marked, err = h.UpdateMessage(
+	marked, err = h.MarkMessage(
 		t.Context(),
 		h.member,
+		parley.ID{},
 		first.Message.ID,
-		engine.MessagePatch{Marks: &engine.MarksPatch{ContextEdge: ptr(true)}},
+		engine.MarksPatch{ContextEdge: ptr(true)},
 	)
 	if err != nil || !marked.Marks.Pinned || !marked.Marks.ContextEdge {
 		t.Errorf("a patch of one mark changed another: %+v, %v", marked.Marks, err)

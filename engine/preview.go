@@ -39,7 +39,7 @@ func (p Preview) ExactJSON() ([]byte, error) {
 
 // PredictedCache says how much of a request the provider's cache may hold.
 type PredictedCache struct {
-	WithID parley.ID `json:"with_id" doc:"The session's last call, whose beginning it would share; null before the first."`
+	WithID parley.ID `json:"with_id" doc:"The recent call, of this conversation or the one that it was forked from, whose beginning it would share most of; null before the first."`
 	Tokens int       `json:"tokens" doc:"An estimate of the shared beginning."`
 	Share  float64   `json:"share" doc:"tokens divided by the request's tokens."`
 	Likely bool      `json:"likely" doc:"Whether the model's provider caches and the last call is recent."`
@@ -164,7 +164,7 @@ func (e *Engine) preview(ctx context.Context, scope store.Scope, of runner.DryTu
 	return p, nil
 }
 
-// predictCache compares a request with the session's last one.
+// predictCache compares a request with the session's last ones, and tells of the one that shares most.
 func (e *Engine) predictCache(
 	ctx context.Context,
 	scope store.Scope,
@@ -172,18 +172,17 @@ func (e *Engine) predictCache(
 	q *runner.Previewed,
 	sent *prompt.Sent,
 ) (PredictedCache, error) {
-	last, err := e.stepCall(ctx, scope, sessionID, parley.ID{}, func(*parley.Call) bool { return true })
-	if err != nil || last == nil {
+	earlier, err := e.stepCalls(ctx, scope, sessionID, parley.ID{}, comparedCalls, everyCall)
+	if err != nil || len(earlier) == 0 {
 		return PredictedCache{Says: "The session has made no call yet, so no cache holds any of it."}, err
 	}
-	_, before, err := e.reconstruct(ctx, scope, *last)
-	if err != nil || before.Encoded == nil {
+	last, difference, err := e.nearest(ctx, scope, earlier, sent)
+	if err != nil || last == nil {
 		return PredictedCache{
-			WithID: last.ID,
-			Says:   "The last call's request cannot be made again, so nothing is known of what a cache holds.",
+			WithID: earlier[0].ID,
+			Says:   "The last calls' requests cannot be made again, so nothing is known of what a cache holds.",
 		}, err
 	}
-	difference := prompt.Compare(&before.Sent, sent)
 	c := PredictedCache{WithID: last.ID, Tokens: difference.Shared.Tokens}
 	if all := difference.Shared.OfTokens; all > 0 {
 		c.Share = float64(c.Tokens) / float64(all)
@@ -191,9 +190,10 @@ func (e *Engine) predictCache(
 	recent := time.Since(last.CreatedAt.Std()) < longestCached
 	c.Likely = q.Info.Caching && recent && c.Tokens > 0
 	c.Says = fmt.Sprintf(
-		"About %d of %d tokens are the front of the last call's request.",
+		"About %d of %d tokens are the front of %s request.",
 		c.Tokens,
 		difference.Shared.OfTokens,
+		whose(last, &earlier[0]),
 	)
 	switch breaks := difference.Breaks(); {
 	case breaks != nil:
@@ -204,6 +204,14 @@ func (e *Engine) predictCache(
 		c.Says += " The last call was long ago; most providers forget sooner."
 	}
 	return c, nil
+}
+
+// whose names the call whose request a prediction is about.
+func whose(call, last *parley.Call) string {
+	if call.ID == last.ID {
+		return "the last call's"
+	}
+	return "an earlier call's"
 }
 
 // predictCost prices a request that was not sent.

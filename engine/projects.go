@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 
 	"example.org/parley"
@@ -17,6 +16,15 @@ type ProjectInput struct {
 	Path string `json:"path" doc:"Absolute; symbolic links are resolved."`
 	Name string `json:"name,omitempty" doc:"The folder's name by default."`
 	Icon string `json:"icon,omitempty"`
+}
+
+// ProjectPatch changes a project: absent fields stay, null clears them.
+type ProjectPatch struct {
+	Name parley.Change[string] `json:"name,omitzero" doc:"null and an empty one give back the folder's name."`
+	Icon parley.Change[string] `json:"icon,omitzero"`
+
+	// If refuses the patch unless the project is as the caller expects; nil: any is. It may be called several times.
+	If func(current parley.Project) error `json:"-"`
 }
 
 // ChooseProject adds a directory as a project, or refreshes the existing project; the bool reports a new one. It
@@ -51,11 +59,8 @@ func (e *Engine) ChooseProject(
 		ID:          parley.NewID(),
 		WorkspaceID: scope.WorkspaceID,
 		Path:        path,
-		Name: either(
-			strings.TrimSpace(input.Name),
-			parley.Clip(filepath.Base(path), parley.MaxNameBytes-4),
-		),
-		Icon: input.Icon,
+		Name:        either(strings.TrimSpace(input.Name), parley.FolderName(path)),
+		Icon:        input.Icon,
 	})
 	if err == nil {
 		call.about(on(project.ID))
@@ -72,6 +77,31 @@ func (e *Engine) Project(ctx context.Context, principal parley.Principal, id par
 	defer call.end(ctx, &err)
 	scope := call.Scope
 	return e.store.Project(ctx, scope.WorkspaceID, id)
+}
+
+// UpdateProject applies a patch; one that changes nothing leaves no trace. The directory itself is untouched.
+func (e *Engine) UpdateProject(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	patch ProjectPatch,
+) (_ parley.Project, err error) {
+	ctx, call, err := e.enter(ctx, principal, "updateProject", WriteProjects, on(id))
+	if err != nil {
+		return parley.Project{}, err
+	}
+	defer call.end(ctx, &err)
+	if err := checkTexts(
+		textBound{"name", patch.Name.Value, parley.MaxNameBytes},
+		textBound{"icon", patch.Icon.Value, parley.MaxNameBytes},
+	); err != nil {
+		return parley.Project{}, err
+	}
+	patch.Name.Value = strings.TrimSpace(patch.Name.Value)
+	change := store.ProjectChange{If: patch.If}
+	set(patch.Name, &change.Name)
+	set(patch.Icon, &change.Icon)
+	return e.store.UpdateProject(ctx, call.Scope.WorkspaceID, id, change)
 }
 
 // Projects lists projects, last access first by default.

@@ -90,11 +90,9 @@ func (e *Engine) Replay(
 	timed, stop := context.WithTimeout(ctx, replayTime)
 	defer stop()
 	r.run(timed, tell)
-	r.row.Settled.Cost, r.row.Settled.Saved = r.info.Price.Cost(
-		r.row.Settled.Usage,
-	), r.info.Price.Saved(
-		r.row.Settled.Usage,
-	)
+	settled := &r.row.Settled
+	settled.Cost, settled.Saved = r.info.Price.Cost(settled.Usage), r.info.Price.Saved(settled.Usage)
+	settled.EstimateFrom(r.row.Call.Expected, r.answer.tokens())
 	kept := context.WithoutCancel(ctx) // the answer is paid for, even if the caller has left
 	if err := e.store.RecordReplay(kept, scope, r.row); err != nil {
 		return ReplayResult{}, err
@@ -132,6 +130,16 @@ type repeated struct {
 type repeatedCall struct {
 	name      string
 	arguments strings.Builder
+}
+
+// tokens estimates how many tokens have arrived.
+func (r *repeated) tokens() int64 {
+	n := parley.EstimateTokens(r.text.String()) + parley.EstimateTokens(r.reasoning.String()) +
+		parley.EstimateTokens(r.refusal.String())
+	for _, call := range r.calls {
+		n += parley.EstimateTokens(call.arguments.String())
+	}
+	return int64(n)
 }
 
 // whole returns the answer in the form in which it is stored.
@@ -234,6 +242,7 @@ func (e *Engine) affordReplay(ctx context.Context, scope store.Scope, r *replay)
 	}
 	input := int64(prompt.EstimateTokens(string(r.encoded.Body)))
 	r.row.Estimate = parley.Reserved{Tokens: input + output, Cost: r.info.Price.Most(input, output)}
+	r.row.Call.Expected = r.info.Price.Expected(input)
 	subjects := []store.BudgetSubject{
 		{ID: session.ID, Scope: parley.BudgetOfSession},
 		{ID: session.AgentID, Scope: parley.BudgetOfAgent},

@@ -190,8 +190,8 @@ func TestSessionLists(t *testing.T) {
 		t.Fatalf("ArchiveFeature = %+v, %v", result, err)
 	}
 	for want, list := range map[int]engine.SessionList{
-		1: {Feature: "login"}, 4: {Feature: "login", Archived: engine.ArchivedOnly},
-		5: {Agent: "parley", Archived: engine.ArchivedAny},
+		1: {Features: []string{"login"}}, 4: {Features: []string{"login"}, Archived: engine.ArchivedOnly},
+		5: {Agents: []string{"parley"}, Archived: engine.ArchivedAny},
 	} {
 		if got := count(list); got != want {
 			t.Errorf("%+v lists %d, want %d", list, got, want)

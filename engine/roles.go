@@ -35,6 +35,8 @@ const (
 	ReadModels      Verb = "models.read"
 	ReadTools       Verb = "tools.read"
 	SetClients      Verb = "clients.write"
+	ReadWorkspace   Verb = "workspace.read"
+	WriteWorkspace  Verb = "workspace.write"
 	ReadKeys        Verb = "keys.read"
 	WriteKeys       Verb = "keys.write"
 	ReadSignIns     Verb = "sign_ins.read"
@@ -110,7 +112,13 @@ var permissions = [...]Permission{
 	{ShareForReading, "let another visible session read a session; end that", ReachNone, ReachVisible, ReachAll},
 	{DropSessions, "delete sessions", ReachNone, ReachOwn, ReachAll},
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
-	{WriteProjects, "list the directories that may be projects, and choose some", ReachNone, ReachAll, ReachAll},
+	{
+		WriteProjects,
+		"list the directories that may be projects, choose some, and rename projects",
+		ReachNone,
+		ReachAll,
+		ReachAll,
+	},
 	{
 		DropProjects,
 		"delete projects that only one's own sessions use; admins any, and with their sessions",
@@ -124,6 +132,8 @@ var permissions = [...]Permission{
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
 	{ReadTools, "list tools", ReachAll, ReachAll, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
+	{ReadWorkspace, "read the workspace's settings", ReachAll, ReachAll, ReachAll},
+	{WriteWorkspace, "change the workspace's settings", ReachNone, ReachNone, ReachAll},
 	{ReadKeys, "list keys", ReachNone, ReachNone, ReachAll},
 	{WriteKeys, "create and revoke keys", ReachNone, ReachNone, ReachAll},
 	{ReadSignIns, "list sign-ins of browsers: one's own, admins all", ReachVisible, ReachVisible, ReachAll},

@@ -195,6 +195,14 @@ func TestRolesAndVerbs(t *testing.T) {
 			_, err := h.Decide(ctx, p, h.asked(t, s), engine.DecisionInput{Decision: parley.DecideApprove})
 			return err
 		},
+		engine.ReadWorkspace: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.Workspace(ctx, p)
+			return err
+		},
+		engine.WriteWorkspace: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.UpdateWorkspace(ctx, p, engine.WorkspacePatch{})
+			return err
+		},
 		engine.ReadCache: func(p parley.Principal, _ parley.ID) error {
 			_, err := h.ResponseCache(ctx, p)
 			return err
@@ -352,7 +360,7 @@ func TestOtherWorkspaces(t *testing.T) {
 		"agent by id":   func() error { _, err := h.Agent(ctx, stranger, agent.ID.String()); return err },
 		"agent by slug": func() error { _, err := h.Agent(ctx, stranger, "ours"); return err },
 		"session filter": func() error {
-			_, err := h.Sessions(ctx, stranger, engine.SessionList{Agent: "ours"})
+			_, err := h.Sessions(ctx, stranger, engine.SessionList{Agents: []string{"ours"}})
 			return err
 		},
 		"agent of session": func() error {

@@ -9,13 +9,14 @@ import (
 	"example.org/parley/store"
 )
 
-// SearchList selects messages and titles by their words, best first.
+// SearchList selects messages and titles by their words, best first. Several values of a filter are alternatives.
 type SearchList struct {
 	Query                  string // words, "a phrase", -without; the last word may be a prefix
 	Roles                  []parley.Role
-	ToolName               string
-	Agent                  string // id or slug; "": all
-	ProjectID, SessionID   parley.ID
+	ToolNames              []string
+	Agents                 []string // ids or slugs; none: all
+	ProjectIDs             []parley.ID
+	SessionID              parley.ID
 	CreatedFrom, CreatedTo parley.Time    // [from, to)
 	Archived               ArchivedFilter // "" is ArchivedAny: a search looks everywhere
 	Cursor                 string
@@ -31,7 +32,7 @@ type SearchResults struct {
 
 // SearchHit is a found message, or a session found by its title alone.
 type SearchHit struct {
-	Session FoundSession  `json:"session" doc:"The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with session_id, that session."`
+	Session FoundSession  `json:"session" doc:"The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with session, that session."`
 	Message *FoundMessage `json:"message" doc:"null if only the title matched."`
 	Snippet Snippet       `json:"snippet"`
 	Score   float64       `json:"score" doc:"From 0 to 1, relative to the search's best hit."`
@@ -100,7 +101,7 @@ func (e *Engine) Search(ctx context.Context, principal parley.Principal, list Se
 // errSlowSearch ends a search that takes too long.
 var errSlowSearch = parley.InvalidField(
 	"q",
-	"finds so much that looking through it takes longer than %s; add a word, a session_id or a created_from",
+	"finds so much that looking through it takes longer than %s; add a word, a session or a created_from",
 	store.SearchTime,
 )
 
@@ -127,7 +128,7 @@ func (e *Engine) search(
 
 func (e *Engine) searchQuery(ctx context.Context, scope store.Scope, list *SearchList) (store.SearchQuery, error) {
 	query := store.SearchQuery{
-		Roles: list.Roles, ToolName: list.ToolName, ProjectID: list.ProjectID, SessionID: list.SessionID,
+		Roles: list.Roles, ToolNames: list.ToolNames, ProjectIDs: list.ProjectIDs, SessionID: list.SessionID,
 		CreatedFrom: list.CreatedFrom, CreatedTo: list.CreatedTo, Limit: list.Limit,
 	}
 	var err error
@@ -143,7 +144,13 @@ func (e *Engine) searchQuery(ctx context.Context, scope store.Scope, list *Searc
 			)
 		}
 	}
-	if err := parley.CheckText("tool_name", list.ToolName, parley.MaxNameBytes); err != nil {
+	if err := checkCount("project", len(list.ProjectIDs)); err != nil {
+		return query, err
+	}
+	if err := checkCount("tool", len(list.ToolNames)); err != nil {
+		return query, err
+	}
+	if err := checkAll(textsBound{"tool", list.ToolNames, parley.MaxNameBytes}); err != nil {
 		return query, err
 	}
 	switch yes, no := true, false; list.Archived {
@@ -169,14 +176,8 @@ func (e *Engine) searchQuery(ctx context.Context, scope store.Scope, list *Searc
 		return query, err
 	}
 	query.AsOf, query.AfterID, query.AfterScore = from.At, from.ID, from.Score
-	if list.Agent != "" {
-		agent, err := e.agent(ctx, scope, list.Agent)
-		if err != nil {
-			return query, err
-		}
-		query.AgentID = agent.ID
-	}
-	return query, nil
+	query.AgentIDs, err = e.agentIDs(ctx, scope, list.Agents)
+	return query, err
 }
 
 // shownHit returns the API's form of a hit.

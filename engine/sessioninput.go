@@ -26,10 +26,14 @@ func (e *Engine) newSession(
 	); err != nil {
 		return none, err
 	}
+	visibility, err := e.visibilityOf(ctx, scope, &input)
+	if err != nil {
+		return none, err
+	}
 	session := parley.Session{
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, OwnerID: principal.ID, LogID: parley.NewID(),
 		ProjectID: input.ProjectID, ParentSessionID: input.ParentSessionID, ParentMessageID: input.ParentMessageID,
-		Visibility: either(input.Visibility, parley.VisibilityPrivate), Kind: either(input.Kind, parley.KindAgent),
+		Visibility: visibility, Kind: either(input.Kind, parley.KindAgent),
 		Mode: either(input.Mode, parley.ModeForeground), Type: input.Type, Feature: input.Feature, Task: input.Task,
 		Key: input.storedKey(), Title: input.Title, Instructions: input.Instructions, Pinned: input.Pinned,
 		Settings: input.Settings, During: input.During,
@@ -40,7 +44,6 @@ func (e *Engine) newSession(
 	if !session.ParentMessageID.IsZero() && session.ParentSessionID.IsZero() {
 		return none, parley.InvalidField("parent_session_id", "is missing beside parent_message_id")
 	}
-	var err error
 	if session.Tags, err = checkTags(input.Tags); err != nil {
 		return none, err
 	}
@@ -92,14 +95,8 @@ func either[T comparable](value, standard T) T {
 
 // checkSessionWords checks the fields with closed lists of values.
 func checkSessionWords(session parley.Session) error {
-	switch session.Visibility {
-	case parley.VisibilityPrivate, parley.VisibilityWorkspace:
-	default:
-		return parley.InvalidField(
-			"visibility",
-			"%q is not one of private, workspace",
-			parley.Clip(string(session.Visibility), 32),
-		)
+	if err := checkVisibility(session.Visibility); err != nil {
+		return err
 	}
 	if err := checkKind(session.Kind); err != nil {
 		return err
@@ -131,43 +128,45 @@ func checkMode(mode parley.Mode) error {
 	return nil
 }
 
-// sessionQuery validates a list's filters.
-func (e *Engine) sessionQuery(ctx context.Context, scope store.Scope, list SessionList) (store.SessionQuery, error) {
-	query := store.SessionQuery{
-		ProjectID: list.ProjectID, ParentID: list.ParentID, Type: list.Type, Feature: list.Feature, Task: list.Task,
-		Kind: list.Kind, Mode: list.Mode, Status: list.Status, Pinned: list.Pinned, Tag: list.Tag,
-		CreatedFrom: list.CreatedFrom, CreatedTo: list.CreatedTo,
-	}
-	if err := checkTexts(
-		textBound{"type", list.Type, parley.MaxKeyBytes}, textBound{"feature", list.Feature, parley.MaxKeyBytes},
-		textBound{"task", list.Task, parley.MaxKeyBytes}, textBound{"tag", list.Tag, parley.MaxNameBytes},
+// sessionQueries validates a list's filters and returns its queries.
+func (e *Engine) sessionQueries(
+	ctx context.Context,
+	scope store.Scope,
+	list SessionList,
+	query store.SessionQuery,
+) ([]store.SessionQuery, error) {
+	query.Pinned, query.CreatedFrom, query.CreatedTo = list.Pinned, list.CreatedFrom, list.CreatedTo
+	if err := checkAll(
+		textsBound{"type", list.Types, parley.MaxKeyBytes}, textsBound{"feature", list.Features, parley.MaxKeyBytes},
+		textsBound{"task", list.Tasks, parley.MaxKeyBytes}, textsBound{"tag", list.Tags, parley.MaxNameBytes},
 	); err != nil {
-		return query, err
+		return nil, err
 	}
-	if list.Kind != "" {
-		if err := checkKind(list.Kind); err != nil {
-			return query, err
+	for _, kind := range list.Kinds {
+		if err := checkKind(kind); err != nil {
+			return nil, err
 		}
 	}
-	if list.Mode != "" {
-		if err := checkMode(list.Mode); err != nil {
-			return query, err
+	for _, mode := range list.Modes {
+		if err := checkMode(mode); err != nil {
+			return nil, err
 		}
 	}
-	switch list.Status {
-	case "",
-		parley.SessionPending,
-		parley.SessionRunning,
-		parley.SessionWaiting,
-		parley.SessionCompleted,
-		parley.SessionFailed,
-		parley.SessionCancelled:
-	default:
-		return query, parley.InvalidField(
-			"status",
-			"%q is not one of pending, running, waiting, completed, failed, cancelled",
-			parley.Clip(string(list.Status), 32),
-		)
+	for _, status := range list.Statuses {
+		switch status {
+		case parley.SessionPending,
+			parley.SessionRunning,
+			parley.SessionWaiting,
+			parley.SessionCompleted,
+			parley.SessionFailed,
+			parley.SessionCancelled:
+		default:
+			return nil, parley.InvalidField(
+				"status",
+				"%q is not one of pending, running, waiting, completed, failed, cancelled",
+				parley.Clip(string(status), 32),
+			)
+		}
 	}
 	hidden, only := false, true
 	switch list.Archived {
@@ -177,20 +176,46 @@ func (e *Engine) sessionQuery(ctx context.Context, scope store.Scope, list Sessi
 		query.Archived = &only
 	case ArchivedAny:
 	default:
-		return query, parley.InvalidField(
+		return nil, parley.InvalidField(
 			"archived",
 			"%q is not one of false, true, any",
 			parley.Clip(string(list.Archived), 32),
 		)
 	}
-	if list.Agent != "" {
-		agent, err := e.agent(ctx, scope, list.Agent)
-		if err != nil {
-			return query, err
-		}
-		query.AgentID = agent.ID
+	agents, err := e.agentIDs(ctx, scope, list.Agents)
+	if err != nil {
+		return nil, err
 	}
-	return query, nil
+	all := []store.SessionQuery{query}
+	all = apart(all, agents, func(q *store.SessionQuery, id parley.ID) { q.AgentID = id })
+	all = apart(all, list.ProjectIDs, func(q *store.SessionQuery, id parley.ID) { q.ProjectID = id })
+	all = apart(all, list.ParentIDs, func(q *store.SessionQuery, id parley.ID) { q.ParentID = id })
+	all = apart(all, list.Types, func(q *store.SessionQuery, text string) { q.Type = text })
+	all = apart(all, list.Features, func(q *store.SessionQuery, text string) { q.Feature = text })
+	all = apart(all, list.Tasks, func(q *store.SessionQuery, text string) { q.Task = text })
+	all = apart(all, list.Tags, func(q *store.SessionQuery, text string) { q.Tag = text })
+	all = apart(all, list.Kinds, func(q *store.SessionQuery, kind parley.SessionKind) { q.Kind = kind })
+	all = apart(all, list.Modes, func(q *store.SessionQuery, mode parley.Mode) { q.Mode = mode })
+	return apart(
+		all,
+		list.Statuses,
+		func(q *store.SessionQuery, status parley.SessionStatus) { q.Status = status },
+	), nil
+}
+
+// agentIDs finds the agents of a filter, by id or slug.
+func (e *Engine) agentIDs(ctx context.Context, scope store.Scope, named []string) (ids []parley.ID, err error) {
+	if err := checkCount("agent", len(named)); err != nil {
+		return nil, err
+	}
+	for _, one := range named {
+		agent, err := e.agent(ctx, scope, one)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, agent.ID)
+	}
+	return ids, nil
 }
 
 // sessionChange validates a patch. It reads the session only if the patch is for its owner alone.
@@ -201,7 +226,7 @@ func (e *Engine) sessionChange(
 	id parley.ID,
 	patch SessionPatch,
 ) (store.SessionChange, error) {
-	if patch.Visibility.Set { // null means the default
+	if patch.Visibility.Set { // null makes it private, whatever new sessions are
 		patch.Visibility.Value = either(patch.Visibility.Value, parley.VisibilityPrivate)
 	}
 	change := store.SessionChange{If: patch.If}
@@ -240,14 +265,8 @@ func (e *Engine) sessionChange(
 		)
 	}
 	if patch.Visibility.Set {
-		switch patch.Visibility.Value {
-		case parley.VisibilityPrivate, parley.VisibilityWorkspace:
-		default:
-			return change, parley.InvalidField(
-				"visibility",
-				"%q is not one of private, workspace",
-				parley.Clip(string(patch.Visibility.Value), 32),
-			)
+		if err := checkVisibility(patch.Visibility.Value); err != nil {
+			return change, err
 		}
 	}
 	change.Settings = patch.SettingsPatch

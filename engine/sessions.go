@@ -14,7 +14,7 @@ type SessionInput struct {
 	ProjectID       parley.ID          `json:"project_id,omitzero"`
 	ParentSessionID parley.ID          `json:"parent_session_id,omitzero"`
 	ParentMessageID parley.ID          `json:"parent_message_id,omitzero"`
-	Visibility      parley.Visibility  `json:"visibility,omitempty" enum:"private,workspace" doc:"private by default."`
+	Visibility      parley.Visibility  `json:"visibility,omitempty" enum:"private,workspace" doc:"That of the workspace by default, which is private unless an admin changes it; a tool session is private by default."`
 	Kind            parley.SessionKind `json:"kind,omitempty" enum:"agent,tool" doc:"agent by default."`
 	Mode            parley.Mode        `json:"mode,omitempty" enum:"foreground,background" doc:"foreground by default."`
 	Type            string             `json:"type,omitempty"`
@@ -63,21 +63,21 @@ type SessionPatch struct {
 }
 
 // SessionList selects sessions, last activity first by default. Archived ones are left out unless Archived includes
-// them.
+// them. Several values of a filter are alternatives.
 type SessionList struct {
 	Paging
-	Agent                  string // id or slug
-	ProjectID              parley.ID
-	ParentID               parley.ID
-	Type                   string
-	Feature                string
-	Task                   string
-	Kind                   parley.SessionKind
-	Mode                   parley.Mode
-	Status                 parley.SessionStatus
+	Agents                 []string // ids or slugs
+	ProjectIDs             []parley.ID
+	ParentIDs              []parley.ID
+	Types                  []string
+	Features               []string
+	Tasks                  []string
+	Kinds                  []parley.SessionKind
+	Modes                  []parley.Mode
+	Statuses               []parley.SessionStatus
 	Archived               ArchivedFilter
 	Pinned                 *bool
-	Tag                    string
+	Tags                   []string
 	CreatedFrom, CreatedTo parley.Time // [from, to)
 }
 
@@ -178,13 +178,22 @@ func (e *Engine) EnsureSession(
 		return store.Opened{}, err
 	}
 	defer call.end(ctx, &err)
-	if input.Key == "" {
-		if input.Type == "" || input.Feature == "" {
-			return store.Opened{}, errUnnamed()
-		}
-		input.derivedKey = parley.KeyFor(input.Type, input.Feature, input.Task)
+	if err := input.name(); err != nil {
+		return store.Opened{}, err
 	}
 	return e.OpenSession(ctx, principal, input, idempotency)
+}
+
+// name makes the key of an input that has none from type, feature and task.
+func (input *SessionInput) name() error {
+	if input.Key != "" {
+		return nil
+	}
+	if input.Type == "" || input.Feature == "" {
+		return errUnnamed()
+	}
+	input.derivedKey = parley.KeyFor(input.Type, input.Feature, input.Task)
+	return nil
 }
 
 // Session reads a session.
@@ -301,12 +310,16 @@ func (e *Engine) Sessions(
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}
-	query, err := e.sessionQuery(ctx, scope, list)
+	queries, err := e.sessionQueries(ctx, scope, list, store.SessionQuery{
+		Ascending: order == Ascending, AfterUpdated: from.At, AfterID: from.ID, Limit: limit + 1,
+	})
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}
-	query.Ascending, query.AfterUpdated, query.AfterID, query.Limit = order == Ascending, from.At, from.ID, limit+1
-	rows, err := e.store.Sessions(ctx, scope, query)
+	rows, err := joined(union[parley.Session]{
+		limit: limit + 1, size: sizeOf[parley.Session],
+		compare: byTime(order, func(s *parley.Session) (parley.Time, parley.ID) { return s.UpdatedAt, s.ID }),
+	}, queries, func(query store.SessionQuery) ([]parley.Session, error) { return e.store.Sessions(ctx, scope, query) })
 	if err != nil {
 		return Page[parley.Session]{}, err
 	}

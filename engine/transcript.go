@@ -16,14 +16,15 @@ const (
 	BlockReasoning BlockType = "reasoning_content"
 	BlockContent   BlockType = "content"
 	BlockToolCall  BlockType = "tool_call"
+	BlockSearch    BlockType = "search" // a call of the tool that searches the web
 	BlockError     BlockType = "error"
 )
 
 // Block is a piece of an assistant's output. Content is a string for reasoning and content, a BlockCall for a tool
-// call, a parley.Failure for an error.
+// call or a search, a parley.Failure for an error.
 type Block struct {
 	MessageID parley.ID            `json:"message_id"`
-	Type      BlockType            `json:"type"`
+	Type      BlockType            `json:"type" enum:"reasoning_content,content,tool_call,search,error"`
 	Content   json.RawMessage      `json:"content"`
 	Status    parley.MessageStatus `json:"status"`
 	Timestamp parley.Time          `json:"timestamp"`
@@ -177,9 +178,13 @@ func blocksOf(row parley.Message) []Block {
 	switch row.Role {
 	case parley.RoleToolCall:
 		var call parley.ToolCallContent
+		kind := BlockToolCall
+		if row.ToolName == parley.WebSearchTool {
+			kind = BlockSearch
+		}
 		if json.Unmarshal(row.Content, &call) == nil {
 			add(
-				BlockToolCall,
+				kind,
 				encode(
 					BlockCall{
 						ID:            call.ID,

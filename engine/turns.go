@@ -10,14 +10,14 @@ import (
 // TurnList selects turns, newest first by default.
 type TurnList struct {
 	Paging
-	Status parley.TurnStatus
-	Number int64 // only the session's turn with this number, from 1; 0: all
+	Statuses []parley.TurnStatus
+	Number   int64 // only the session's turn with this number, from 1; 0: all
 }
 
 // CallList selects calls, newest first by default.
 type CallList struct {
 	Paging
-	TurnID parley.ID
+	TurnIDs []parley.ID
 }
 
 // Turn reads a turn.
@@ -48,27 +48,34 @@ func (e *Engine) Turns(
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	switch list.Status {
-	case "",
-		parley.TurnQueued,
-		parley.TurnRunning,
-		parley.TurnWaiting,
-		parley.TurnCompleted,
-		parley.TurnFailed,
-		parley.TurnCancelled:
-	default:
-		return Page[parley.Turn]{}, parley.InvalidField(
-			"status",
-			"%q is not one of queued, running, waiting, completed, failed, cancelled",
-			parley.Clip(string(list.Status), 32),
-		)
+	for _, status := range list.Statuses {
+		switch status {
+		case parley.TurnQueued,
+			parley.TurnRunning,
+			parley.TurnWaiting,
+			parley.TurnCompleted,
+			parley.TurnFailed,
+			parley.TurnCancelled:
+		default:
+			return Page[parley.Turn]{}, parley.InvalidField(
+				"status",
+				"%q is not one of queued, running, waiting, completed, failed, cancelled",
+				parley.Clip(string(status), 32),
+			)
+		}
 	}
 	from, order, limit, err := list.start("turns", Descending)
 	if err != nil {
 		return Page[parley.Turn]{}, err
 	}
-	rows, err := e.store.Turns(ctx, scope, sessionID, store.TurnQuery{
-		Status: list.Status, Number: list.Number, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
+	queries := apart([]store.TurnQuery{{
+		Number: list.Number, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
+	}}, list.Statuses, func(q *store.TurnQuery, status parley.TurnStatus) { q.Status = status })
+	rows, err := joined(union[parley.Turn]{
+		limit: limit + 1, size: sizeOf[parley.Turn],
+		compare: byNumber(order, func(turn *parley.Turn) int64 { return turn.Ordinal }),
+	}, queries, func(query store.TurnQuery) ([]parley.Turn, error) {
+		return e.store.Turns(ctx, scope, sessionID, query)
 	})
 	if err != nil {
 		return Page[parley.Turn]{}, err
@@ -95,8 +102,13 @@ func (e *Engine) Calls(
 	if err != nil {
 		return Page[parley.Call]{}, err
 	}
-	rows, err := e.store.Calls(ctx, scope, sessionID, store.CallQuery{
-		TurnID: list.TurnID, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
+	queries := apart([]store.CallQuery{{Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1}},
+		list.TurnIDs, func(q *store.CallQuery, id parley.ID) { q.TurnID = id })
+	rows, err := joined(union[parley.Call]{
+		limit: limit + 1, size: sizeOf[parley.Call],
+		compare: byNumber(order, func(call *parley.Call) int64 { return call.Ordinal }),
+	}, queries, func(query store.CallQuery) ([]parley.Call, error) {
+		return e.store.Calls(ctx, scope, sessionID, query)
 	})
 	if err != nil {
 		return Page[parley.Call]{}, err

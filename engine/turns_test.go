@@ -92,7 +92,7 @@ func TestCancel(t *testing.T) {
 	posted := h.post(t, session.ID, say("wait"))
 	for range 2 {
 		result, err := h.Cancel(t.Context(), h.member, session.ID, engine.CancelInput{TurnID: posted.Turn.ID})
-		if err != nil || result.Turn.Status != parley.TurnCancelled || result.By != engine.ByCanceller {
+		if err != nil || result.Turn.Status != parley.TurnCancelled || result.By != parley.ByCanceller {
 			t.Fatalf("Cancel = %+v, %v", result, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestCancel(t *testing.T) {
 	}
 	result, err := e.Cancel(t.Context(), h.member, session.ID, engine.CancelInput{})
 	if err != nil || result.Turn.ID != posted.Turn.ID || result.Turn.Status != parley.TurnCancelled ||
-		result.By != engine.ByHolder {
+		result.By != parley.ByHolder {
 		t.Fatalf("Cancel = %+v, %v", result, err)
 	}
 
@@ -130,7 +130,7 @@ func TestCancel(t *testing.T) {
 	}
 	result, err = e.Cancel(t.Context(), h.member, session.ID, engine.CancelInput{})
 	if err != nil || result.Turn.ID != posted.Turn.ID || result.Turn.Status != parley.TurnCancelled ||
-		result.By != engine.ByCanceller {
+		result.By != parley.ByCanceller {
 		t.Fatalf("Cancel = %+v, %v", result, err)
 	}
 
@@ -204,7 +204,7 @@ func TestCancelAcrossProcesses(t *testing.T) {
 		t,
 		done,
 		"the cancel to return",
-	); got.err != nil || got.result.By != engine.ByHolder ||
+	); got.err != nil || got.result.By != parley.ByHolder ||
 		got.result.Turn.Status != parley.TurnCancelled {
 		t.Errorf("a holder that settles: %+v, %v", got.result, got.err)
 	}
@@ -212,7 +212,7 @@ func TestCancelAcrossProcesses(t *testing.T) {
 	posted = start()
 	if got := <-cancel(
 		posted.Message.SessionID,
-	); got.err != nil || got.result.By != engine.ByCanceller ||
+	); got.err != nil || got.result.By != parley.ByCanceller ||
 		got.result.Turn.Status != parley.TurnCancelled {
 		t.Errorf("a holder that never answers: %+v, %v", got.result, got.err)
 	}

@@ -10,11 +10,13 @@ import (
 
 // UsageList selects usage. The zero value selects the last 30 days, by day.
 type UsageList struct {
-	Group    parley.UsageGroup
-	From, To parley.Time // [from, to); zero: up to now, from 30 days before the end
-	Agent    string      // id or slug; "": all
-	Daily    bool        // each group by day
-	Limit    int         // rows; 0: 100
+	Group      parley.UsageGroup
+	From, To   parley.Time // [from, to); zero: up to now, from 30 days before the end
+	Agents     []string    // ids or slugs; none: all
+	ProjectIDs []parley.ID
+	SessionIDs []parley.ID
+	Daily      bool // each group by day
+	Limit      int  // rows; 0: 100
 }
 
 // UsageReport is the usage of model calls over a span of time.
@@ -27,7 +29,8 @@ type UsageReport struct {
 	Next  *string           `json:"next" doc:"Always null: ask for a shorter time, or one agent, to see other rows."`
 }
 
-// Usage sums up the calls of the sessions that the principal may read.
+// Usage sums up the calls of the sessions that the principal may read, and of dry runs in them; also the principal's
+// own dry runs of sessions that were never made.
 func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list UsageList) (_ UsageReport, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getUsage", ReadSessions)
 	if err != nil {
@@ -38,11 +41,11 @@ func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list Usa
 	switch list.Group {
 	case "":
 		list.Group = parley.UsageByDay
-	case parley.UsageByAgent, parley.UsageByModel, parley.UsageBySession, parley.UsageByDay:
+	case parley.UsageByAgent, parley.UsageByModel, parley.UsageBySession, parley.UsageByDay, parley.UsageByPurpose:
 	default:
 		return UsageReport{}, parley.InvalidField(
 			"group",
-			"%q is not one of agent, model, session, day",
+			"%q is not one of agent, model, session, day, purpose",
 			parley.Clip(string(list.Group), 32),
 		)
 	}
@@ -57,18 +60,21 @@ func (e *Engine) Usage(ctx context.Context, principal parley.Principal, list Usa
 	}
 	if span := list.To.Std().Sub(list.From.Std()); span <= 0 || span > parley.MaxUsageSpan {
 		return UsageReport{}, parley.InvalidField(
-			"from",
-			"must lie before to, at most %d days",
+			"created_from",
+			"must lie before created_to, at most %d days",
 			int(parley.MaxUsageSpan.Hours())/24,
 		)
 	}
-	query := store.UsageQuery{From: list.From, To: list.To}
-	if list.Agent != "" {
-		agent, err := e.agent(ctx, scope, list.Agent)
-		if err != nil {
+	for name, ids := range map[string][]parley.ID{"project": list.ProjectIDs, "session": list.SessionIDs} {
+		if err := checkCount(name, len(ids)); err != nil {
 			return UsageReport{}, err
 		}
-		query.AgentID = agent.ID
+	}
+	query := store.UsageQuery{
+		From: list.From, To: list.To, ProjectIDs: list.ProjectIDs, SessionIDs: list.SessionIDs,
+	}
+	if query.AgentIDs, err = e.agentIDs(ctx, scope, list.Agents); err != nil {
+		return UsageReport{}, err
 	}
 	report := UsageReport{Group: list.Group, From: list.From, To: list.To}
 	total, err := e.store.Usage(ctx, scope, query)

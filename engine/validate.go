@@ -41,6 +41,24 @@ func checkTexts(bounds ...textBound) error {
 	return nil
 }
 
+// textsBound is the values of a filter and the longest that one may be.
+type textsBound struct {
+	field string
+	texts []string
+	max   int
+}
+
+func checkAll(bounds ...textsBound) error {
+	for _, b := range bounds {
+		for _, text := range b.texts {
+			if err := parley.CheckText(b.field, text, b.max); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // checkAgent fills in defaults and validates every field.
 func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parley.Agent) error {
 	agent.Name = strings.TrimSpace(agent.Name)

@@ -172,8 +172,11 @@ func TestSessionRules(t *testing.T) {
 	wantCode(t, err, parley.CodeNotFound, "")
 	_, err = h.EnsureSession(t.Context(), h.member, engine.SessionInput{Type: "qa-task"}, store.Idempotency{})
 	wantCode(t, err, parley.CodeInvalid, "key")
-	for _, list := range []engine.SessionList{{Status: "odd"}, {Archived: "perhaps"}, {Kind: "odd"}, {Mode: "odd"},
-		{Paging: engine.Paging{Limit: 1001}}, {Paging: engine.Paging{Order: "up"}}} {
+	for _, list := range []engine.SessionList{
+		{Statuses: []parley.SessionStatus{"failed", "odd"}}, {Archived: "perhaps"},
+		{Kinds: []parley.SessionKind{"odd"}}, {Modes: []parley.Mode{"odd"}},
+		{Paging: engine.Paging{Limit: 1001}}, {Paging: engine.Paging{Order: "up"}},
+	} {
 		_, err := h.Sessions(t.Context(), h.member, list)
 		wantCode(t, err, parley.CodeInvalid, "")
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -114,7 +115,12 @@ func (e *Engine) MessageIDs(
 	}
 	limit := query.Limit
 	query.Limit++
-	refs, err := e.store.MessageIDs(ctx, scope, sessionID, query)
+	refs, err := joined(union[store.MessageRef]{
+		limit:   query.Limit,
+		compare: byPlace(order, func(ref *store.MessageRef) (int64, *int64) { return ref.Sequence, ref.Position }),
+	}, list.queries(query), func(query store.MessageQuery) ([]store.MessageRef, error) {
+		return e.store.MessageIDs(ctx, scope, sessionID, query)
+	})
 	if err != nil {
 		return Page[MessageID]{}, err
 	}
@@ -153,7 +159,15 @@ func (e *Engine) messages(
 	limit := query.Limit
 	query.Limit++
 	query.MaxBytes = parley.MaxPageBytes
-	rows, err := e.store.Messages(ctx, scope, sessionID, query)
+	read := func() ([]parley.Message, error) {
+		return joined(union[parley.Message]{
+			limit: query.Limit, size: (*parley.Message).Size,
+			compare: byPlace(order, func(m *parley.Message) (int64, *int64) { return m.Sequence, m.Position }),
+		}, list.queries(query), func(query store.MessageQuery) ([]parley.Message, error) {
+			return e.store.Messages(ctx, scope, sessionID, query)
+		})
+	}
+	rows, err := read()
 	if err != nil {
 		return Page[parley.Message]{}, err
 	}
@@ -169,7 +183,7 @@ func (e *Engine) messages(
 		}
 		startAfter(&query, order, rows[len(rows)-1])
 		query.Limit = parley.DefaultPage
-		more, err := e.store.Messages(ctx, scope, sessionID, query)
+		more, err := read()
 		if err != nil {
 			return Page[parley.Message]{}, err
 		}
@@ -222,17 +236,18 @@ func messageQuery(list MessageList) (store.MessageQuery, Order, error) {
 			)
 		}
 	}
-	if list.Status != "" && list.Status != parley.MessageQueued && list.Status != parley.MessageStreaming &&
-		!list.Status.Settled() {
-		return store.MessageQuery{}, "", parley.InvalidField(
-			"status",
-			"%q is not one of queued, streaming, completed, failed, cancelled",
-			parley.Clip(string(list.Status), 32),
-		)
+	for _, status := range list.Statuses {
+		if status != parley.MessageQueued && status != parley.MessageStreaming && !status.Settled() {
+			return store.MessageQuery{}, "", parley.InvalidField(
+				"status",
+				"%q is not one of queued, streaming, completed, failed, cancelled",
+				parley.Clip(string(status), 32),
+			)
+		}
 	}
-	if err := checkTexts(
-		textBound{"tool_name", list.ToolName, parley.MaxNameBytes},
-		textBound{"agent_type", list.AgentType, parley.MaxNameBytes},
+	if err := checkAll(
+		textsBound{"tool", list.ToolNames, parley.MaxNameBytes},
+		textsBound{"agent_type", list.AgentTypes, parley.MaxNameBytes},
 	); err != nil {
 		return store.MessageQuery{}, "", err
 	}
@@ -245,10 +260,36 @@ func messageQuery(list MessageList) (store.MessageQuery, Order, error) {
 		}
 	}
 	return store.MessageQuery{
-		Roles: list.Roles, Status: list.Status, Internal: list.Internal, TurnID: list.TurnID, Iteration: list.Iteration,
-		ToolName: list.ToolName, AgentType: list.AgentType, AfterSequence: from.Sequence, AfterPosition: from.Position,
+		Roles: list.Roles, Internal: list.Internal, AfterSequence: from.Sequence, AfterPosition: from.Position,
 		Descending: order == Descending, Limit: limit,
 	}, order, nil
+}
+
+// queries returns one query for each combination of the filters' values. The store's query has several roles itself.
+func (list *MessageList) queries(query store.MessageQuery) []store.MessageQuery {
+	all := []store.MessageQuery{query}
+	all = apart(all, list.Statuses, func(q *store.MessageQuery, status parley.MessageStatus) { q.Status = status })
+	all = apart(all, list.TurnIDs, func(q *store.MessageQuery, id parley.ID) { q.TurnID = id })
+	all = apart(all, list.Iterations, func(q *store.MessageQuery, n int) { q.Iteration = &n })
+	all = apart(all, list.ToolNames, func(q *store.MessageQuery, name string) { q.ToolName = name })
+	return apart(all, list.AgentTypes, func(q *store.MessageQuery, name string) { q.AgentType = name })
+}
+
+// byPlace compares messages by their place: in the record by sequence, then in the queue by position.
+func byPlace[T any](order Order, place func(*T) (sequence int64, position *int64)) func(a, b *T) int {
+	return func(a, b *T) int {
+		aSequence, aPosition := place(a)
+		bSequence, bPosition := place(b)
+		switch {
+		case aPosition != nil && bPosition != nil:
+			return cmp.Compare(*aPosition, *bPosition)
+		case aPosition != nil:
+			return 1
+		case bPosition != nil:
+			return -1
+		}
+		return directed(order, cmp.Compare(aSequence, bSequence))
+	}
 }
 
 // hidden reports whether an interruption left the answer empty: only the view flat shows it.

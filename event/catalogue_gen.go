@@ -122,7 +122,7 @@ func Catalogue() []Description {
 			{Name: "name", Doc: "The tool.", Type: reflect.TypeFor[string]()},
 			{Name: "fingerprint", Doc: "SHA-256 of the tool's name and its exact arguments.", Type: reflect.TypeFor[parley.Hash]()},
 			{Name: "state", Doc: "The approval's state.", Type: reflect.TypeFor[parley.ApprovalState](), Values: []string{"pending", "approved", "denied", "expired", "cancelled"}},
-			{Name: "scope", Doc: "How far the answer reaches; null before it.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change"}},
+			{Name: "scope", Doc: "How far the answer reaches; null before it.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change", "tree"}},
 			{Name: "covers", Doc: "What a yes for the session covers; null for others.", Type: reflect.TypeFor[parley.ApprovalCovers](), Null: true, Values: []string{"call", "tool"}},
 			{Name: "decided_by", Doc: "The name of the one who decided; null before.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "comment", Doc: "What that person wrote; null for nothing.", Type: reflect.TypeFor[string](), Null: true},
@@ -141,7 +141,7 @@ func Catalogue() []Description {
 			{Name: "name", Doc: "The tool.", Type: reflect.TypeFor[string]()},
 			{Name: "fingerprint", Doc: "SHA-256 of the tool's name and its exact arguments.", Type: reflect.TypeFor[parley.Hash]()},
 			{Name: "state", Doc: "The approval's state.", Type: reflect.TypeFor[parley.ApprovalState](), Values: []string{"pending", "approved", "denied", "expired", "cancelled"}},
-			{Name: "scope", Doc: "How far the answer reaches; null before it.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change"}},
+			{Name: "scope", Doc: "How far the answer reaches; null before it.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change", "tree"}},
 			{Name: "covers", Doc: "What a yes for the session covers; null for others.", Type: reflect.TypeFor[parley.ApprovalCovers](), Null: true, Values: []string{"call", "tool"}},
 			{Name: "decided_by", Doc: "The name of the one who decided; null before.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "comment", Doc: "What that person wrote; null for nothing.", Type: reflect.TypeFor[string](), Null: true},
@@ -160,7 +160,7 @@ func Catalogue() []Description {
 			{Name: "name", Doc: "The tool.", Type: reflect.TypeFor[string]()},
 			{Name: "fingerprint", Doc: "SHA-256 of the tool's name and its exact arguments.", Type: reflect.TypeFor[parley.Hash]()},
 			{Name: "state", Doc: "The approval's state.", Type: reflect.TypeFor[parley.ApprovalState](), Values: []string{"pending", "approved", "denied", "expired", "cancelled"}},
-			{Name: "scope", Doc: "How far the answer reaches; null before it.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change"}},
+			{Name: "scope", Doc: "How far the answer reaches; null before it.", Type: reflect.TypeFor[parley.ApprovalScope](), Null: true, Values: []string{"once", "session", "change", "tree"}},
 			{Name: "covers", Doc: "What a yes for the session covers; null for others.", Type: reflect.TypeFor[parley.ApprovalCovers](), Null: true, Values: []string{"call", "tool"}},
 			{Name: "decided_by", Doc: "The name of the one who decided; null before.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "comment", Doc: "What that person wrote; null for nothing.", Type: reflect.TypeFor[string](), Null: true},
@@ -224,7 +224,7 @@ func Catalogue() []Description {
 			{Name: "wait_reason", Doc: "What its turn waits for; null unless the status is waiting.", Type: reflect.TypeFor[parley.WaitReason](), Null: true, Values: []string{"approval", "tool_result", "input", "child", "budget", "rate_limit", "outside"}},
 		}}},
 		{Event: parley.FeedSessionDeleted, Feed: true, Object: Object{Name: "SessionDeleted", Type: reflect.TypeFor[SessionDeleted](), Doc: "Reports that a session is gone, or no longer visible to this watcher. The watcher gets no further events of it.", Fields: []Field{
-			{Name: "session_id", Doc: "The session; left out when it ends a watcher's stream.", Type: reflect.TypeFor[parley.ID](), Optional: true},
+			{Name: "session_id", Doc: "The session.", Type: reflect.TypeFor[parley.ID]()},
 		}}},
 		{Event: parley.FeedSessionActivated, Feed: true, Object: Object{Name: "SessionActivated", Type: reflect.TypeFor[SessionActivated](), Doc: "Reports that a client, such as a browser tab, has opened the session.", Fields: []Field{
 			{Name: "client_id", Doc: "The name that the client gave itself.", Type: reflect.TypeFor[string]()},
@@ -233,7 +233,7 @@ func Catalogue() []Description {
 			{Name: "client_id", Doc: "The name that the client gave itself.", Type: reflect.TypeFor[string]()},
 		}}},
 		{Event: parley.EventResync, Live: true, Object: Object{Name: "Resync", Type: reflect.TypeFor[Resync](), Doc: "Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists.", Fields: []Field{
-			{Name: "reason", Doc: "Why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence.", Type: reflect.TypeFor[string]()},
+			{Name: "reason", Doc: "Why.", Type: reflect.TypeFor[parley.ResyncReason](), Values: []string{"connected", "overflow", "beyond", "missed", "unreadable"}},
 		}}},
 		{Event: parley.EventObjectPatch, Live: true, Reserved: true, Object: Object{Name: "ObjectPatch", Type: reflect.TypeFor[ObjectPatch](), Doc: "Will carry the growth of a JSON value while a model answers by a schema: derived from the text that streams, and never stored. It is reserved: its place and its form are settled, and nothing sends it yet.", Fields: []Field{
 			{Name: "message_id", Doc: "The message whose object grows.", Type: reflect.TypeFor[parley.ID]()},

@@ -1113,12 +1113,8 @@ func (e SessionStatusChanged) Encode() Encoded {
 
 // AppendJSON appends the object.
 func (e *SessionDeleted) AppendJSON(to []byte) []byte {
-	start := len(to)
-	if !e.SessionID.IsZero() {
-		to = append(to, `,"session_id":`...)
-		to = appendID(to, e.SessionID)
-	}
-	to = openObject(to, start)
+	to = append(to, `{"session_id":`...)
+	to = appendID(to, e.SessionID)
 	return append(to, '}')
 }
 
@@ -1175,12 +1171,12 @@ func (e SessionDeactivated) Encode() Encoded {
 // AppendJSON appends the object.
 func (e *Resync) AppendJSON(to []byte) []byte {
 	to = append(to, `{"reason":`...)
-	to = parley.AppendJSONString(to, e.Reason)
+	to = parley.AppendJSONString(to, string(e.Reason))
 	return append(to, '}')
 }
 
 func (e *Resync) size() int {
-	return 14 + len(e.Reason)
+	return 24
 }
 
 // Type is resync.

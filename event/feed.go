@@ -24,7 +24,7 @@ type SessionStatusChanged struct {
 //
 //event:feed
 type SessionDeleted struct {
-	SessionID parley.ID `json:"session_id,omitzero"` // the session; left out when it ends a watcher's stream
+	SessionID parley.ID `json:"session_id"` // the session
 }
 
 // SessionActivated reports that a client, such as a browser tab, has opened the session.
@@ -47,7 +47,5 @@ type SessionDeactivated struct {
 //
 //event:live
 type Resync struct {
-	// why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a
-	// sentence
-	Reason string `json:"reason"`
+	Reason parley.ResyncReason `json:"reason"` // why
 }

@@ -189,12 +189,12 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	behind := idOf(do("postMessage", message, 201, "POST", at+"/messages", `{"content":{"text":"behind"}}`))
 	before := idOf(do("postMessage", message, 201, "POST", at+"/messages", `{"content":{"text":"before"}}`))
 	do("moveMessage", message, 200, "POST", "/v1/messages/"+before+"/move", `{"before":"`+behind+`"}`)
+	do("updateMessage", message, 200, "PATCH", "/v1/messages/"+before, `{"content":{"text":"before that"}}`)
 	do("sendMessage", message, 200, "POST", "/v1/messages/"+behind+"/send", `{"how":"steer"}`)
 	do("listMessages", reflect.TypeFor[page[parley.Message]](), 200, "GET", at+"/messages", "")
 	do("cancelTurn", reflect.TypeFor[engine.CancelResult](), 200, "POST", at+"/cancel", `{"queued":true}`)
 	do("getMessage", message, 200, "GET", "/v1/messages/"+posted, "")
-	do("updateMessage", message, 200, "PATCH", "/v1/messages/"+posted, `{"marks":{"pinned":true}}`)
-	do("markMessage", message, 200, "PUT", "/v1/messages/"+posted+"/marks", `{"pinned":false}`)
+	do("markMessage", message, 200, "PUT", "/v1/messages/"+posted+"/marks", `{"pinned":true}`)
 	do("forkSession", session, 201, "POST", at+"/fork", `{"at":"`+posted+`"}`)
 	do("editMessage", session, 201, "POST", "/v1/messages/"+posted+"/edit", `{"content":{"text":"And now?"}}`)
 	do("regenerateMessage", session, 201, "POST", "/v1/messages/"+posted+"/regenerate", `{}`)
@@ -347,6 +347,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		),
 	)
 	do("getProject", reflect.TypeFor[parley.Project](), 200, "GET", "/v1/projects/"+project, "")
+	do("updateProject", reflect.TypeFor[parley.Project](), 200, "PATCH", "/v1/projects/"+project, `{"name":"Site"}`)
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
 	do("listDirectories", reflect.TypeFor[engine.Directories](), 200, "GET", "/v1/directories", "")
 	do("listDirectories", reflect.TypeFor[engine.Directories](), 200, "GET", "/v1/directories?path="+s.root, "")
@@ -362,6 +363,15 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("listTools", reflect.TypeFor[page[engine.ToolInfo]](), 200, "GET", "/v1/tools", "")
 	do("listProviders", reflect.TypeFor[providerPage](), 200, "GET", "/v1/providers", "")
 	do("listModels", reflect.TypeFor[modelPage](), 200, "GET", "/v1/models", "")
+	do("getWorkspace", reflect.TypeFor[parley.Workspace](), 200, "GET", "/v1/workspace", "")
+	do(
+		"updateWorkspace",
+		reflect.TypeFor[parley.Workspace](),
+		200,
+		"PATCH",
+		"/v1/workspace",
+		`{"visibility":"workspace"}`,
+	)
 	do("getPrincipal", reflect.TypeFor[whoAmI](), 200, "GET", "/v1/principal", "")
 	do(
 		"archiveFeature",

@@ -30,8 +30,8 @@ func serveListAgents(a *api, x *exchange) error {
 	list := engine.AgentList{
 		Paging: args.paging(),
 		Status: engine.AgentFilter(args.text("status")),
-		Tag:    args.text("tag"),
-		Owner:  args.text("owner_id"),
+		Tags:   words[string](args, "tag"),
+		Owners: words[string](args, "owner"),
 	}
 	if args.err != nil {
 		return args.err

@@ -23,6 +23,8 @@ type Options struct {
 	// LocalToken is the content of the token file, whose owner is the server's own user and admin of every workspace.
 	// "" without one.
 	LocalToken string
+	// LocalSince is when the token was made: browsers that its owner signed in before are signed out. 0: unknown.
+	LocalSince parley.Time
 	// Loopback says that the listener is on a loopback address: OwnUser then decides who gets in while no key exists,
 	// and requests must name this machine as their host.
 	Loopback bool
@@ -67,6 +69,8 @@ type api struct {
 	log      *slog.Logger
 
 	memory  *inflight.Bytes // that requests hold
+	reads   *places         // of reading requests
+	changes *places         // of changing ones
 	mux     *http.ServeMux
 	schemas *registry // of the inputs
 }
@@ -91,6 +95,8 @@ func New(options Options) (http.Handler, error) {
 		mux:      http.NewServeMux(),
 		schemas:  newRegistry(),
 		memory:   inflight.NewBytes(heldAtOnce, heldOfOne),
+		reads:    newPlaces(readsOfOne),
+		changes:  newPlaces(changesOfOne),
 	}
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))

@@ -11,23 +11,23 @@ import (
 func approvalFilters() []parameter {
 	return with(
 		paging(),
-		listOf[parley.ApprovalState]("state", "Only approvals in this state."),
-		text("agent", "Only those of this agent's turns, by id or slug."),
+		many(listOf[parley.ApprovalState]("status", "Only approvals in this state.")),
+		many(text("agent", "Only those of this agent's turns, by id or slug.")),
 	)
 }
 
 func approvalList(args *arguments) engine.ApprovalList {
 	return engine.ApprovalList{
 		Paging: args.paging(),
-		State:  parley.ApprovalState(args.text("state")),
-		Agent:  args.text("agent"),
+		States: words[parley.ApprovalState](args, "status"),
+		Agents: words[string](args, "agent"),
 	}
 }
 
 func serveListApprovals(a *api, x *exchange) error {
 	args := x.arguments()
 	list := approvalList(args)
-	list.SessionID = args.id("session_id")
+	list.SessionIDs = args.ids("session")
 	if args.err != nil {
 		return args.err
 	}

@@ -37,7 +37,7 @@ func (s *testServer) asked(session string, headers ...string) parley.Approval {
 		s,
 		http.StatusOK,
 		"GET",
-		"/v1/sessions/"+made.ID.String()+"/approvals?state=pending",
+		"/v1/sessions/"+made.ID.String()+"/approvals?status=pending",
 		"",
 		headers...).Data
 	if len(found) != 1 {
@@ -113,12 +113,12 @@ func TestApprovalsAreListed(t *testing.T) {
 		return ids
 	}
 	for query, wanted := range map[string][]parley.ID{
-		"":                                       {second.ID, first.ID},
-		"order=asc":                              {first.ID, second.ID},
-		"state=pending":                          {second.ID},
-		"state=denied":                           {first.ID},
-		"agent=parley&state=pending":             {second.ID},
-		"session_id=" + first.SessionID.String(): {first.ID},
+		"":                                    {second.ID, first.ID},
+		"order=asc":                           {first.ID, second.ID},
+		"status=pending":                      {second.ID},
+		"status=denied":                       {first.ID},
+		"agent=parley&status=pending":         {second.ID},
+		"session=" + first.SessionID.String(): {first.ID},
 	} {
 		if got := list(query); fmt.Sprint(got) != fmt.Sprint(wanted) {
 			t.Errorf("%q lists %v, want %v", query, got, wanted)
@@ -138,7 +138,7 @@ func TestApprovalsAreListed(t *testing.T) {
 		rest.Next != nil {
 		t.Errorf("the next page is %+v", rest)
 	}
-	if got := s.do("GET", "/v1/approvals?state=perhaps", ""); got.status != 422 {
+	if got := s.do("GET", "/v1/approvals?status=perhaps", ""); got.status != 422 {
 		t.Errorf("a state that is none: %d", got.status)
 	}
 }

@@ -72,7 +72,7 @@ func TestTwoPeopleApprove(t *testing.T) {
 		s.testServer,
 		200,
 		"GET",
-		"/v1/audit?session_id="+session+"&limit=100",
+		"/v1/audit?session="+session+"&limit=100",
 		"",
 		"Authorization",
 		s.someone,

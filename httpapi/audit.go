@@ -29,9 +29,9 @@ func readings() []string {
 func serveAudit(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.AuditList{
-		Paging:      args.paging(),
-		SessionID:   args.id("session_id"),
-		PrincipalID: args.id("principal_id"),
+		Paging:       args.paging(),
+		SessionIDs:   args.ids("session"),
+		PrincipalIDs: args.ids("principal"),
 	}
 	if changes := args.flag("changes"); changes != nil && *changes {
 		list.Without = readings()

@@ -150,7 +150,7 @@ func TestAuditOfASession(t *testing.T) {
 	}
 	acts = nil
 	for _, e := range want[engine.Page[parley.AuditEntry]](s, 200, "GET",
-		"/v1/audit?order=asc&changes=true&session_id="+session.ID.String(), "").Data {
+		"/v1/audit?order=asc&changes=true&session="+session.ID.String(), "").Data {
 		acts = append(acts, act{e.Action, e.TargetID})
 	}
 	if diff := cmp.Diff(

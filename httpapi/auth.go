@@ -29,6 +29,7 @@ type gate struct {
 	engine   *engine.Engine
 	token    [sha256.Size]byte // of the local token; hasToken
 	hasToken bool
+	since    parley.Time // when the token was made; 0: unknown
 	keyless  keyless
 	now      func() time.Time
 
@@ -50,7 +51,7 @@ func newGate(options *Options) *gate {
 		watching: map[*watch]struct{}{},
 	}
 	if token := strings.TrimSpace(options.LocalToken); token != "" {
-		g.token, g.hasToken = sha256.Sum256([]byte(token)), true
+		g.token, g.hasToken, g.since = sha256.Sum256([]byte(token)), true, options.LocalSince
 	}
 	if options.SignInCode != "" {
 		g.code = oneTimeCode{
@@ -108,7 +109,8 @@ func (g *gate) holder(r *http.Request, shown credential) (caller, error) {
 	if shown.cookie {
 		in, err := g.engine.SignedIn(r.Context(), shown.secret)
 		switch {
-		case parley.ErrorCode(err) == parley.CodeUnauthenticated:
+		case parley.ErrorCode(err) == parley.CodeUnauthenticated,
+			err == nil && in.Local && in.CreatedAt < g.since: // by a token that was replaced
 			return caller{}, errSignedOut()
 		case err == nil && in.Local && r.Header.Get(workspaceHeader) != "":
 			owner, err := g.owner(r.Context(), r.Header.Get(workspaceHeader))

@@ -1,11 +1,15 @@
 package httpapi
 
 import (
+	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/event"
 	"example.org/parley/observe"
 )
 
@@ -52,6 +56,47 @@ func TestBudget(t *testing.T) {
 	}
 	if got := s.do("POST", at+"/messages", `{"content":{"text":"x"},"limits":{"max_steps":5}}`); got.status != 422 {
 		t.Errorf("limits on a message: status %d", got.status)
+	}
+}
+
+// TestLimitsWarnBeforeTheyStop: from 80 % of a limit on the next turn warns, in its frames and in the session's events,
+// once, and runs.
+func TestLimitsWarnBeforeTheyStop(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(
+		`{"model":"sim/echo","max_tokens":50,"context_policy":{"kind":"single"},"limits":{"session_tokens":1000000}}`,
+	).ID.String()
+	at := "/v1/sessions/" + session
+	s.told(session, `{"content":{"text":"`+strings.Repeat("It goes on and on. ", 300)+`"}}`)
+	spent := want[engine.SessionBudget](s, 200, "GET", at+"/budget", "").Session.Tokens
+	warned := func(limit int64) (warnings []event.LimitWarning) {
+		t.Helper()
+		want[parley.Session](s, 200, "PATCH", at, fmt.Sprintf(`{"limits":{"session_tokens":%d}}`, limit))
+		for _, frame := range s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"Hi"}}`).
+			until("session.completed") {
+			if frame.event == "limit.warning" && frame.id != "" { // an event of the session
+				var warning event.LimitWarning
+				if err := json.Unmarshal(frame.data.Data, &warning); err != nil {
+					t.Fatal(err)
+				}
+				warnings = append(warnings, warning)
+			}
+		}
+		return warnings
+	}
+	if early := warned(2 * spent); len(early) != 0 {
+		t.Errorf("half of the limit is used, and %+v warns", early)
+	}
+	spent = want[engine.SessionBudget](s, 200, "GET", at+"/budget", "").Session.Tokens
+	limit := spent * 100 / 85
+	if told := warned(limit); len(told) != 1 || told[0].Limit != parley.LimitSessionTokens ||
+		told[0].Scope != parley.BudgetOfSession || string(told[0].Spent) != strconv.FormatInt(spent, 10) ||
+		string(told[0].Of) != strconv.FormatInt(limit, 10) {
+		t.Errorf("%d of %d tokens are used, and %+v warns", spent, limit, told)
+	}
+	if again := warned(limit); len(again) != 0 {
+		t.Errorf("it warns again: %+v", again)
 	}
 }
 

@@ -15,7 +15,7 @@ func TestClearContext(t *testing.T) {
 	session := s.session(`{}`).ID.String()
 	s.told(session, `{"content":{"text":"one"}}`)
 	first := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages", "").Data[0]
-	want[parley.Message](s, 200, "PATCH", "/v1/messages/"+first.ID.String(), `{"marks":{"pinned":true}}`)
+	want[parley.Message](s, 200, "PUT", "/v1/messages/"+first.ID.String()+"/marks", `{"pinned":true}`)
 	before := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, "")
 	if before.Context.Messages != 2 || before.Context.Tokens < 2 {
 		t.Errorf("after a turn the context is %+v, want 2 messages", before.Context)

@@ -77,6 +77,7 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 			{Name: "tools", Description: "Tools that agents may use."},
 			{Name: "clients", Description: "Sessions that windows and tabs have open."},
 			{Name: "files", Description: "Uploads that messages use."},
+			{Name: "workspace", Description: "The settings of a workspace."},
 			{Name: "keys", Description: "Keys and sign-ins."},
 			{Name: "server", Description: "The server itself."},
 		},

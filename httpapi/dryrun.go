@@ -20,10 +20,13 @@ func (a *api) dryRunMessage(x *exchange, id parley.ID, input engine.MessageInput
 	})
 }
 
+// dryOpenVerb is DryRunSession or DryRunEnsureSession.
+type dryOpenVerb func(context.Context, parley.Principal, engine.SessionInput, engine.DryWatch) (engine.DryRun, error)
+
 // dryRunSession answers the first message of a session without creating the session.
-func (a *api) dryRunSession(x *exchange, input engine.SessionInput, flush time.Duration) error {
+func (a *api) dryRunSession(x *exchange, open dryOpenVerb, input engine.SessionInput, flush time.Duration) error {
 	return a.dryRun(x, flush, func(ctx context.Context, watch engine.DryWatch) (engine.DryRun, error) {
-		return a.engine.DryRunSession(ctx, x.principal, input, watch)
+		return open(ctx, x.principal, input, watch)
 	})
 }
 

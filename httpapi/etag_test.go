@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -17,7 +18,9 @@ func TestConditionalChanges(t *testing.T) {
 	s := startServer(t)
 	agent := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Liz"}`)
 	session := s.session(`{"title":"One","metadata":{"a":1}}`)
+	project := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"path":%q}`, s.subdirectory("site")))
 	for _, test := range []struct{ path, first, second string }{
+		{"/v1/projects/" + project.ID.String(), `{"name":"1"}`, `{"name":"2"}`},
 		{"/v1/agents/" + agent.ID.String(), `{"description":"1"}`, `{"description":"2"}`},
 		{"/v1/sessions/" + session.ID.String(), `{"title":"1"}`, `{"title":"2"}`},
 	} {

@@ -93,7 +93,8 @@ const (
 		`"author":{"kind":"person","id":"` + otherIDExample +
 		`","name":"ada"},"state":"running","reason":null,"iteration":2,"turn_id":"` + turnIDExample +
 		`","created_at":"` + timeExample + `","finished_at":null}`
-	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample + `"],"by":"holder"}`
+	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample +
+		`"],"removed":[],"turns":[],"children":[],"by":"holder"}`
 
 	callFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
 		sessionIDExample + `","purpose":null,"turn_id":"` + turnIDExample + `","message_id":"` + messageIDExample +
@@ -108,7 +109,8 @@ const (
 		`","encoder_version":1,` +
 		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,` +
 		`"reasoning_tokens":null},"cache":{"hit":false,"cached_tokens":0,"written_tokens":null,"saved":0},` +
-		`"cost":0.0001,"reserved":null,"estimated":false,"finish_reason":"stop","outcome":"completed","error":null,` +
+		`"cost":0.0001,"reserved":null,"estimated":false,"estimate":null,` +
+		`"finish_reason":"stop","outcome":"completed","error":null,` +
 		`"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
 	callExample   = `{` + callFields + `}`
 	limitsExample = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
@@ -131,7 +133,7 @@ const (
 		`"lines":[{"line":1,"sign":"-","text":"It is 12:00."},{"line":1,"sign":"+","text":"It is 12:01."}],` +
 		`"names":[]}],` +
 		`"cache":{"reason":"system_prompt","says":"The system prompt changed.","cached_tokens":0,` +
-		`"possible_tokens":105}}`
+		`"possible_tokens":105,"possible_with_id":null}}`
 
 	replayExample = `{"call":` + callExample +
 		`,"answer":{"text":"Hello!","reasoning":"","refusal":"","tool_calls":[]},"original":` + callExample +
@@ -167,6 +169,8 @@ const (
 	projectExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` +
 		timeExample + `"}`
+	workspaceExample = `{"id":"` + otherIDExample + `","name":"default","visibility":"private","created_at":"` +
+		timeExample + `"}`
 	directoriesExample = `{"path":"/home/ada","root":"/home/ada","parent":null,"project_id":null,` +
 		`"data":[{"name":"site","path":"/home/ada/site","project_id":"` + otherIDExample + `"}],"truncated":false}`
 	fileExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","owner_id":"` +
@@ -185,7 +189,8 @@ const (
 		usageSumExample + `,"data":[` + usageSumExample + `],"next":null}`
 	usageSumExample = `{"agent_id":null,"model":null,"session_id":null,"day":"` + timeExample +
 		`","name":null,"calls":12,"input_tokens":48000,"output_tokens":2100,"cached_tokens":41000,"unknown_calls":0,` +
-		`"cost":0.0412,"unpriced_calls":0,"cache_hits":11,"cache_write_tokens":6200,"saved":0.0721}`
+		`"cost":0.0412,"unpriced_calls":0,"estimated_calls":0,"estimated_cost":0,"purpose":null,` +
+		`"cache_hits":11,"cache_write_tokens":6200,"saved":0.0721}`
 	anchorExample = `{"number":12,"hash":"` + hashExample + `"}`
 	verifyExample = `{"stage":"records","next":"eyJTdGFnZSI6ImZpbGVzIn0","done":false,"checked":1,` +
 		`"findings":[{"stage":"records","where":"session ` + sessionIDExample +

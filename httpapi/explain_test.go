@@ -52,7 +52,7 @@ func TestExplainsOneTurnOfFiveHundred(t *testing.T) {
 	if !strings.Contains(string(trigger.Content), "Message 412.") {
 		t.Errorf("turn 412 answers %s", trigger.Content)
 	}
-	calls := want[page[parley.Call]](s, 200, "GET", "/v1/sessions/"+session+"/calls?turn_id="+turn.ID.String(), "")
+	calls := want[page[parley.Call]](s, 200, "GET", "/v1/sessions/"+session+"/calls?turn="+turn.ID.String(), "")
 	if len(calls.Data) != 1 {
 		t.Fatalf("%d calls of turn 412", len(calls.Data))
 	}

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"unicode"
 
 	"example.org/parley"
 	"example.org/parley/engine"
@@ -104,12 +105,12 @@ func (e *export) begin(media, extension string) {
 	header.Set("Cache-Control", "no-store")
 }
 
-// exportName makes a file's name of the session's title, or else of its id.
+// exportName makes a file's name of the words in the session's title, or else of its id. Anything else in a title could
+// hide what the file is: a character that reverses the order of others, for example.
 func exportName(session *parley.Session) string {
-	words := strings.FieldsFunc(
-		session.Title,
-		func(r rune) bool { return r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a' || r > 'z' && r < 0x80 },
-	)
+	words := strings.FieldsFunc(session.Title, func(r rune) bool {
+		return !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Digit)
+	})
 	name := parley.Clip(strings.Join(words, "-"), longestExportName)
 	if name == "" {
 		return session.ID.String()

@@ -102,3 +102,20 @@ func TestExportMarkdown(t *testing.T) {
 		t.Errorf("its type is %s", got)
 	}
 }
+
+// The name of an export shows what it is.
+func TestNamesOfExports(t *testing.T) {
+	t.Parallel()
+	session := parley.Session{ID: parley.NewID()}
+	for title, want := range map[string]string{
+		"Notes: a/b":                  "Notes-a-b",
+		"Grüße, 日本語 2":                "Grüße-日本語-2",
+		"plan\u202enosj.exe":          "plan-nosj-exe",
+		"..\\..\u2215etc\uff0fpasswd": "etc-passwd",
+		"\u200b\u2066":                session.ID.String(),
+	} {
+		if session.Title = title; exportName(&session) != want {
+			t.Errorf("%q is exported as %q, want %q", title, exportName(&session), want)
+		}
+	}
+}

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,13 +34,12 @@ func TestSessionFilters(t *testing.T) {
 	want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+away.ID.String(), `{"archived":true}`)
 	all := []string{"done", "full", "parent"}
 	for query, titles := range map[string][]string{
-		"":                              all,
-		"agent=ada":                     {"full"},
-		"agent_id=" + agent.ID.String(): {"full"},
-		"agent=parley":                  {"done", "parent"},
-		"agent=ada&agent_id=" + agent.ID.String(): {"full"},
-		"project_id=" + project.ID.String():       {"full"},
-		"parent_session_id=" + parent.ID.String(): {"full"},
+		"":                                  all,
+		"agent=ada":                         {"full"},
+		"agent=" + agent.ID.String():        {"full"},
+		"agent=parley":                      {"done", "parent"},
+		"project=" + project.ID.String():    {"full"},
+		"parent=" + parent.ID.String():      {"full"},
 		"type=qa-task":                      {"full"},
 		"feature=pay":                       {"full"},
 		"task=T-1":                          {"full"},
@@ -58,8 +59,17 @@ func TestSessionFilters(t *testing.T) {
 		"tag=red":                           {"full"},
 		"created_from=2020-01-01T00:00:00Z": all,
 		"created_to=2020-01-01T00:00:00Z":   nil,
-		"agent=ada&type=qa-task&kind=tool&pinned=true&tag=red":  {"full"},
-		"agent=ada&type=qa-task&kind=tool&pinned=false&tag=red": nil,
+		"agent=ada&type=qa-task&kind=tool&pinned=true&tag=red":                      {"full"},
+		"agent=ada&type=qa-task&kind=tool&pinned=false&tag=red":                     nil,
+		"agent=ada&agent=parley":                                                    all,
+		"agent=ada&agent=" + agent.ID.String():                                      {"full"},
+		"status=completed&status=running":                                           {"done"},
+		"status=completed&status=pending&limit=2":                                   {"full", "done"},
+		"status=completed&status=pending&kind=agent&kind=tool":                      all,
+		"type=qa-task&type=none&task=T-1&task=T-2":                                  {"full"},
+		"tag=red&tag=blue&feature=pay&feature=x":                                    {"full"},
+		"project=" + project.ID.String() + "&project=" + parent.ID.String():         {"full"},
+		"parent=" + parent.ID.String() + "&parent=" + agent.ID.String() + "&type=x": nil,
 	} {
 		listed := want[page[parley.Session]](s, 200, "GET", "/v1/sessions?"+query, "")
 		var got []string
@@ -67,9 +77,64 @@ func TestSessionFilters(t *testing.T) {
 			got = append(got, session.Title)
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, titles) {
+		if titles = slices.Sorted(slices.Values(titles)); !slices.Equal(got, titles) {
 			t.Errorf("%q lists %v, want %v", query, got, titles)
 		}
+	}
+}
+
+// TestRepeatedFiltersPage: a list with several values of a filter is in order, and goes on by its cursor without gaps.
+func TestRepeatedFiltersPage(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	for i := range 24 {
+		s.session(fmt.Sprintf(`{"title":"%d","type":%q,"tags":["t%d","t%d"]}`, i, string("abcd"[i%4]), i%2, i%3))
+	}
+	titles := func(query string) (all []string) {
+		for cursor := ""; ; {
+			listed := want[page[parley.Session]](s, 200, "GET", "/v1/sessions?"+query+cursor, "")
+			for _, session := range listed.Data {
+				all = append(all, session.Title)
+			}
+			if listed.Next == nil || len(all) > 24 {
+				return all
+			}
+			cursor = "&cursor=" + *listed.Next
+		}
+	}
+	for _, order := range []string{"asc", "desc"} {
+		whole := titles("limit=100&order=" + order)
+		for query, keeps := range map[string]func(i int) bool{
+			"type=a&type=c&type=d":                   func(i int) bool { return i%4 != 1 },
+			"tag=t0&tag=t2":                          func(i int) bool { return i%2 == 0 || i%3 != 1 },
+			"type=a&type=b&tag=t1&tag=t2":            func(i int) bool { return i%4 < 2 && (i%2 == 1 || i%3 > 0) },
+			"type=a&type=a&type=none&status=pending": func(i int) bool { return i%4 == 0 },
+		} {
+			kept := slices.DeleteFunc(slices.Clone(whole), func(title string) bool {
+				i, err := strconv.Atoi(title)
+				return err != nil || !keeps(i)
+			})
+			if got := titles(query + "&limit=3&order=" + order); !slices.Equal(got, kept) {
+				t.Errorf("%s %s lists %v, want %v", query, order, got, kept)
+			}
+		}
+	}
+}
+
+// TestTooManyValues: the number of a filter's values, and of the combinations of several filters, is bounded.
+func TestTooManyValues(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	if got := s.do("GET", "/v1/sessions?"+strings.Repeat("type=a&", maxFilterValues+1), ""); got.status != 422 ||
+		got.problem(t).Errors[0].Field != "type" {
+		t.Errorf("too many values: status %d %s", got.status, got.body)
+	}
+	query := "/v1/sessions?"
+	for i := range 9 {
+		query += fmt.Sprintf("type=%d&feature=%d&", i, i)
+	}
+	if got := s.do("GET", query, ""); got.status != 422 || !strings.Contains(got.problem(t).Detail, "combinations") {
+		t.Errorf("too many combinations: status %d %s", got.status, got.body)
 	}
 }
 
@@ -99,21 +164,26 @@ func TestMessageFilters(t *testing.T) {
 		"status=failed":            nil,
 		"internal=true":            {6},
 		"internal=false":           {1, 2, 3, 4, 5},
-		"turn_id=" + turn.String(): {1, 2, 3, 4, 5},
+		"turn=" + turn.String():    {1, 2, 3, 4, 5},
 		"iteration=3":              {6},
-		"tool_name=current_time":   {3, 4},
-		"agent_type=qa":            {6},
-		"view=user":                {1, 2, 3, 4, 5},
-		"view=recent":              {1, 2, 3, 4, 5},
-		"view=recent&limit=2":      {4, 5},
-		"view=user&order=desc&limit=2&role=assistant": {5, 2},
-		"from_sequence=3":                    {3, 4, 5, 6},
-		"from_sequence=3&order=desc":         {3, 2, 1},
-		"from_sequence=3&role=assistant":     {5},
-		"from_sequence=9":                    nil,
-		"from_sequence=9&order=desc&limit=2": {6, 5},
-		"from_sequence=1&order=desc":         {1},
-		"from_sequence=4&view=user":          {4, 5},
+		"iteration=3&iteration=0":  {1, 2, 3, 4, 5, 6},
+		"agent_type=qa&agent_type=dev&status=completed&status=failed": {6},
+		"tool=current_time&tool=none":                                 {3, 4},
+		"turn=" + turn.String() + "&turn=" + session:                  {1, 2, 3, 4, 5},
+		"iteration=3&iteration=0&order=desc&limit=2":                  {6, 5},
+		"tool=current_time":                                           {3, 4},
+		"agent_type=qa":                                               {6},
+		"view=user":                                                   {1, 2, 3, 4, 5},
+		"view=recent":                                                 {1, 2, 3, 4, 5},
+		"view=recent&limit=2":                                         {4, 5},
+		"view=user&order=desc&limit=2&role=assistant":                 {5, 2},
+		"from_sequence=3":                                             {3, 4, 5, 6},
+		"from_sequence=3&order=desc":                                  {3, 2, 1},
+		"from_sequence=3&role=assistant":                              {5},
+		"from_sequence=9":                                             nil,
+		"from_sequence=9&order=desc&limit=2":                          {6, 5},
+		"from_sequence=1&order=desc":                                  {1},
+		"from_sequence=4&view=user":                                   {4, 5},
 	} {
 		var got []int64
 		for _, message := range want[page[parley.Message]](s, 200, "GET", messages+"?"+query, "").Data {
@@ -169,7 +239,8 @@ func TestAnswersOfAgentTypeAndIteration(t *testing.T) {
 	session := s.session(
 		`{"type":"dev-task","feature":"pay","task":"T-1","model":"sim/tool","tools":["current_time"]}`,
 	).ID.String()
-	s.told(session, `{"content":{"text":"Time?"},"agent_type":"developer","iteration":2,"metadata":{"task":"T-1"}}`)
+	s.told(session, `{"content":{"text":"Time?"},"agent_type":"developer","iteration":2,`+
+		`"metadata":{"task":"T-1 \"a\"","feature":"pay","ticket":7}}`)
 	s.told(session, `{"content":{"text":"And now?"}}`)
 	found := want[page[parley.Message]](
 		s,
@@ -194,9 +265,19 @@ func TestAnswersOfAgentTypeAndIteration(t *testing.T) {
 	) {
 		t.Errorf("found %v", roles)
 	}
+	for _, message := range found {
+		var metadata struct{ Task, Feature string }
+		if err := json.Unmarshal(message.Metadata, &metadata); err != nil {
+			t.Fatal(err)
+		}
+		about := message.Role == parley.RoleUser || message.Role == parley.RoleAssistant
+		if about && (metadata.Task != `T-1 "a"` || metadata.Feature != "pay") {
+			t.Errorf("a %s message knows %s", message.Role, message.Metadata)
+		}
+	}
 	if answer := found[len(found)-1]; answer.Usage == nil || answer.Usage.OutputTokens == nil ||
 		answer.Model != "sim/tool" ||
-		string(found[0].Metadata) != `{"task":"T-1"}` {
+		string(found[0].Metadata) != `{"feature":"pay","task":"T-1 \"a\"","ticket":7}` {
 		t.Errorf("answer %+v", answer)
 	}
 }
@@ -235,17 +316,17 @@ func TestFilterValuesThatMeanNothing(t *testing.T) {
 	}("/v1/sessions?limit=1")
 	for _, query := range []string{
 		sessions + "kind=x", sessions + "mode=x", sessions + "status=x", sessions + "archived=x", sessions + "pinned=x",
-		sessions + "created_from=yesterday", sessions + "created_to=x", sessions + "parent_session_id=x",
+		sessions + "created_from=yesterday", sessions + "created_to=x", sessions + "parent=x",
 		sessions + "order=sideways",
 		sessions + "limit=0", sessions + "limit=1001", sessions + "limit=x", sessions + "cursor=!",
 		sessions + "colour=x",
 		sessions + "order=asc&cursor=" + cursor, "/v1/agents?cursor=" + cursor,
 		messages + "cursor=" + cursor, messages + "role=x", messages + "status=x", messages + "internal=x",
-		messages + "turn_id=x", messages + "iteration=x",
+		messages + "turn=x", messages + "iteration=x",
 		messages + "iteration=-1", messages + "limit=0", messages + "limit=1001", messages + "order=sideways",
 		messages + "view=user&internal=true", messages + "view=chat&internal=true", messages + "view=recent&order=asc",
 		"/v1/agents?status=x", "/v1/agents?limit=1001", "/v1/sessions/" + session + "/turns?status=x",
-		"/v1/sessions/" + session + "/calls?turn_id=x",
+		"/v1/sessions/" + session + "/calls?turn=x",
 		"/v1/projects?recent=0", "/v1/projects?recent=1&limit=1", "/v1/events?session=x", "/v1/models?colour=x",
 		"/v1/sessions/" + session + "?colour=x",
 	} {
@@ -262,11 +343,11 @@ func TestFilterValuesThatMeanNothing(t *testing.T) {
 	agent := want[parley.Agent](s, 200, "GET", "/v1/agents/parley", "").ID.String()
 	want[parley.Session](s, 201, "POST", "/v1/agents/parley/sessions", `{"agent_id":"`+agent+`"}`)
 	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"other"}`)
-	for _, got := range []reply{
-		s.do("POST", "/v1/agents/other/sessions", `{"agent_id":"`+agent+`"}`),
-		s.do("GET", "/v1/agents/other/sessions?agent=parley", ""),
+	for field, got := range map[string]reply{
+		"agent_id": s.do("POST", "/v1/agents/other/sessions", `{"agent_id":"`+agent+`"}`),
+		"agent":    s.do("GET", "/v1/agents/other/sessions?agent=parley", ""),
 	} {
-		if got.status != 422 || got.problem(t).Errors[0].Field != "agent_id" {
+		if got.status != 422 || got.problem(t).Errors[0].Field != field {
 			t.Errorf("two agents: status %d %s", got.status, got.body)
 		}
 	}
@@ -297,7 +378,7 @@ func TestDatesAlone(t *testing.T) {
 			t.Errorf("%s finds %d sessions, want %d", query, len(list.Data), found)
 		}
 	}
-	want[any](s, 200, "GET", "/v1/usage?from="+day(0)+"&to="+day(0), "")
+	want[any](s, 200, "GET", "/v1/usage?created_from="+day(0)+"&created_to="+day(0), "")
 	want[any](s, 200, "GET", "/v1/search?q=x&created_from="+day(0)+"&created_to="+day(0), "")
 	for _, wrong := range []string{"2026-02-30", "2026-1-1", "yesterday"} {
 		got := s.do("GET", "/v1/sessions?created_from="+wrong, "")

@@ -95,9 +95,11 @@ func testModels(t *testing.T) *llm.Registry {
 	tariff := sim.Info("echo")
 	tariff.ID, tariff.Provider, tariff.ContextLength, tariff.Simulator = "tariff/echo", "tariff", 32768, false
 	tariff.Price = &model.Price{Input: 10, Output: 20, CachedInput: 1}
+	scripted := tariff
+	scripted.ID, scripted.Name = "tariff/script", "script"
 	models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
 		{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true},
-		{Name: "tariff", Model: sim.New(), Models: []model.Info{tariff}}, // with prices
+		{Name: "tariff", Model: sim.New(), Models: []model.Info{tariff, scripted}}, // with prices
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -120,8 +120,6 @@ func (r *route) validBody() string {
 		return `{"name":"x"}`
 	case "forkSession", "regenerateMessage":
 		return `{}`
-	case "updateMessage":
-		return `{"marks":{"pinned":true}}`
 	case "updateAgent", "updateSession", "cancelTurn":
 		return `{}`
 	}
@@ -233,14 +231,14 @@ func TestForeignIDsInBodiesAndQueries(t *testing.T) {
 		{method: "GET", path: "/v1/clients/tab-of-bob/session"},
 		{method: "GET", path: "/v1/events?session=" + foreign.session},
 		{method: "GET", path: "/v1/sessions?agent=" + foreign.slug},
-		{method: "GET", path: "/v1/sessions?project_id=" + foreign.project, empty: true},
-		{method: "GET", path: "/v1/sessions?parent_session_id=" + foreign.session, empty: true},
-		{method: "GET", path: "/v1/search?q=hi&session_id=" + foreign.session},
-		{method: "GET", path: "/v1/search?q=hi&agent_id=" + foreign.agent},
-		{method: "GET", path: "/v1/search?q=hi&agent_id=" + foreign.slug},
-		{method: "GET", path: "/v1/search?q=hi&project_id=" + foreign.project, empty: true},
-		{method: "GET", path: "/v1/sessions/" + own.session + "/messages?turn_id=" + foreign.turn, empty: true},
-		{method: "GET", path: "/v1/sessions/" + own.session + "/calls?turn_id=" + foreign.turn, empty: true},
+		{method: "GET", path: "/v1/sessions?project=" + foreign.project, empty: true},
+		{method: "GET", path: "/v1/sessions?parent=" + foreign.session, empty: true},
+		{method: "GET", path: "/v1/search?q=hi&session=" + foreign.session},
+		{method: "GET", path: "/v1/search?q=hi&agent=" + foreign.agent},
+		{method: "GET", path: "/v1/search?q=hi&agent=" + foreign.slug},
+		{method: "GET", path: "/v1/search?q=hi&project=" + foreign.project, empty: true},
+		{method: "GET", path: "/v1/sessions/" + own.session + "/messages?turn=" + foreign.turn, empty: true},
+		{method: "GET", path: "/v1/sessions/" + own.session + "/calls?turn=" + foreign.turn, empty: true},
 	} {
 		got := s.do(c.method, c.path, c.body, "Authorization", own.bearer)
 		switch {

@@ -60,8 +60,8 @@ func sampleFrames() []live.Frame {
 			SessionID: session,
 			Feed:      store.FeedEvent{SessionID: session, Type: parley.FeedSessionDeleted},
 		},
-		{Kind: live.ResyncFrame, SessionID: session, Reason: live.ReasonBeyond},
-		{Kind: live.ResyncFrame, Reason: live.ReasonConnected},
+		{Kind: live.ResyncFrame, SessionID: session, Reason: parley.ResyncBeyond},
+		{Kind: live.ResyncFrame, Reason: parley.ResyncConnected},
 	}
 }
 

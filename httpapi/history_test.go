@@ -40,7 +40,7 @@ func TestSharedMessagesOutliveTheirSession(t *testing.T) {
 		{"POST", "/edit", `{"content":{"text":"two"}}`, `{"content":{"text":"two"},"session_id":"` + fork + `"}`,
 			"/edit", 201},
 		{"POST", "/regenerate", `{}`, `{"session_id":"` + fork + `"}`, "/regenerate", 201},
-		{"PUT", "/marks", `{"pinned":true}`, `{"pinned":true}`, "/marks?session_id=" + fork, 200},
+		{"PUT", "/marks", `{"pinned":true}`, `{"pinned":true}`, "/marks?session=" + fork, 200},
 	} {
 		if got := s.do(
 			try.method,
@@ -210,7 +210,7 @@ func TestMarksOfAForkOverHTTP(t *testing.T) {
 		s,
 		200,
 		"PUT",
-		path+"?session_id="+fork.ID.String(),
+		path+"?session="+fork.ID.String(),
 		`{"set_aside":true}`,
 	); !m.Marks.SetAside {
 		t.Errorf("the mark is not set: %+v", m.Marks)

@@ -236,3 +236,65 @@ func TestImportKeepsSystemMessages(t *testing.T) {
 		}
 	}
 }
+
+// What an import answers and looks up is bounded, however many files its messages name, and so is what a failed message
+// says about its failure.
+func TestImportsOfManyFilesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	file := func(messages, files int, failure *parley.Failure) string {
+		t.Helper()
+		var last parley.Hash
+		rows := make([]parley.Message, messages)
+		for i := range rows {
+			content := parley.UserContent{}
+			for range files {
+				content.Parts = append(content.Parts, parley.Part{Type: parley.PartFile, FileID: parley.NewID()})
+			}
+			content.Parts = append(content.Parts, parley.Part{Type: parley.PartText, Text: "look"})
+			m := &rows[i]
+			*m = parley.Message{
+				ID: parley.NewID(), Sequence: int64(i) + 1, Role: parley.RoleUser, Status: parley.MessageCompleted,
+				Author: parley.Author{Kind: parley.AuthorPerson, Name: "Ada"}, Metadata: json.RawMessage(`{}`),
+				ChainVersion: parley.ChainVersion, Error: failure, CreatedAt: 1_700_000_000_000,
+			}
+			var err error
+			if m.Content, err = parley.EncodeContent(content); err != nil {
+				t.Fatal(err)
+			}
+			if m.ContentHash, err = parley.ChainHash(last, m.ChainInput()); err != nil {
+				t.Fatal(err)
+			}
+			last = m.ContentHash
+		}
+		text, err := parley.EncodeJSON(map[string]any{
+			"session": map[string]string{"id": parley.NewID().String()}, "agent": map[string]string{"slug": "parley"},
+			"messages": rows,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	got := want[engine.Imported](s, 200, "POST", "/v1/imports", importBody(t, "", file(50, 4, nil), true))
+	if left := got.Sessions[0].Left; len(left) != 100 || !strings.Contains(left[99].Text, "not complete") {
+		t.Errorf("an import of 200 files that are not here leaves %d notes", len(left))
+	}
+	refused := func(what, text, says string) {
+		t.Helper()
+		got := s.do("POST", "/v1/imports", importBody(t, "", text, true))
+		if got.status != 422 || !strings.Contains(string(got.body), says) {
+			t.Errorf("%s: status %d %.300s", what, got.status, got.body)
+		}
+	}
+	const most = 10_000 // files, as docs/import.md says
+	refused(
+		"very many files",
+		file(most/parley.MaxMessageFiles+1, parley.MaxMessageFiles, nil),
+		"more than 10000 files",
+	)
+	refused("a class of one's own", file(1, 0, &parley.Failure{Class: "own"}), "/messages/0/error/class")
+	refused("a long sentence", file(1, 0, &parley.Failure{
+		Class: parley.ClassModel, Sentence: strings.Repeat("x", parley.MaxTextBytes+1),
+	}), "/messages/0/error")
+}

@@ -69,6 +69,7 @@ type exchange struct {
 	memory *inflight.Bytes // which all requests share
 	held   int64           // how much of it this one holds
 	holder inflight.Owner  // for whom: a sign-in changes who asks
+	leave  func()          // gives its place among its principal's requests back; nil without one
 
 	turn parley.ID // begun by the request, if any
 

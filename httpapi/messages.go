@@ -103,19 +103,17 @@ func (a *api) relayTurn(x *exchange, turn *stream.Stream) {
 func serveListMessages(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.MessageList{
-		Paging:    args.paging(),
-		Status:    parley.MessageStatus(args.text("status")),
-		Internal:  args.flag(internalParameter),
-		TurnID:    args.id("turn_id"),
-		Iteration: args.number("iteration", 0, maxIteration),
-		ToolName:  args.text("tool_name"),
-		AgentType: args.text("agent_type"),
+		Paging:     args.paging(),
+		Roles:      words[parley.Role](args, "role"),
+		Statuses:   words[parley.MessageStatus](args, "status"),
+		Internal:   args.flag(internalParameter),
+		TurnIDs:    args.ids("turn"),
+		Iterations: args.numbers("iteration", 0, maxIteration),
+		ToolNames:  words[string](args, "tool"),
+		AgentTypes: words[string](args, "agent_type"),
 	}
 	if from := args.number("from_sequence", 1, maxSequence); from != nil {
 		list.From = int64(*from)
-	}
-	for _, role := range x.query["role"] {
-		list.Roles = append(list.Roles, parley.Role(role))
 	}
 	if args.err != nil {
 		return args.err
@@ -179,7 +177,7 @@ func serveUpdateMessage(a *api, x *exchange) error {
 
 func serveMarkMessage(a *api, x *exchange) error {
 	args := x.arguments()
-	session := args.id("session_id")
+	session := args.id("session")
 	if args.err != nil {
 		return args.err
 	}

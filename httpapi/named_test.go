@@ -46,6 +46,71 @@ func TestByKeyAtOnce(t *testing.T) {
 	}
 }
 
+// TestSessionsOfAWorkspaceAreShared: where the workspace's new sessions are everybody's, agents with keys of their own
+// meet in the session that they name; sessions from before, and those that say otherwise, stay private.
+func TestSessionsOfAWorkspaceAreShared(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	admin := s.key("default", "admin", parley.RoleAdmin)
+	ann, ben := s.key("default", "ann", parley.RoleMember), s.key("default", "ben", parley.RoleMember)
+	ask := func(who, body string) reply {
+		t.Helper()
+		return s.do("PUT", "/v1/sessions/by-key", body, "Authorization", who)
+	}
+	if made := ask(ann, `{"key":"before"}`); made.status != 201 {
+		t.Fatalf("status %d %s", made.status, made.body)
+	}
+	if met := ask(ben, `{"key":"before"}`); met.status != 409 {
+		t.Errorf("a private session's key: status %d %s", met.status, met.body)
+	}
+	now := want[parley.Workspace](s, 200, "GET", "/v1/workspace", "", "Authorization", ben)
+	if now.Visibility != parley.VisibilityPrivate || now.Name != "default" {
+		t.Errorf("the workspace is %+v", now)
+	}
+	shared := want[parley.Workspace](
+		s, 200, "PATCH", "/v1/workspace", `{"visibility":"workspace"}`, "Authorization", admin)
+	if now.Visibility = parley.VisibilityWorkspace; shared != now {
+		t.Errorf("changed to %+v, want %+v", shared, now)
+	}
+	if odd := s.do("PATCH", "/v1/workspace", `{"visibility":"odd"}`, "Authorization", admin); odd.status != 422 {
+		t.Errorf("another visibility: status %d %s", odd.status, odd.body)
+	}
+	for body, status := range map[string]int{
+		`{"type":"dev-task","feature":"pay"}`: 200, `{"key":"k"}`: 200, `{"key":"own","visibility":"private"}`: 409,
+		`{"key":"tool","kind":"tool"}`: 409, `{"key":"before"}`: 409,
+	} {
+		_ = ask(ann, body)
+		if met := ask(ben, body); met.status != status {
+			t.Errorf("%s: status %d %s, want %d", body, met.status, met.body, status)
+		}
+	}
+}
+
+// TestADryRunMeetsTheSessionByKey: a dry run by key answers in the session with that name, and writes nothing.
+func TestADryRunMeetsTheSessionByKey(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	const named = `"type":"dev-task","feature":"pay","task":"T-1","model":"sim/echo"`
+	made := want[parley.Session](s, 201, "PUT", "/v1/sessions/by-key", `{`+named+`}`)
+	s.told(made.ID.String(), `{"content":{"text":"The word is plum."}}`)
+	for body, met := range map[string]bool{
+		`{` + named: true, `{"type":"dev-task","feature":"other","model":"sim/echo"`: false,
+	} {
+		ran := want[engine.DryRun](
+			s, 200, "PUT", "/v1/sessions/by-key", body+`,"dry_run":true,"message":{"content":{"text":"Which word?"}}}`)
+		if ran.Message.SessionID == made.ID != met {
+			t.Errorf("%s: answered in %s; the session is %s", body, ran.Message.SessionID, made.ID)
+		}
+	}
+	unnamed := s.do("PUT", "/v1/sessions/by-key", `{"dry_run":true,"message":{"content":{"text":"x"}}}`)
+	if unnamed.status != 422 || unnamed.problem(t).Errors[0].Field != "key" {
+		t.Errorf("without a name: status %d %s", unnamed.status, unnamed.body)
+	}
+	if record := want[page[parley.Session]](s, 200, "GET", "/v1/sessions?feature=other", "").Data; len(record) != 0 {
+		t.Errorf("a dry run left %+v", record)
+	}
+}
+
 // Type, feature and task never meet in one key by their spelling.
 func TestKeysOfTypeFeatureTask(t *testing.T) {
 	t.Parallel()

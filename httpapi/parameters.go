@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -41,6 +42,18 @@ func integer(least, most float64) huma.Schema {
 	return huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
 }
 
+// maxFilterValues is how often a filter may be repeated.
+const maxFilterValues = 16
+
+// many makes a filter repeatable: its values are alternatives.
+func many(p parameter) parameter {
+	one, most := p.schema, maxFilterValues
+	p.schema = huma.Schema{Type: huma.TypeArray, Items: &one, MaxItems: &most}
+	p.repeats = true
+	p.about = strings.TrimSuffix(p.about, ".") + "; repeatable."
+	return p
+}
+
 func with(some []parameter, more ...parameter) []parameter {
 	return append(append(make([]parameter, 0, len(some)+len(more)), some...), more...)
 }
@@ -64,29 +77,19 @@ func wholePaging() []parameter {
 func sessionFilters() []parameter {
 	return with(
 		paging(),
-		text("agent", "Only sessions of this agent, by id or slug."),
-		text("agent_id", "Another name for agent."),
-		id("project_id", "Only sessions of this project."),
-		id("parent_session_id", "Only sessions opened by this one."),
-		text(
-			"type",
-			"Only sessions of this type.",
-		),
-		text("feature", "Only sessions of this feature."),
-		text("task", "Only sessions of this task."),
-		listOf[parley.SessionKind](
-			"kind",
-			"Only sessions of this kind.",
-		),
-		listOf[parley.Mode]("mode", "Only sessions of this mode."),
-		listOf[parley.SessionStatus]("status", "Only sessions of this status."),
+		many(text("agent", "Only sessions of this agent, by id or slug.")),
+		many(id("project", "Only sessions of this project.")),
+		many(id("parent", "Only sessions opened by this one.")),
+		many(text("type", "Only sessions of this type.")),
+		many(text("feature", "Only sessions of this feature.")),
+		many(text("task", "Only sessions of this task.")),
+		many(listOf[parley.SessionKind]("kind", "Only sessions of this kind.")),
+		many(listOf[parley.Mode]("mode", "Only sessions of this mode.")),
+		many(listOf[parley.SessionStatus]("status", "Only sessions of this status.")),
 		choice("archived", "false, the default, hides archived sessions; any shows all.", "false", "true", "any"),
 		flag("pinned", "true lists only pinned sessions, false only others."),
-		text("tag", "Only sessions with this tag."),
-		instant(
-			"created_from",
-			"Only sessions created at this time or later.",
-		),
+		many(text("tag", "Only sessions with this tag.")),
+		instant("created_from", "Only sessions created at this time or later."),
 		instant("created_to", "Only sessions created before this time."),
 	)
 }
@@ -94,23 +97,14 @@ func sessionFilters() []parameter {
 func messageFilters() []parameter {
 	return with(
 		paging(),
-		choice(
-			viewParameter,
-			"How the record is shown; flat by default.",
-			"flat",
-			"user",
-			"recent",
-		),
-		roles("Only messages of this role. Repeatable."),
-		listOf[parley.MessageStatus]("status", "Only messages of this status."),
+		choice(viewParameter, "How the record is shown; flat by default.", "flat", "user", "recent"),
+		many(listOf[parley.Role]("role", "Only messages of this role.")),
+		many(listOf[parley.MessageStatus]("status", "Only messages of this status.")),
 		flag(internalParameter, "true lists only internal messages, false only others."),
-		id("turn_id", "Only messages of this turn."),
-		parameter{name: "iteration", about: "Only messages of this iteration.", schema: integer(0, maxIteration)},
-		text(
-			"tool_name",
-			"Only calls and results of this tool.",
-		),
-		text("agent_type", "Only messages of this agent type."),
+		many(id("turn", "Only messages of this turn.")),
+		many(parameter{name: "iteration", about: "Only messages of this iteration.", schema: integer(0, maxIteration)}),
+		many(text("tool", "Only calls and results of this tool.")),
+		many(text("agent_type", "Only messages of this agent type.")),
 		parameter{
 			name: "from_sequence",
 			about: "The first page begins with this message of the record, in either order; later pages follow their " +
@@ -125,25 +119,13 @@ const maxSequence = 1<<53 - 1
 
 func searchFilters() []parameter {
 	return []parameter{
-		text(
-			"q",
-			"What to look for: words, \"a phrase\", -without.",
-		),
-		roles("Only messages of this role, and no titles. Repeatable."),
-		text(
-			"tool_name",
-			"Only calls and results of this tool.",
-		),
-		text("agent_id", "Only sessions of this agent: its id or slug."),
-		id(
-			"project_id",
-			"Only sessions of this project.",
-		),
-		id("session_id", "Only messages of this session, those that it shares as a fork included."),
-		instant(
-			"created_from",
-			"Only messages created at this time or later, and titles of sessions created then.",
-		),
+		text("q", "What to look for: words, \"a phrase\", -without."),
+		many(listOf[parley.Role]("role", "Only messages of this role, and no titles.")),
+		many(text("tool", "Only calls and results of this tool.")),
+		many(text("agent", "Only sessions of this agent, by id or slug.")),
+		many(id("project", "Only sessions of this project.")),
+		id("session", "Only messages of this session, those that it shares as a fork included."),
+		instant("created_from", "Only messages created at this time or later, and titles of sessions created then."),
 		instant("created_to", "Only messages created before this time."),
 		choice(
 			"archived",
@@ -161,22 +143,6 @@ func searchFilters() []parameter {
 	}
 }
 
-// roles is the filter by role.
-func roles(about string) parameter {
-	return parameter{
-		name:    "role",
-		about:   about,
-		repeats: true,
-		schema: huma.Schema{
-			Type: huma.TypeArray,
-			Items: &huma.Schema{
-				Type: huma.TypeString,
-				Enum: anyOf(closedLists()[reflect.TypeFor[parley.Role]()].values),
-			},
-		},
-	}
-}
-
 // maxIteration bounds the filter of that name.
 const maxIteration = 1 << 30
 
@@ -188,21 +154,23 @@ func flushParameter() parameter {
 	}
 }
 
+// TimeMark marks parameters that are a time or a date alone. No format of JSON Schema is both; generators of clients
+// whose language has a type for times may use it.
+const TimeMark = "x-time"
+
+// timePattern is an RFC 3339 time, or a date alone.
+const timePattern = `^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2}))?$`
+
 // instant is a time, or a date alone.
 func instant(name, about string) parameter {
 	return parameter{
-		name:   name,
-		about:  about + " A date alone, such as 2026-01-31, is the whole day in UTC.",
-		schema: huma.Schema{Type: huma.TypeString, Format: "date-time"},
+		name:  name,
+		about: about + " A date alone, such as 2026-01-31, is the whole day in UTC.",
+		schema: huma.Schema{
+			Type: huma.TypeString, Pattern: timePattern, Examples: []any{"2026-01-31T12:00:00Z", "2026-01-31"},
+			Extensions: map[string]any{TimeMark: true},
+		},
 	}
-}
-
-func anyOf(values []string) []any {
-	out := make([]any, 0, len(values))
-	for _, value := range values {
-		out = append(out, value)
-	}
-	return out
 }
 
 func idempotent() []parameter {

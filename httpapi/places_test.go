@@ -95,6 +95,26 @@ func TestDeletedProjects(t *testing.T) {
 	}
 }
 
+// TestADeletionHasOneShape: the feed and the stream of a session tell of its deletion with the same frame.
+func TestADeletionHasOneShape(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{}`).ID.String()
+	feed := s.stream("GET", "/v1/events", "")
+	feed.until("resync")
+	own := s.stream("GET", "/v1/sessions/"+session+"/events", "")
+	both := s.stream("GET", "/v1/events?session="+session, "")
+	both.until("resync")
+	want[struct{}](s, 204, "DELETE", "/v1/sessions/"+session, "")
+	for name, of := range map[string]*frames{"the feed": feed, "its stream": own, "a feed with it": both} {
+		seen := of.until("session.deleted")
+		last := seen[len(seen)-1]
+		if last.data.SessionID.String() != session || string(last.data.Data) != `{"session_id":"`+session+`"}` {
+			t.Errorf("%s says %s of %s", name, last.data.Data, last.data.SessionID)
+		}
+	}
+}
+
 // What a client has open is its own, and the feed tells of each change.
 func TestClientsOnTheFeed(t *testing.T) {
 	t.Parallel()

@@ -74,6 +74,23 @@ func serveProject(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, project)
 }
 
+func serveUpdateProject(a *api, x *exchange) error {
+	id, err := x.pathID("project")
+	if err != nil {
+		return err
+	}
+	var patch engine.ProjectPatch
+	if err := checked(a, x, &patch); err != nil {
+		return err
+	}
+	patch.If = ifMatch(x, parley.EncodeJSON[parley.Project])
+	project, err := a.engine.UpdateProject(x.r.Context(), x.principal, id, patch)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, project)
+}
+
 func serveDeleteProject(a *api, x *exchange) error {
 	args := x.arguments()
 	cascade := args.flag("cascade")

@@ -105,6 +105,46 @@ func (a *arguments) id(name string) parley.ID {
 	return id
 }
 
+// words reads the values of a repeatable filter; none if it is absent.
+func words[T ~string](a *arguments, name string) (all []T) {
+	given := a.values[name]
+	if len(given) > maxFilterValues {
+		a.fail(name, "has %d values; at most %d", len(given), maxFilterValues)
+		return nil
+	}
+	for _, text := range given {
+		if text != "" {
+			all = append(all, T(text))
+		}
+	}
+	return all
+}
+
+// ids reads the ids of a repeatable filter.
+func (a *arguments) ids(name string) (all []parley.ID) {
+	for _, text := range words[string](a, name) {
+		id, err := parley.ParseID(text)
+		if err != nil {
+			a.fail(name, "is not an id")
+			return nil
+		}
+		all = append(all, id)
+	}
+	return all
+}
+
+// numbers reads the integers of a repeatable filter.
+func (a *arguments) numbers(name string, least, most int) (all []int) {
+	for _, text := range words[string](a, name) {
+		n := a.integer(name, text, least, most)
+		if n == nil {
+			return nil
+		}
+		all = append(all, *n)
+	}
+	return all
+}
+
 // flag reads true or false; nil if absent.
 func (a *arguments) flag(name string) *bool {
 	switch a.text(name) {
@@ -127,6 +167,10 @@ func (a *arguments) number(name string, least, most int) *int {
 	if text == "" {
 		return nil
 	}
+	return a.integer(name, text, least, most)
+}
+
+func (a *arguments) integer(name, text string, least, most int) *int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
 		a.fail(name, "must be an integer from %d to %d", least, most)

@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // TestAQueuedMessageIsItsAuthorsToEdit: if the record says that bob wrote a message, he did. Others, even admins, can
@@ -153,6 +155,40 @@ func TestWordsBeforeATurnAskToo(t *testing.T) {
 		t.Error("what a turn has answered counts for ever")
 	}
 	s.answers(asked, `{"decision":"deny"}`, s.ada)
+}
+
+// Whoever imported words answers for them, in other people's forks too: no import says who wrote them.
+func TestImportedWordsAskToo(t *testing.T) {
+	t.Parallel()
+	s := newTwo(t)
+	agent := s.agent(
+		`{"name":"Careful","model":"sim/script","tools":["mcp__act"],"grants":[{"tool":"mcp__*","effect":"ask",`+
+			`"by_others":true}]}`,
+		s.ada,
+	)
+	cleo := s.key("one", "cleo", parley.RoleMember)
+	file, err := json.Marshal(engine.ImportInput{Name: "chat.json", Text: olderChat, Agent: agent.ID.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := want[engine.Imported](s.testServer, 200, "POST", "/v1/imports", string(file), "Authorization", cleo).
+		Sessions[0].SessionID.String()
+	want[parley.Session](s.testServer, 200, "PATCH", "/v1/sessions/"+imported, `{"visibility":"workspace"}`,
+		"Authorization", cleo)
+	fork := want[parley.Session](
+		s.testServer,
+		201,
+		"POST",
+		"/v1/sessions/"+imported+"/fork",
+		`{"visibility":"workspace"}`,
+		"Authorization",
+		s.ben,
+	).ID.String()
+	asked := s.asks("imported words", fork, s.ben, parley.AskedByRule)
+	if got := s.do("POST", "/v1/approvals/"+asked.ID.String(), approveOnce, "Authorization", cleo); got.status != 403 {
+		t.Errorf("a yes of the importer is %d %s", got.status, got.body)
+	}
+	s.answers(asked, approveOnce, s.ada)
 }
 
 // TestAnEditedMessageNamesItsFiles: even in an edited message, the record describes a file as its bytes are.

@@ -44,6 +44,8 @@ type route struct {
 	schema  *huma.Schema // of the input; set at registration
 	lasting bool         // a stream: the work before it runs on another goroutine
 	uploads bool         // reads its body itself: a file
+	crowds  bool         // many of a principal's run at once: new messages, and sessions with one
+	lingers bool         // reads what it answers while its client takes it: a file, an export
 	most    int64        // bytes of its body; 0: parley.MaxBodyBytes
 }
 
@@ -117,6 +119,13 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 	if r.lasting && request.Method == http.MethodHead {
 		newSSE(w) // HEAD asks only for the headers
 		return
+	}
+	if places := a.placesOf(r, x); places != nil {
+		if x.leave, err = places.enter(request.Context(), x.principal.ID); err != nil {
+			a.fail(x, err)
+			return
+		}
+		defer x.leavePlace()
 	}
 	if err := r.serve(a, x); err != nil {
 		a.fail(x, err)
@@ -265,6 +274,7 @@ func (x *exchange) sendBytes(status int, body []byte) error {
 	}
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
+	x.leavePlace()
 	x.w.WriteHeader(status)
 	_, _ = x.w.Write(body) // the client may be gone; the work is done
 	return nil

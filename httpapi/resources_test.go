@@ -417,7 +417,7 @@ func TestViewsAndRecords(t *testing.T) {
 		s,
 		200,
 		"GET",
-		messages+"?role=tool_call&role=tool_result&tool_name=current_time",
+		messages+"?role=tool_call&role=tool_result&tool=current_time",
 		"",
 	)
 	if len(calls.Data) != 2 {
@@ -440,7 +440,7 @@ func TestViewsAndRecords(t *testing.T) {
 		s,
 		200,
 		"GET",
-		fmt.Sprintf("/v1/sessions/%s/calls?turn_id=%s", session, turns.Data[0].ID),
+		fmt.Sprintf("/v1/sessions/%s/calls?turn=%s", session, turns.Data[0].ID),
 		"",
 	)
 	if len(made.Data) != 2 {
@@ -480,6 +480,19 @@ func TestProjectsModelsAndClients(t *testing.T) {
 	); outside.status != 422 ||
 		outside.problem(t).Errors[0].Field != "path" {
 		t.Errorf("outside the roots: status %d %s", outside.status, outside.body)
+	}
+	path := "/v1/projects/" + project.ID.String()
+	for _, test := range []struct{ patch, name string }{
+		{`{"name":" Shop ","icon":"cart"}`, "Shop"}, {`{"icon":"cart"}`, "Shop"}, {`{"name":null}`, "site"},
+	} {
+		renamed := want[parley.Project](s, 200, "PATCH", path, test.patch)
+		read := want[parley.Project](s, 200, "GET", path, "")
+		if renamed != read || read.Name != test.name || read.Icon != "cart" || read.Path != project.Path {
+			t.Errorf("%s answers %+v; the project is %+v", test.patch, renamed, read)
+		}
+	}
+	if got := s.do("PATCH", path, `{"path":"/"}`); got.status != 422 || got.problem(t).Errors[0].Field != "path" {
+		t.Errorf("another path: status %d %s", got.status, got.body)
 	}
 	if recent := want[page[parley.Project]](
 		s,

@@ -124,6 +124,10 @@ func TestRolesOverHTTP(t *testing.T) {
 			approval := s.asked(`{"visibility":"workspace"`, "Authorization", admin)
 			return "POST", "/v1/approvals/" + approval.ID.String(), `{"decision":"deny"}`
 		},
+		engine.ReadWorkspace: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/workspace", "" },
+		engine.WriteWorkspace: func(parley.PrincipalRole) (string, string, string) {
+			return "PATCH", "/v1/workspace", `{"visibility":"private"}`
+		},
 		engine.ReadCache:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/cache", "" },
 		engine.ClearCache: func(parley.PrincipalRole) (string, string, string) { return "DELETE", "/v1/cache", "" },
 		engine.ReadAudit:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/audit", "" },

@@ -30,6 +30,7 @@ func listedRoutes() []route {
 		fileRoutes(),
 		modelRoutes(),
 		toolRoutes(),
+		workspaceRoutes(),
 		keyRoutes(),
 		auditRoutes(),
 		clientRoutes(),

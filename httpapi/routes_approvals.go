@@ -17,11 +17,11 @@ func approvalRoutes() []route {
 			tag:    "approvals",
 			verb:   engine.ReadSessions,
 			says:   "List approvals",
-			about: "Questions about tool calls in all sessions that you may see, newest first. state=pending lists " +
+			about: "Questions about tool calls in all sessions that you may see, newest first. status=pending lists " +
 				"those that wait for an answer.",
 			query: with(
 				approvalFilters(),
-				id("session_id", "Only those of this session and of the tool sessions below it."),
+				many(id("session", "Only those of this session and of the tool sessions below it.")),
 			),
 			serve:   serveListApprovals,
 			answers: listed[parley.Approval](approvalExample),

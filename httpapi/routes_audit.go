@@ -21,8 +21,8 @@ func auditRoutes() []route {
 				"recorded, except lists of models and tools; content never is. For admins.",
 			query: with(
 				paging(),
-				id("session_id", "Only entries about this session, even when it is deleted."),
-				id("principal_id", "Only entries of this principal."),
+				many(id("session", "Only entries about this session, even when it is deleted.")),
+				many(id("principal", "Only entries of this principal.")),
 				flag(
 					"changes",
 					"true leaves out requests that only read, watch, or report which session a window has open.",

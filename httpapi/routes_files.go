@@ -77,6 +77,7 @@ func fileRoutes() []route {
 					of:     binary(),
 				},
 			},
+			lingers: true,
 		},
 		{
 			method: http.MethodGet,

@@ -47,7 +47,8 @@ func messageRoutes() []route {
 					example: dryRunExample,
 				},
 			},
-			fails: conflicting(),
+			fails:  conflicting(),
+			crowds: true,
 		},
 		{
 			method: http.MethodPost,
@@ -112,9 +113,8 @@ func messageRoutes() []route {
 			name:   "updateMessage",
 			tag:    "messages",
 			verb:   engine.PostMessages,
-			says:   "Edit a queued message, or mark one",
-			about: "The content can change while the message is queued, the marks at any time. One request changes " +
-				"one of the two.",
+			says:   "Edit a queued message",
+			about:  "Its content can change until it enters the record. markMessage changes marks, at any time.",
 			input: inputOf[engine.MessagePatch](
 				`{"content":{"text":"Hello again"}}`,
 			),
@@ -221,10 +221,10 @@ func messageRoutes() []route {
 			verb:   engine.PostMessages,
 			says:   "Mark a message",
 			about: "Marks can change at any time; they are not part of the immutable message. Marks that are left " +
-				"out keep their values. A fork has its own marks on the messages that it shares: session_id says " +
+				"out keep their values. A fork has its own marks on the messages that it shares: session says " +
 				"whose marks to change.",
 			query: []parameter{
-				id("session_id", "The session whose marks to change; the one that wrote the message by default."),
+				id("session", "The session whose marks to change; the one that wrote the message by default."),
 			},
 			input: inputOf[engine.MarksPatch](
 				`{"pinned":true}`,

@@ -46,14 +46,14 @@ func modelRoutes() []route {
 				"agents elsewhere report of their own (their sessions' statistics have it). Covers the last 30 " +
 				"days by default, at most 366.",
 			query: []parameter{
-				choice("group", "What to sum up by; day by default.", "agent", "model", "session", "day"),
+				choice("group", "What to sum up by; day by default.", "agent", "model", "session", "day",
+					"purpose"),
 				flag("daily", "Sum up each day of an agent, model or session separately, for charts over time."),
-				instant("from", "Only calls that began at this time or later."),
-				instant("to", "Only calls that began before this time."),
-				text(
-					"agent_id",
-					"Only calls of this agent's sessions: its id or slug.",
-				),
+				instant("created_from", "Only calls that began at this time or later."),
+				instant("created_to", "Only calls that began before this time."),
+				many(text("agent", "Only calls of this agent's sessions, by id or slug.")),
+				many(id("project", "Only calls of this project's sessions.")),
+				many(id("session", "Only calls of this session.")),
 				{name: "limit", about: "Rows; 100 by default.", schema: integer(1, parley.MaxPage)},
 			},
 			serve:   serveUsage,

@@ -57,6 +57,21 @@ func projectRoutes() []route {
 			answers: found[parley.Project]("The project.", projectExample),
 		},
 		{
+			method: http.MethodPatch,
+			paths:  []string{"/v1/projects/{project}"},
+			name:   "updateProject",
+			tag:    "projects",
+			verb:   engine.WriteProjects,
+			says:   "Change a project",
+			about: "Its name and its icon. Fields that are left out keep their values; null clears one: the name is " +
+				"then that of the folder. Neither the directory nor the last access changes.",
+			headers: conditional(),
+			input:   inputOf[engine.ProjectPatch](`{"name":"Site"}`),
+			serve:   serveUpdateProject,
+			answers: found[parley.Project]("The project.", projectExample),
+			fails:   []parley.Code{parley.CodeChanged},
+		},
+		{
 			method: http.MethodDelete,
 			paths:  []string{"/v1/projects/{project}"},
 			name:   "deleteProject",

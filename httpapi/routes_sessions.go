@@ -33,6 +33,7 @@ func sessionRoutes() []route {
 			serve:   serveCreateSession,
 			answers: opened(),
 			fails:   conflicting(),
+			crowds:  true,
 		},
 		{
 			method:  http.MethodGet,
@@ -172,6 +173,7 @@ func sessionRoutes() []route {
 					example: "# Release notes\n",
 				},
 			},
+			lingers: true,
 		},
 		{
 			method: http.MethodGet,

@@ -23,7 +23,7 @@ func turnRoutes() []route {
 			about:  "Newest first.",
 			query: with(
 				paging(),
-				listOf[parley.TurnStatus]("status", "Only turns of this status."),
+				many(listOf[parley.TurnStatus]("status", "Only turns of this status.")),
 				parameter{
 					name:   "number",
 					about:  "Only the turn of this number: 1 is the session's first.",
@@ -41,7 +41,7 @@ func turnRoutes() []route {
 			verb:    engine.ReadSessions,
 			says:    "List model calls",
 			about:   "All attempts at model requests, newest first.",
-			query:   with(paging(), id("turn_id", "Only calls of this turn.")),
+			query:   with(paging(), many(id("turn", "Only calls of this turn."))),
 			serve:   serveListCalls,
 			answers: listed[parley.Call](callExample),
 		},

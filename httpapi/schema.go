@@ -119,6 +119,13 @@ func closedLists() map[reflect.Type]closed {
 			parley.TurnFailed,
 			parley.TurnCancelled,
 		),
+		reflect.TypeFor[parley.ResyncReason](): valuesOf(
+			parley.ResyncConnected,
+			parley.ResyncOverflow,
+			parley.ResyncBeyond,
+			parley.ResyncMissed,
+			parley.ResyncUnreadable,
+		),
 		reflect.TypeFor[parley.WaitReason](): valuesOf(
 			parley.WaitApproval,
 			parley.WaitToolResult,
@@ -130,7 +137,8 @@ func closedLists() map[reflect.Type]closed {
 		),
 		reflect.TypeFor[parley.GrantEffect]():      valuesOf(parley.GrantAllow, parley.GrantAsk, parley.GrantDeny),
 		reflect.TypeFor[parley.ApprovalDecision](): valuesOf(parley.DecideApprove, parley.DecideDeny),
-		reflect.TypeFor[parley.ApprovalScope]():    valuesOf(parley.ScopeOnce, parley.ScopeSession, parley.ScopeChange),
+		reflect.TypeFor[parley.ApprovalScope](): valuesOf(parley.ScopeOnce, parley.ScopeSession, parley.ScopeChange,
+			parley.ScopeTree),
 		reflect.TypeFor[parley.ApprovalReason](): valuesOf(
 			parley.AskedByRule,
 			parley.AskedAgentChange,
@@ -157,6 +165,13 @@ func closedLists() map[reflect.Type]closed {
 			parley.UsageByModel,
 			parley.UsageBySession,
 			parley.UsageByDay,
+			parley.UsageByPurpose,
+		),
+		reflect.TypeFor[parley.UsagePurpose](): valuesOf(
+			parley.UsageOfSteps,
+			parley.UsageOfCompactions,
+			parley.UsageOfReplays,
+			parley.UsageOfDryRuns,
 		),
 		reflect.TypeFor[parley.CallPurpose](): valuesOf(
 			parley.PurposeCompaction,

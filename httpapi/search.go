@@ -11,20 +11,16 @@ import (
 func serveSearch(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.SearchList{
-		Query: args.text(
-			"q",
-		),
-		ToolName:    args.text("tool_name"),
-		Agent:       args.text("agent_id"),
-		ProjectID:   args.id("project_id"),
-		SessionID:   args.id("session_id"),
+		Query:       args.text("q"),
+		Roles:       words[parley.Role](args, "role"),
+		ToolNames:   words[string](args, "tool"),
+		Agents:      words[string](args, "agent"),
+		ProjectIDs:  args.ids("project"),
+		SessionID:   args.id("session"),
 		CreatedFrom: args.since("created_from"),
 		CreatedTo:   args.until("created_to"),
 		Archived:    engine.ArchivedFilter(args.text("archived")),
 		Cursor:      args.text("cursor"),
-	}
-	for _, role := range args.values["role"] {
-		list.Roles = append(list.Roles, parley.Role(role))
 	}
 	if limit := args.number("limit", 1, store.MaxHits); limit != nil {
 		list.Limit = *limit

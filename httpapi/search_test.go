@@ -73,10 +73,10 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 		"q=rollout+fertig": 2, `q="der+größe"`: 2, `q="größe+der"`: 0, "q=roll": 2, "q=roll+": 0, "q=rollout+-42": 0,
 		"q=releases": 1, "q=fertig&role=user": 1,
 		"q=fertig&role=user&role=assistant": 2, "q=fertig&role=system": 0, "q=releases&role=user": 0,
-		"q=fertig&agent_id=parley": 2, "q=fertig&session_id=" + session.ID.String(): 2,
+		"q=fertig&agent=parley": 2, "q=fertig&session=" + session.ID.String(): 2,
 		"q=fertig&created_to=2020-01-01T00:00:00Z": 0, "q=fertig&created_from=2020-01-01T00:00:00Z": 2,
 		"q=fertig&archived=true": 0, "q=fertig&archived=false": 2,
-		"q=fertig&tool_name=current_time": 0, "q=fertig&limit=1": 1,
+		"q=fertig&tool=current_time": 0, "q=fertig&limit=1": 1,
 	} {
 		got := want[engine.SearchResults](s, http.StatusOK, "GET", "/v1/search?"+query, "")
 		if len(got.Data) != hits {

@@ -14,13 +14,17 @@ type featureInput struct {
 	Feature string `json:"feature" required:"true"`
 }
 
-func serveCreateSession(a *api, x *exchange) error { return a.openSession(x, a.engine.OpenSession) }
+func serveCreateSession(a *api, x *exchange) error {
+	return a.openSession(x, a.engine.OpenSession, a.engine.DryRunSession)
+}
 
-func serveEnsureSession(a *api, x *exchange) error { return a.openSession(x, a.engine.EnsureSession) }
+func serveEnsureSession(a *api, x *exchange) error {
+	return a.openSession(x, a.engine.EnsureSession, a.engine.DryRunEnsureSession)
+}
 
 // openSession answers with the session or, if a message is posted and a stream is asked for, with the frames of its
 // turn.
-func (a *api) openSession(x *exchange, open openVerb) error {
+func (a *api) openSession(x *exchange, open openVerb, dry dryOpenVerb) error {
 	args := x.arguments()
 	flush := args.flushMS(a.flush)
 	if args.err != nil {
@@ -32,14 +36,14 @@ func (a *api) openSession(x *exchange, open openVerb) error {
 	}
 	if agent := x.r.PathValue("agent"); agent != "" {
 		if input.AgentID != "" {
-			if err := a.sameAgent(x, input.AgentID, agent); err != nil {
+			if err := a.sameAgent(x, "agent_id", input.AgentID, agent); err != nil {
 				return err
 			}
 		}
 		input.AgentID = agent
 	}
 	if input.DryRun {
-		return a.dryRunSession(x, input, flush)
+		return a.dryRunSession(x, dry, input, flush)
 	}
 	idempotency, err := x.idempotency(x.r.PathValue("agent"))
 	if err != nil {
@@ -71,8 +75,8 @@ func (a *api) answerOpened(x *exchange, opened *store.Opened, flush time.Duratio
 	return x.sendSession(status, &opened.Session)
 }
 
-// sameAgent refuses a request that names two agents; each may be named by id or slug.
-func (a *api) sameAgent(x *exchange, one, other string) error {
+// sameAgent refuses a request that names another agent in a field than in its path; each may be named by id or slug.
+func (a *api) sameAgent(x *exchange, field, one, other string) error {
 	if one == other {
 		return nil
 	}
@@ -85,7 +89,7 @@ func (a *api) sameAgent(x *exchange, one, other string) error {
 		return err
 	}
 	if first.ID != second.ID {
-		return parley.InvalidField("agent_id", "differs from the agent named elsewhere in the request; leave it out")
+		return parley.InvalidField(field, "differs from the agent in the path; leave it out")
 	}
 	return nil
 }
@@ -93,37 +97,32 @@ func (a *api) sameAgent(x *exchange, one, other string) error {
 func serveListSessions(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.SessionList{
-		Paging:    args.paging(),
-		Agent:     args.text("agent"),
-		ProjectID: args.id("project_id"),
-		ParentID:  args.id("parent_session_id"),
-		Type: args.text(
-			"type",
-		),
-		Feature:     args.text("feature"),
-		Task:        args.text("task"),
-		Kind:        parley.SessionKind(args.text("kind")),
-		Mode:        parley.Mode(args.text("mode")),
-		Status:      parley.SessionStatus(args.text("status")),
+		Paging:      args.paging(),
+		Agents:      words[string](args, "agent"),
+		ProjectIDs:  args.ids("project"),
+		ParentIDs:   args.ids("parent"),
+		Types:       words[string](args, "type"),
+		Features:    words[string](args, "feature"),
+		Tasks:       words[string](args, "task"),
+		Kinds:       words[parley.SessionKind](args, "kind"),
+		Modes:       words[parley.Mode](args, "mode"),
+		Statuses:    words[parley.SessionStatus](args, "status"),
 		Archived:    engine.ArchivedFilter(args.text("archived")),
 		Pinned:      args.flag("pinned"),
-		Tag:         args.text("tag"),
+		Tags:        words[string](args, "tag"),
 		CreatedFrom: args.since("created_from"),
 		CreatedTo:   args.until("created_to"),
 	}
 	if args.err != nil {
 		return args.err
 	}
-	for _, agent := range []string{args.text("agent_id"), x.r.PathValue("agent")} {
-		if agent == "" {
-			continue
-		}
-		if list.Agent != "" {
-			if err := a.sameAgent(x, list.Agent, agent); err != nil {
+	if agent := x.r.PathValue("agent"); agent != "" {
+		for _, named := range list.Agents {
+			if err := a.sameAgent(x, "agent", named, agent); err != nil {
 				return err
 			}
 		}
-		list.Agent = agent
+		list.Agents = []string{agent}
 	}
 	sessions, err := a.engine.Sessions(x.r.Context(), x.principal, list)
 	if err != nil {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/stream"
 )
 
 // cookieOf is the cookie of a sign-in with a key.
@@ -179,6 +181,39 @@ func TestSignInsEndWithTheirKey(t *testing.T) {
 	feed.rest()
 	if got := s.do("GET", "/v1/principal", "", "Cookie", cookie); got.status != http.StatusUnauthorized {
 		t.Errorf("a cookie of a revoked key: status %d", got.status)
+	}
+}
+
+// Whoever signed in with a token that was replaced is signed out; a key's sign-ins stay.
+func TestSignInsEndWithTheLocalToken(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	key := want[engine.NewKey](s, http.StatusCreated, "POST", "/v1/keys", `{"name":"page","role":"member"}`)
+	local, own := s.cookieOf(testToken), s.cookieOf(key.Secret)
+	after := parley.Now() + 1
+	for name, c := range map[string]struct {
+		since  parley.Time
+		cookie string
+		status int
+	}{
+		"the same token":        {0, local, http.StatusOK},
+		"another token":         {after, local, http.StatusUnauthorized},
+		"a key, another token":  {after, own, http.StatusOK},
+		"a token made long ago": {1, local, http.StatusOK},
+	} {
+		handler, err := New(Options{
+			Engine: s.engine, Streams: stream.New(s.engine, s.hub), LocalToken: testToken, LocalSince: c.since,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/principal", nil)
+		request.Header.Set("Cookie", c.cookie)
+		got := httptest.NewRecorder()
+		handler.ServeHTTP(got, request)
+		if got.Code != c.status {
+			t.Errorf("%s: status %d %s", name, got.Code, got.Body)
+		}
 	}
 }
 

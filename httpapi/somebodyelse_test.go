@@ -124,7 +124,7 @@ func TestWhatAConversationAsksIsAsPrivateAsItself(t *testing.T) {
 	hidden := func() {
 		t.Helper()
 		for _, session := range want[page[parley.Session]](s.testServer, 200, "GET",
-			"/v1/sessions?parent_session_id="+root, "", "Authorization", s.vera).Data {
+			"/v1/sessions?parent="+root, "", "Authorization", s.vera).Data {
 			if session.Visibility != parley.VisibilityPrivate {
 				t.Errorf("a tool session is %s", session.Visibility)
 			}

@@ -199,7 +199,7 @@ func appendFrame(to []byte, frame *stream.Frame) []byte {
 	return append(to, "\n\n"...)
 }
 
-func appendResync(to []byte, sessionID parley.ID, reason string) []byte {
+func appendResync(to []byte, sessionID parley.ID, reason parley.ResyncReason) []byte {
 	resync := event.Resync{Reason: reason}
 	return append(resync.AppendFrame(append(to, "event: resync\ndata: "...), sessionID), "\n\n"...)
 }

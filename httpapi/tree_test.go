@@ -80,7 +80,7 @@ func TestTree(t *testing.T) {
 		s,
 		200,
 		"GET",
-		"/v1/sessions?parent_session_id="+root.ID.String(),
+		"/v1/sessions?parent="+root.ID.String(),
 		"",
 	); len(listed.Data) != 1 ||
 		listed.Data[0].ID != child.ID {
@@ -135,7 +135,7 @@ func TestPermissionsBelowASession(t *testing.T) {
 		s.stream("GET", "/v1/sessions/"+root+"/events", "").
 			until("session.waiting")
 			// for the child, which is there then
-		return root, want[page[parley.Session]](s, 200, "GET", "/v1/sessions?parent_session_id="+root, "").Data[0]
+		return root, want[page[parley.Session]](s, 200, "GET", "/v1/sessions?parent="+root, "").Data[0]
 	}
 	_, child := send("deny")
 	s.awaitEnd(child.ID.String())
@@ -151,7 +151,7 @@ func TestPermissionsBelowASession(t *testing.T) {
 	}
 	root, child := send("allow")
 	s.stream("GET", "/v1/sessions/"+root+"/events", "").until("approval.created")
-	asked := want[page[parley.Approval]](s, 200, "GET", "/v1/approvals?state=pending", "").Data
+	asked := want[page[parley.Approval]](s, 200, "GET", "/v1/approvals?status=pending", "").Data
 	if len(asked) != 1 || asked[0].SessionID != child.ID || asked[0].RootID.String() != root {
 		t.Fatalf("asked are %+v", asked)
 	}

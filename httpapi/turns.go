@@ -29,7 +29,7 @@ const maxTurnNumber = 1_000_000_000
 
 func serveListTurns(a *api, x *exchange) error {
 	args := x.arguments()
-	list := engine.TurnList{Paging: args.paging(), Status: parley.TurnStatus(args.text("status"))}
+	list := engine.TurnList{Paging: args.paging(), Statuses: words[parley.TurnStatus](args, "status")}
 	if number := args.number("number", 1, maxTurnNumber); number != nil {
 		list.Number = int64(*number)
 	}
@@ -57,7 +57,7 @@ func serveTurn(a *api, x *exchange) error {
 
 func serveListCalls(a *api, x *exchange) error {
 	args := x.arguments()
-	list := engine.CallList{Paging: args.paging(), TurnID: args.id("turn_id")}
+	list := engine.CallList{Paging: args.paging(), TurnIDs: args.ids("turn")}
 	if args.err != nil {
 		return args.err
 	}

@@ -151,7 +151,7 @@ func (p *previous) waits(session parley.Session, bearer string) parley.Approval 
 		p.testServer,
 		200,
 		"GET",
-		"/v1/sessions/"+session.ID.String()+"/approvals?state=pending",
+		"/v1/sessions/"+session.ID.String()+"/approvals?status=pending",
 		"",
 		"Authorization",
 		bearer,

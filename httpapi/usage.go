@@ -10,10 +10,12 @@ import (
 func serveUsage(a *api, x *exchange) error {
 	args := x.arguments()
 	list := engine.UsageList{
-		Group: parley.UsageGroup(args.text("group")),
-		From:  args.since("from"),
-		To:    args.until("to"),
-		Agent: args.text("agent_id"),
+		Group:      parley.UsageGroup(args.text("group")),
+		From:       args.since("created_from"),
+		To:         args.until("created_to"),
+		Agents:     words[string](args, "agent"),
+		ProjectIDs: args.ids("project"),
+		SessionIDs: args.ids("session"),
 	}
 	if daily := args.flag("daily"); daily != nil {
 		list.Daily = *daily

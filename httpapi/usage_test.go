@@ -116,7 +116,7 @@ func TestUsageTellsWhatCachesGave(t *testing.T) {
 		"session": func(u parley.UsageSum) string { return u.SessionID.String() },
 		"day":     func(u parley.UsageSum) string { return u.Day.String()[10:] },
 	} {
-		report := want[engine.UsageReport](s, 200, "GET", "/v1/usage?agent_id=parley&group="+string(group), "")
+		report := want[engine.UsageReport](s, 200, "GET", "/v1/usage?agent=parley&group="+string(group), "")
 		named := map[parley.UsageGroup]string{"agent": "parley", "model": "sim/echo", "session": session,
 			"day": "T00:00:00.000Z"}[group]
 		if len(report.Data) != 1 || of(report.Data[0]) != named ||
@@ -131,7 +131,7 @@ func TestUsageTellsWhatCachesGave(t *testing.T) {
 		s,
 		200,
 		"GET",
-		"/v1/usage?to=2020-01-01T00:00:00Z",
+		"/v1/usage?created_to=2020-01-01T00:00:00Z",
 		"",
 	); none.Data == nil || len(none.Data) != 0 ||
 		none.Total.Calls != 0 {

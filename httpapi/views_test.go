@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.org/parley"
@@ -120,7 +121,10 @@ func TestTheRecordStays(t *testing.T) {
 		if got := s.do("DELETE", path, ""); got.status != 409 {
 			t.Errorf("removing a %s: status %d %s", message.Role, got.status, got.body)
 		}
-		want[parley.Message](s, 200, "PATCH", path, `{"marks":{"pinned":true}}`)
+		want[parley.Message](s, 200, "PUT", path+"/marks", `{"pinned":true}`)
+		if got := s.do("PATCH", path, `{"marks":{"pinned":true}}`); got.status != 422 {
+			t.Errorf("a second way to mark: status %d %s", got.status, got.body)
+		}
 		marked := want[parley.Message](s, 200, "PUT", path+"/marks", `{"context_edge":true}`)
 		if !marked.Marks.Pinned || !marked.Marks.ContextEdge || marked.ContentHash != message.ContentHash {
 			t.Errorf("marked %+v", marked)
@@ -138,5 +142,37 @@ func TestTheRecordStays(t *testing.T) {
 			before[0].Sequence,
 			before[1].Sequence,
 		)
+	}
+}
+
+// TestSearchesAreBlocks: the transcript shows a search of the web as a block of its own kind, with what was asked and
+// found, and other calls as calls.
+func TestSearchesAreBlocks(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	messages := "/v1/sessions/" + s.session(`{}`).ID.String() + "/messages"
+	for _, tool := range []string{parley.WebSearchTool, "read_file"} {
+		for _, body := range []string{
+			`{"role":"tool_call","content":{"id":"of ` + tool + `","name":"` + tool +
+				`","arguments":{"query":"plums"}}}`,
+			`{"role":"tool_result","tool_call_id":"of ` + tool + `","content":{"result":"Plums are fruit."}}`,
+		} {
+			want[parley.Message](s, 201, "POST", messages, body)
+		}
+	}
+	kinds := map[engine.BlockType]string{}
+	for _, entry := range want[page[engine.Entry]](s, 200, "GET", messages+"/transcript", "").Data {
+		for _, block := range entry.Blocks {
+			kinds[block.Type] += string(block.Content)
+		}
+	}
+	for kind, tool := range map[engine.BlockType]string{
+		engine.BlockSearch: parley.WebSearchTool, engine.BlockToolCall: "read_file",
+	} {
+		if got := kinds[kind]; !strings.Contains(got, `"name":"`+tool+`"`) ||
+			!strings.Contains(got, `"result":"Plums are fruit."`) ||
+			!strings.Contains(got, `"query":"plums"`) {
+			t.Errorf("the block %s is %s", kind, got)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"sync"
 
+	"example.org/parley"
 	"example.org/parley/store"
 )
 
@@ -11,7 +12,7 @@ import (
 type feedQueue struct {
 	mu     sync.Mutex // guards all below
 	events []store.FeedEvent
-	reason string // reason of a resync before the events; "" for none
+	reason parley.ResyncReason // reason of a resync before the events; "" for none
 }
 
 // push adds an event; false if the reader is too slow and gets a resync instead.
@@ -19,7 +20,7 @@ func (q *feedQueue) push(event store.FeedEvent) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.events) >= feedEvents {
-		q.events, q.reason = nil, ReasonOverflow
+		q.events, q.reason = nil, parley.ResyncOverflow
 		return false // the resync covers this one too
 	}
 	q.events = append(q.events, event)
@@ -27,7 +28,7 @@ func (q *feedQueue) push(event store.FeedEvent) bool {
 }
 
 // doubt drops the waiting events: the lists must be fetched again.
-func (q *feedQueue) doubt(reason string) {
+func (q *feedQueue) doubt(reason parley.ResyncReason) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.events = nil
@@ -37,7 +38,7 @@ func (q *feedQueue) doubt(reason string) {
 }
 
 // pop takes the next resync reason or event.
-func (q *feedQueue) pop() (event store.FeedEvent, reason string, ok bool) {
+func (q *feedQueue) pop() (event store.FeedEvent, reason parley.ResyncReason, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.reason != "" {

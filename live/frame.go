@@ -16,17 +16,6 @@ const (
 	ResyncFrame                  // Reason: fetch again what is shown
 )
 
-// The reasons of ResyncFrames.
-const (
-	ReasonConnected = "connected" // the first frame of every feed: fetch the lists now
-	ReasonOverflow  = "overflow"  // the reader was too slow for the feed
-	ReasonBeyond    = "beyond"    // the requested position lies beyond the session's last event
-	ReasonMissed    = "missed"    // list changes of another process may have been missed
-
-	ReasonUnreadable = "the place to begin at could not " +
-		"be read" // the first frame of a session whose Place is Unreadable
-)
-
 // Frame is one thing to send to a watcher. SessionID is set on all but resyncs
 // of the feed.
 type Frame struct {
@@ -35,7 +24,7 @@ type Frame struct {
 	Event     parley.Event
 	Delta     Delta
 	Feed      store.FeedEvent
-	Reason    string
+	Reason    parley.ResyncReason
 }
 
 // feed makes an empty frame a feed frame.

@@ -34,7 +34,7 @@ func (h *Hub) Resync() {
 	h.mu.RLock()
 	for _, watchers := range h.feeds {
 		for w := range watchers {
-			w.feed.doubt(ReasonMissed)
+			w.feed.doubt(parley.ResyncMissed)
 			w.signal()
 		}
 	}
@@ -52,7 +52,7 @@ func (h *Hub) hearCommit(c store.Commit) {
 	h.announce(c)
 	if c.FeedLost {
 		for w := range h.feeds[c.WorkspaceID] {
-			w.feed.doubt(ReasonMissed)
+			w.feed.doubt(parley.ResyncMissed)
 			w.signal()
 		}
 	}

@@ -277,7 +277,7 @@ func TestPlaceBeyondTheEndResyncs(t *testing.T) {
 	w := hub.Watch(WatchRequest{Sessions: []Place{{source.id, 99}}})
 	defer w.Close()
 	frame, err := w.Next(t.Context())
-	if err != nil || frame.Kind != ResyncFrame || frame.Reason != ReasonBeyond {
+	if err != nil || frame.Kind != ResyncFrame || frame.Reason != parley.ResyncBeyond {
 		t.Fatalf("Next = %+v, %v", frame, err)
 	}
 	hub.Committed(source.add(1, nil, created(parley.NewID(), parley.NewID())))
@@ -407,16 +407,19 @@ func TestFeedRespectsVisibility(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, frame.Reason+string(frame.Feed.Type)+string(frame.Feed.Data))
+		got = append(got, string(frame.Reason)+string(frame.Feed.Type)+string(frame.Feed.Data))
 	}
-	want := []string{"connected", `session.status_changed"mine"`, `session.status_changed"shared"`, "session.deleted{}"}
+	want := []string{
+		"connected", `session.status_changed"mine"`, `session.status_changed"shared"`,
+		`session.deleted{"session_id":"` + source.id.String() + `"}`,
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("feed (-want +got):\n%s", diff)
 	}
 	for range feedEvents + 1 {
 		hub.Committed(store.Commit{WorkspaceID: workspace, Feed: feed[:1]})
 	}
-	if frame, err := w.Next(t.Context()); err != nil || frame.Reason != ReasonOverflow {
+	if frame, err := w.Next(t.Context()); err != nil || frame.Reason != parley.ResyncOverflow {
 		t.Errorf("Next = %+v, %v; want an overflow", frame, err)
 	}
 }

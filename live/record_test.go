@@ -164,7 +164,7 @@ func (r *reader) take(frame Frame) error {
 		r.streamed[d.MessageID] = r.texts[d.MessageID]
 		r.deltas++
 	case ResyncFrame:
-		r.resyncs = append(r.resyncs, frame.Reason)
+		r.resyncs = append(r.resyncs, string(frame.Reason))
 	case FeedFrame:
 		r.gone = r.gone || frame.Feed.Type == parley.FeedSessionDeleted
 	}

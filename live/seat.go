@@ -260,7 +260,7 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 func (s *seat) notice(to *Frame) {
 	to.feed(&store.FeedEvent{
 		WorkspaceID: s.watcher.scope.WorkspaceID, SessionID: s.room.id, Type: parley.FeedSessionDeleted,
-		Data: event.SessionDeleted{}.Encode().Data(),
+		Data: event.SessionDeleted{SessionID: s.room.id}.Encode().Data(),
 	})
 }
 
@@ -317,7 +317,7 @@ func (w *Watcher) locate(ctx context.Context, s *seat) error {
 		s.after = heads[0].LastEvent
 	case s.state == seatNew && s.after > r.head:
 		s.after = r.head
-		w.ahead, w.ready = Frame{Kind: ResyncFrame, SessionID: r.id, Reason: ReasonBeyond}, true
+		w.ahead, w.ready = Frame{Kind: ResyncFrame, SessionID: r.id, Reason: parley.ResyncBeyond}, true
 	}
 	if s.state != seatGone {
 		s.state = seatPlaced

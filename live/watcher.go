@@ -65,7 +65,7 @@ func (h *Hub) Watch(request WatchRequest) *Watcher {
 	h.counts.watchers.Add(1)
 	if request.Feed {
 		w.feed = new(feedQueue)
-		w.feed.reason = ReasonConnected
+		w.feed.reason = parley.ResyncConnected
 		watchers := h.feeds[request.Scope.WorkspaceID]
 		if watchers == nil {
 			watchers = make(map[*Watcher]struct{})
@@ -266,7 +266,7 @@ func (w *Watcher) nextUnreadable(to *Frame) bool {
 	for _, s := range w.seats {
 		if s.unreadable {
 			s.unreadable = false
-			to.Kind, to.SessionID, to.Reason = ResyncFrame, s.room.id, ReasonUnreadable
+			to.Kind, to.SessionID, to.Reason = ResyncFrame, s.room.id, parley.ResyncUnreadable
 			return true
 		}
 	}

@@ -54,6 +54,18 @@ func (p *Price) Most(input, output int64) *parley.Money {
 	return dollars(max(p.Input, p.written())*float64(input) + p.Output*float64(output))
 }
 
+// Expected returns what a call with so many tokens of input is expected to use, at prices without a cache.
+func (p *Price) Expected(input int64) parley.Expected {
+	expected := parley.Expected{InputTokens: max(1, input)}
+	if p != nil {
+		expected.InputCost, expected.OutputPrice = dollars(p.Input*float64(input)), dollars(p.Output*million)
+	}
+	return expected
+}
+
+// million is the number of tokens that a price is for.
+const million = 1_000_000
+
 func (p *Price) written() float64 {
 	if p.CacheWrite == nil {
 		return p.Input

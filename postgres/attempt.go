@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"math"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -133,7 +134,7 @@ const (
  JOIN parley.messages m ON m.workspace_id = h.workspace_id AND m.log_id = h.log_id AND m.status = 'streaming'
   AND m.status <> 'completed' AND m.turn_id = h.turn_id
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY m.sequence`
-	callsOfHead = `SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.heads h
+	callsOfHead = `SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from, c.expected FROM parley.heads h
 		JOIN parley.calls c ON c.workspace_id = h.workspace_id AND c.turn_id = h.turn_id AND c.outcome = 'open'
  WHERE h.session_id = $1 AND h.workspace_id = $2 ORDER BY c.ordinal`
 )
@@ -206,6 +207,7 @@ func scanOpenRow(r *row) transition.OpenRow {
 func scanOpenCall(r *row) transition.OpenCall {
 	call := transition.OpenCall{ID: r.id()}
 	tokens, cost, from := r.maybe(), r.money(), r.bytes()
+	call.Expected = transition.ReadExpected(r.text())
 	if tokens != nil {
 		call.Reserved, call.From = &parley.Reserved{Tokens: *tokens, Cost: cost}, transition.IDsOf(from)
 	}
@@ -268,7 +270,7 @@ func (a *attempt) Open(h *transition.Head, turnID parley.ID) (open transition.Op
 			turnID,
 		)
 		b.read(
-			"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c "+
+			"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from, c.expected FROM parley.calls c "+
 				"WHERE c.workspace_id = $1 AND c.turn_id = $2 AND c.outcome = 'open' ORDER BY c.ordinal",
 			func(r *row) error {
 				open.Calls = append(open.Calls, scanOpenCall(r))
@@ -316,6 +318,31 @@ func (a *attempt) Queue(h *transition.Head, limit int) ([]transition.Entry, erro
 
 // Versions implements transition.Rows.
 func (a *attempt) Versions(h *transition.Head, messageID parley.ID) ([]transition.Piece, error) {
+	return a.VersionsBetween(h, messageID, 0, math.MaxInt32)
+}
+
+// VersionEnd implements transition.Rows.
+func (a *attempt) VersionEnd(
+	h *transition.Head,
+	messageID parley.ID,
+	n int,
+) (kind parley.ContentKind, end int, err error) {
+	found, err := first(a, func(r *row) (transition.Piece, error) {
+		return transition.Piece{Kind: parley.ContentKind(r.text()), Offset: r.int()}, nil
+	}, `SELECT kind, "end" FROM parley.versions WHERE workspace_id = $1 AND message_id = $2 AND n = $3`,
+		h.WorkspaceID, messageID, n)
+	if err != nil || found == nil {
+		return "", 0, err
+	}
+	return found.Kind, found.Offset, nil
+}
+
+// VersionsBetween implements transition.Rows.
+func (a *attempt) VersionsBetween(
+	h *transition.Head,
+	messageID parley.ID,
+	from, through int,
+) ([]transition.Piece, error) {
 	return rowsOf(a, func(r *row) (transition.Piece, error) {
 		return transition.Piece{
 			Kind:   parley.ContentKind(r.text()),
@@ -324,5 +351,5 @@ func (a *attempt) Versions(h *transition.Head, messageID parley.ID) ([]transitio
 			Text:   r.text(),
 		}, nil
 	}, `SELECT kind, "offset", chunks, text FROM parley.versions WHERE workspace_id = $1 AND message_id = $2
-		ORDER BY n`, h.WorkspaceID, messageID)
+		AND n BETWEEN $3 AND $4 ORDER BY n`, h.WorkspaceID, messageID, from, through)
 }

@@ -82,24 +82,32 @@ func (s *Store) Budgets(
 	return budgets, err
 }
 
-// Spending according to the record, as six columns after the ids. Calls whose estimate stays count with it, both in
-// tokens and in cost.
+// Spending according to the record and to what dry runs used, as six columns after the ids. Calls that were estimated
+// count with their estimate, both in tokens and in cost.
 const (
 	callTokens = `coalesce((c.usage::json ->> 'input_tokens')::bigint + (c.usage::json ->> 'output_tokens')::bigint,
+		(c.estimate::json ->> 'input_tokens')::bigint + (c.estimate::json ->> 'output_tokens')::bigint,
 		CASE WHEN c.estimated THEN c.reserved_tokens END, 0)`
+	dryTokens = `coalesce((c.usage::json ->> 'input_tokens')::bigint + (c.usage::json ->> 'output_tokens')::bigint,
+		(c.estimate::json ->> 'input_tokens')::bigint + (c.estimate::json ->> 'output_tokens')::bigint, 0)`
 	makeSession = `INSERT INTO parley.budgets (workspace_id, subject_id, tokens, cost, day, day_tokens, day_cost)
  SELECT $1, $2, coalesce(sum(x.tokens), 0), coalesce(sum(x.cost), 0), n.day,
   coalesce(sum(x.tokens) FILTER (WHERE x.created_at >= n.day * 86400000), 0),
  coalesce(sum(x.cost) FILTER (WHERE x.created_at >= n.day * 86400000), 0) FROM (SELECT ` + today + ` AS day) n
  LEFT JOIN (SELECT c.cost, c.created_at, ` + callTokens + ` AS tokens FROM parley.sessions s
  JOIN parley.calls c ON c.workspace_id = s.workspace_id AND c.session_id = s.id
- WHERE s.workspace_id = $1 AND (s.id = $2 OR s.root_id = $2) AND c.outcome <> 'open') x ON true GROUP BY n.day
+ WHERE s.workspace_id = $1 AND (s.id = $2 OR s.root_id = $2) AND c.outcome <> 'open'
+ UNION ALL SELECT c.cost, c.created_at, ` + dryTokens + ` FROM parley.sessions s
+ JOIN parley.dry_calls c ON c.workspace_id = s.workspace_id AND c.session_id = s.id
+ WHERE s.workspace_id = $1 AND (s.id = $2 OR s.root_id = $2)) x ON true GROUP BY n.day
   ON CONFLICT DO NOTHING`
 	makeAgent = `INSERT INTO parley.budgets (workspace_id, subject_id, day, day_tokens, day_cost)
  SELECT $1, $2, n.day, coalesce(sum(x.tokens), 0), coalesce(sum(x.cost), 0) FROM (SELECT ` + today + ` AS day) n
  LEFT JOIN (SELECT s.updated_at, c.cost, c.created_at, ` + callTokens + ` AS tokens FROM parley.sessions s
  JOIN parley.calls c ON c.workspace_id = s.workspace_id AND c.session_id = s.id
- WHERE s.workspace_id = $1 AND s.agent_id = $2 AND c.outcome <> 'open') x ON x.updated_at >= n.day * 86400000
+ WHERE s.workspace_id = $1 AND s.agent_id = $2 AND c.outcome <> 'open'
+ UNION ALL SELECT c.created_at, c.cost, c.created_at, ` + dryTokens + ` FROM parley.dry_calls c
+ WHERE c.workspace_id = $1 AND c.agent_id = $2) x ON x.updated_at >= n.day * 86400000
   AND x.created_at >= n.day * 86400000
  GROUP BY n.day ON CONFLICT DO NOTHING`
 )
@@ -154,7 +162,7 @@ func (a *attempt) Rate(parley.ID, parley.ID, int) (time.Duration, error) { retur
 // Spend implements transition.Writer.
 func (w *changes) Spend(h *transition.Head, spent []transition.Spent) error {
 	for i := range spent {
-		w.spend(h, &spent[i])
+		w.spend(h.WorkspaceID, &spent[i])
 	}
 	return nil
 }
@@ -269,8 +277,8 @@ const wakeSome = `WITH room AS (SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.bu
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, g.session_id, now, now
   FROM gone g, parley.now_ms() now`
 
-// spend replaces a call's estimate with its usage and wakes sessions that wait for room.
-func (b *batch) spend(h *transition.Head, spent *transition.Spent) {
+// spend replaces a call's reservation with its usage and wakes sessions that wait for room.
+func (b *batch) spend(workspaceID parley.ID, spent *transition.Spent) {
 	for _, subject := range spent.From {
 		b.write(
 			`UPDATE parley.budgets b SET tokens = b.tokens + $3, cost = b.cost + $4,
@@ -280,21 +288,14 @@ func (b *batch) spend(h *transition.Head, spent *transition.Spent) {
  reserved_tokens = greatest(0, b.reserved_tokens - $5), reserved_cost = greatest(0, b.reserved_cost - $6)
   FROM (SELECT `+today+` AS day) n
  WHERE b.workspace_id = $1 AND b.subject_id = $2`,
-			h.WorkspaceID,
+			workspaceID,
 			subject,
 			spent.Used.Tokens,
 			orNothing(spent.Used.Cost),
 			spent.Reserved.Tokens,
 			orNothing(spent.Reserved.Cost),
 		)
-		b.write(wakeSome, h.WorkspaceID, subject, transition.WakeSession{}.Kind(), transition.WokenAtOnce)
-	}
-	if spent.Estimated {
-		b.write(
-			"UPDATE parley.calls SET estimated = true WHERE workspace_id = $1 AND id = $2",
-			h.WorkspaceID,
-			spent.CallID,
-		)
+		b.write(wakeSome, workspaceID, subject, transition.WakeSession{}.Kind(), transition.WokenAtOnce)
 	}
 }
 

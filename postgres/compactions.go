@@ -138,7 +138,7 @@ func (a *attempt) OpenCall(h *transition.Head, callID parley.ID) (*transition.Op
 	return first(
 		a,
 		func(r *row) (transition.OpenCall, error) { return scanOpenCall(r), nil },
-		"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from FROM parley.calls c "+
+		"SELECT c.id, c.reserved_tokens, c.reserved_cost, c.reserved_from, c.expected FROM parley.calls c "+
 			"WHERE c.workspace_id = $1 AND c.id = $2 AND c.session_id = $3 AND c.outcome = 'open'",
 		h.WorkspaceID,
 		callID,

@@ -36,6 +36,13 @@ func (l *filter) arg(value arg) string {
 	return "$" + strconv.Itoa(len(l.args))
 }
 
+// among adds the term that a column has one of some ids, if there are any.
+func (l *filter) among(column string, ids []parley.ID) {
+	if len(ids) > 0 {
+		l.must(column+" = ANY(?)", ids)
+	}
+}
+
 // here is the workspace of a tenant's batch in queries: the batch sets it once. Lists use this expression instead of an
 // argument because the planner also sees the policies' term. It would take two spellings for two conditions, expect
 // almost no rows, and read and sort all of a large workspace for one page.

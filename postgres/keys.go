@@ -15,7 +15,7 @@ const localOwner = "Local owner"
 const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do " +
 	"not know."
 
-// Workspace implements store.Keys.
+// Workspace implements store.Workspaces.
 func (s *Store) Workspace(ctx context.Context, name string) (parley.ID, error) {
 	made := parley.NewID()
 	var last error
@@ -76,6 +76,29 @@ func insertWorkspace(b *batch, id parley.ID, name string, now parley.Time) error
 		CreatedAt: now,
 		UpdatedAt: now,
 	}, store.Idempotency{})
+}
+
+// WorkspaceOf implements store.Workspaces.
+func (s *Store) WorkspaceOf(ctx context.Context, id parley.ID) (parley.Workspace, error) {
+	return one(ctx, s, tenant(id), "workspace", scanWorkspace,
+		"SELECT "+workspaceColumns+" FROM parley.workspaces w WHERE w.id = $1", id)
+}
+
+// UpdateWorkspace implements store.Workspaces.
+func (s *Store) UpdateWorkspace(
+	ctx context.Context,
+	id parley.ID,
+	change store.WorkspaceChange,
+) (parley.Workspace, error) {
+	return patched(ctx, s, id, id, patching[parley.Workspace]{
+		read:   func() (parley.Workspace, error) { return s.WorkspaceOf(ctx, id) },
+		over:   change.Over,
+		same:   func(a, b parley.Workspace) bool { return a.Visibility == b.Visibility },
+		update: "UPDATE parley.workspaces SET visibility = $2 WHERE id = $1 AND visibility = $3",
+		args: func(from, to parley.Workspace) []arg {
+			return []arg{id, string(to.Visibility), string(from.Visibility)}
+		},
+	})
 }
 
 const principalColumns = "p.id, p.workspace_id, w.name, p.name, p.kind, p.role"

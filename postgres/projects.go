@@ -56,6 +56,70 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (parley.
 		"SELECT "+projectColumns+" FROM parley.projects p WHERE p.workspace_id = $1 AND p.id = $2", workspaceID, id)
 }
 
+// UpdateProject implements store.Projects.
+func (s *Store) UpdateProject(
+	ctx context.Context,
+	workspaceID, id parley.ID,
+	change store.ProjectChange,
+) (parley.Project, error) {
+	return patched(ctx, s, workspaceID, id, patching[parley.Project]{
+		read: func() (parley.Project, error) { return s.Project(ctx, workspaceID, id) },
+		over: change.Over,
+		same: func(a, b parley.Project) bool { return a.Name == b.Name && a.Icon == b.Icon },
+		update: "UPDATE parley.projects SET name = $3, icon = $4 WHERE workspace_id = $1 AND id = $2 " +
+			"AND name = $5 AND icon = $6",
+		args: func(from, to parley.Project) []arg {
+			return []arg{workspaceID, id, to.Name, to.Icon, from.Name, from.Icon}
+		},
+	})
+}
+
+// patching changes a row without a version: an update names the values that it replaces.
+type patching[T comparable] struct {
+	read   func() (T, error)
+	over   func(T) (T, error)
+	same   func(a, b T) bool // in what a change may change
+	update string            // matches no row if another change came first
+	args   func(from, to T) []arg
+}
+
+// patched changes a row and audits the change, unless it changes nothing.
+func patched[T comparable](
+	ctx context.Context, s *Store, workspaceID, target parley.ID, p patching[T],
+) (none T, _ error) {
+	audit := store.AuditFrom(ctx)
+	var wanted T
+	var last error
+	for range lookAgain {
+		current, err := p.read()
+		if err != nil {
+			return none, err
+		}
+		if unknown(last) && p.same(current, wanted) { // by an attempt whose result was lost
+			audit.Wrote()
+			return current, nil
+		}
+		wanted, err = p.over(current)
+		if err != nil || wanted == current {
+			return wanted, err
+		}
+		b := tenant(workspaceID)
+		b.write(
+			"WITH changed AS ("+p.update+" RETURNING 1) SELECT parley.stale() WHERE NOT EXISTS (SELECT FROM changed)",
+			p.args(current, wanted)...)
+		b.audit(audit.Entries(parley.ID{}, target))
+		switch last = s.send(ctx, b); {
+		case last == nil:
+			audit.Wrote()
+			return wanted, nil
+		case (stateOf(last) == stateStale || unknown(last)) && ctx.Err() == nil:
+		default:
+			return none, mapError(last)
+		}
+	}
+	return none, mapError(last)
+}
+
 // Projects lists projects by last access.
 func (s *Store) Projects(
 	ctx context.Context,

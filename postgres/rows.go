@@ -10,6 +10,17 @@ func (a *attempt) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error)
 	return a.id("SELECT session_id FROM parley.messages WHERE workspace_id = $1 AND id = $2", workspaceID, messageID)
 }
 
+// MessageStatus implements transition.Rows.
+func (a *attempt) MessageStatus(workspaceID, messageID parley.ID) (parley.MessageStatus, error) {
+	found, err := first(a, func(r *row) (parley.MessageStatus, error) {
+		return parley.MessageStatus(r.text()), nil
+	}, "SELECT status FROM parley.messages WHERE workspace_id = $1 AND id = $2", workspaceID, messageID)
+	if err != nil || found == nil {
+		return "", err
+	}
+	return *found, nil
+}
+
 // Message implements transition.Rows.
 func (a *attempt) Message(workspaceID, messageID parley.ID) (*parley.Message, error) {
 	return first(

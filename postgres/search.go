@@ -129,7 +129,7 @@ func (s *Store) searchedLogs(
 // borrowedLogs returns the logs that a scope sees only through forks, if the query has a filter that would otherwise
 // miss them.
 func (s *Store) borrowedLogs(ctx context.Context, scope store.Scope, q *store.SearchQuery) ([]parley.ID, error) {
-	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && q.AgentID.IsZero() && q.ProjectID.IsZero() {
+	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && len(q.AgentIDs)+len(q.ProjectIDs) == 0 {
 		return nil, nil
 	}
 	var l filter
@@ -226,12 +226,8 @@ func searchQuery(
 	}
 	shown := l.shownSession(scope, q)
 	l.visible(scope)
-	if !q.AgentID.IsZero() {
-		l.must("s.agent_id = ?", q.AgentID)
-	}
-	if !q.ProjectID.IsZero() {
-		l.must("s.project_id = ?", q.ProjectID)
-	}
+	l.among("s.agent_id", q.AgentIDs)
+	l.among("s.project_id", q.ProjectIDs)
 	if q.Archived != nil {
 		l.must("(s.archived_at IS NOT NULL) = ?", *q.Archived)
 	}

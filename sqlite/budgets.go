@@ -79,14 +79,23 @@ func (s *Store) Budgets(
 	return budgets, err
 }
 
-// Spending according to the record. Calls whose estimate stays count with it, both in cost and in tokens.
+// Spending according to the record, and to what dry runs used. Calls that were estimated count with their estimate,
+// both in cost and in tokens.
 const (
-	spentOfCalls = `SELECT coalesce(sum(coalesce((c.usage ->> '$.input_tokens') + (c.usage ->> '$.output_tokens'),
-		iif(c.estimated, c.reserved_tokens, 0))), 0), coalesce(sum(c.cost), 0)
+	spentOf = `SELECT coalesce(sum(coalesce((c.usage ->> '$.input_tokens') + (c.usage ->> '$.output_tokens'),
+		(c.estimate ->> '$.input_tokens') + (c.estimate ->> '$.output_tokens'),
+		iif(c.estimated, c.reserved_tokens, 0))), 0), coalesce(sum(c.cost), 0) FROM (`
+	ofCalls = `SELECT c.usage, c.estimate, c.estimated, c.reserved_tokens, c.cost
  FROM sessions s JOIN calls c ON c.session_id = s.id WHERE s.workspace_id = ?1 AND c.outcome <> 'open' AND `
-	spentOfTree = spentOfCalls + `(s.id = ?2 OR s.root_id = ?2)`
-	spentToday  = spentOfTree + ` AND c.created_at >= ?3`
-	agentToday  = spentOfCalls + `s.agent_id = ?2 AND s.updated_at >= ?3 AND c.created_at >= ?3`
+	ofDryCalls = ` UNION ALL SELECT c.usage, c.estimate, c.estimated, NULL, c.cost FROM `
+	ofDryTree  = ofDryCalls + "sessions s JOIN dry_calls c ON c.session_id = s.id WHERE s.workspace_id = ?1 AND "
+	ofTree     = "(s.id = ?2 OR s.root_id = ?2)"
+	today      = " AND c.created_at >= ?3"
+
+	spentOfTree = spentOf + ofCalls + ofTree + ofDryTree + ofTree + ") c"
+	spentToday  = spentOf + ofCalls + ofTree + today + ofDryTree + ofTree + today + ") c"
+	agentToday  = spentOf + ofCalls + "s.agent_id = ?2 AND s.updated_at >= ?3" + today +
+		ofDryCalls + "dry_calls c WHERE c.workspace_id = ?1 AND c.agent_id = ?2" + today + ") c"
 )
 
 // MakeBudgets implements store.Budgets.
@@ -200,7 +209,7 @@ func (t *txn) Warned(workspaceID, subject parley.ID, limit parley.Limit) (bool, 
 // Spend implements transition.Writer.
 func (w changes) Spend(h *transition.Head, spent []transition.Spent) error {
 	for i := range spent {
-		if err := w.spend(h, &spent[i]); err != nil {
+		if err := w.spend(h.WorkspaceID, &spent[i]); err != nil {
 			return err
 		}
 	}
@@ -286,8 +295,8 @@ func (t *txn) reserve(h *transition.Head, call *transition.NewCall) error {
 	return err
 }
 
-// spend replaces a call's estimate with its usage and wakes sessions that wait for room.
-func (t *txn) spend(h *transition.Head, spent *transition.Spent) error {
+// spend replaces a call's reservation with its usage and wakes sessions that wait for room.
+func (t *txn) spend(workspaceID parley.ID, spent *transition.Spent) error {
 	for _, subject := range spent.From {
 		if _, err := t.exec(
 			`UPDATE budgets SET tokens = tokens + ?2, cost = cost + ?3, day_tokens = iif(day = ?1, day_tokens, 0) + ?2,
@@ -301,20 +310,16 @@ func (t *txn) spend(h *transition.Head, spent *transition.Spent) error {
 			orNothing(spent.Used.Cost),
 			spent.Reserved.Tokens,
 			orNothing(spent.Reserved.Cost),
-			h.WorkspaceID,
+			workspaceID,
 			subject,
 		); err != nil {
 			return err
 		}
-		if err := t.wakeParked(h.WorkspaceID, subject); err != nil {
+		if err := t.wakeParked(workspaceID, subject); err != nil {
 			return err
 		}
 	}
-	if !spent.Estimated {
-		return nil
-	}
-	_, err := t.exec("UPDATE calls SET estimated = 1 WHERE id = ?", spent.CallID)
-	return err
+	return nil
 }
 
 // wakeParked leaves errands for the sessions that have waited longest for a budget, or for all if no open call can

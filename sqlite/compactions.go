@@ -136,7 +136,7 @@ func (t *txn) Compaction(h *transition.Head) (*parley.Compaction, error) {
 // OpenCall implements transition.Rows.
 func (t *txn) OpenCall(h *transition.Head, callID parley.ID) (open *transition.OpenCall, err error) {
 	_, err = t.one(
-		"SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls "+
+		"SELECT id, reserved_tokens, reserved_cost, reserved_from, expected FROM calls "+
 			"WHERE id = ? AND session_id = ? AND outcome = 'open'",
 		func(r *row) error {
 			call := scanOpenCall(r)

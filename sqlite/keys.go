@@ -15,7 +15,7 @@ const localOwner = "Local owner"
 const builtinPrompt = "You are Parley, a helpful assistant. Answer clearly and to the point, and say so when you do " +
 	"not know."
 
-// Workspace implements store.Keys.
+// Workspace implements store.Workspaces.
 func (s *Store) Workspace(ctx context.Context, name string) (id parley.ID, err error) {
 	if err := s.read(ctx, func(c *conn) error {
 		id, err = workspaceNamed(c, name)
@@ -62,6 +62,46 @@ func makeWorkspace(tx *txn, name string) (parley.ID, error) {
 		},
 	}, store.Idempotency{})
 	return id, err
+}
+
+// WorkspaceOf implements store.Workspaces.
+func (s *Store) WorkspaceOf(ctx context.Context, id parley.ID) (workspace parley.Workspace, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		workspace, err = workspaceOf(c, id)
+		return err
+	})
+	return workspace, err
+}
+
+func workspaceOf(c *conn, id parley.ID) (workspace parley.Workspace, err error) {
+	found, err := c.one("SELECT "+workspaceColumns+" FROM workspaces w WHERE w.id = ?", func(r *row) error {
+		return fillWorkspace(r, &workspace)
+	}, id)
+	if err == nil && !found {
+		err = transition.NotFound("workspace")
+	}
+	return workspace, err
+}
+
+// UpdateWorkspace implements store.Workspaces.
+func (s *Store) UpdateWorkspace(
+	ctx context.Context,
+	id parley.ID,
+	change store.WorkspaceChange,
+) (parley.Workspace, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Workspace, error) {
+		workspace, err := workspaceOf(tx.conn, id)
+		if err != nil {
+			return parley.Workspace{}, err
+		}
+		changed, err := change.Over(workspace)
+		if err != nil || changed == workspace {
+			return changed, err
+		}
+		tx.means = id
+		_, err = tx.exec("UPDATE workspaces SET visibility = ? WHERE id = ?", string(changed.Visibility), id)
+		return changed, err
+	})
 }
 
 const principalColumns = "p.id, p.workspace_id, w.name, p.name, p.kind, p.role"

@@ -34,6 +34,18 @@ func (l *list) by(index, term string, args ...arg) {
 	l.must(term, args...)
 }
 
+// among adds the term that a column has one of some ids, if there are any.
+func (l *list) among(column string, ids []parley.ID) {
+	if len(ids) == 0 {
+		return
+	}
+	values := make([]arg, len(ids))
+	for i, id := range ids {
+		values[i] = id
+	}
+	l.must(column+" IN (?"+strings.Repeat(", ?", len(ids)-1)+")", values...)
+}
+
 // visible restricts "s" to the sessions that a scope may see.
 func (l *list) visible(scope store.Scope) {
 	l.must("s.workspace_id = ? AND s.deleted_at IS NULL", scope.WorkspaceID)

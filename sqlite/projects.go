@@ -69,6 +69,38 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (project
 	return project, err
 }
 
+// UpdateProject implements store.Projects.
+func (s *Store) UpdateProject(
+	ctx context.Context,
+	workspaceID, id parley.ID,
+	change store.ProjectChange,
+) (parley.Project, error) {
+	return transact(ctx, s, func(tx *txn) (project parley.Project, err error) {
+		found, err := tx.one(
+			"SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?",
+			func(r *row) error {
+				return fillProject(r, &project)
+			},
+			id,
+			workspaceID,
+		)
+		if err == nil && !found {
+			err = transition.NotFound("project")
+		}
+		if err != nil {
+			return parley.Project{}, err
+		}
+		changed, err := change.Over(project)
+		if err != nil || changed == project {
+			return changed, err
+		}
+		tx.means = id
+		_, err = tx.exec("UPDATE projects SET name = ?, icon = ? WHERE id = ? AND workspace_id = ?",
+			changed.Name, changed.Icon, id, workspaceID)
+		return changed, err
+	})
+}
+
 // Projects lists projects by last access.
 func (s *Store) Projects(
 	ctx context.Context,

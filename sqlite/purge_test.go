@@ -36,7 +36,7 @@ func TestPurgeLeavesNoRow(t *testing.T) {
 				}
 				for _, table := range []string{"sessions", "heads", "ready", "session_tags", "messages", "versions",
 					"turns", "calls", "call_texts", "events", "clients", "outbox", "budgets", "parked", "rates",
-					"file_uses", "compactions", "replays"} {
+					"file_uses", "compactions", "replays", "dry_calls"} {
 					rows := 0
 					if err := file.QueryRow("SELECT count(*) FROM " + table).Scan(&rows); err != nil {
 						t.Fatal(err)

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"encoding/json"
+	"math"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -79,8 +80,8 @@ func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, 
 		return open, err
 	}
 	err = t.each(
-		"SELECT id, reserved_tokens, reserved_cost, reserved_from FROM calls WHERE turn_id = ? AND outcome = 'open' "+
-			"ORDER BY ordinal",
+		"SELECT id, reserved_tokens, reserved_cost, reserved_from, expected FROM calls "+
+			"WHERE turn_id = ? AND outcome = 'open' ORDER BY ordinal",
 		func(r *row) error {
 			open.Calls = append(open.Calls, scanOpenCall(r))
 			return nil
@@ -93,6 +94,7 @@ func (t *txn) Open(h *transition.Head, turnID parley.ID) (open transition.Open, 
 func scanOpenCall(r *row) transition.OpenCall {
 	call := transition.OpenCall{ID: r.id()}
 	tokens, cost, from := r.maybe(), r.money(), r.bytes()
+	call.Expected = transition.ReadExpected(r.text())
 	if tokens != nil {
 		call.Reserved, call.From = &parley.Reserved{Tokens: *tokens, Cost: cost}, transition.IDsOf(from)
 	}
@@ -139,20 +141,57 @@ func (t *txn) Queue(h *transition.Head, limit int) (entries []transition.Entry, 
 }
 
 // Versions implements transition.Rows.
-func (t *txn) Versions(_ *transition.Head, messageID parley.ID) (pieces []transition.Piece, err error) {
-	err = t.each("SELECT kind, offset, chunks, text FROM versions WHERE message_id = ? ORDER BY n", func(r *row) error {
-		pieces = append(
-			pieces,
-			transition.Piece{Kind: parley.ContentKind(r.text()), Offset: r.int(), Chunks: r.int(), Text: r.text()},
-		)
-		return nil
-	}, messageID)
+func (t *txn) Versions(h *transition.Head, messageID parley.ID) ([]transition.Piece, error) {
+	return t.VersionsBetween(h, messageID, 0, math.MaxInt)
+}
+
+// VersionsBetween implements transition.Rows.
+func (t *txn) VersionsBetween(
+	_ *transition.Head,
+	messageID parley.ID,
+	first, last int,
+) (pieces []transition.Piece, err error) {
+	err = t.each(
+		"SELECT kind, offset, chunks, text FROM versions WHERE message_id = ? AND n BETWEEN ? AND ? ORDER BY n",
+		func(r *row) error {
+			pieces = append(
+				pieces,
+				transition.Piece{Kind: parley.ContentKind(r.text()), Offset: r.int(), Chunks: r.int(), Text: r.text()},
+			)
+			return nil
+		},
+		messageID,
+		first,
+		last,
+	)
 	return pieces, err
+}
+
+// VersionEnd implements transition.Rows.
+func (t *txn) VersionEnd(
+	_ *transition.Head,
+	messageID parley.ID,
+	n int,
+) (kind parley.ContentKind, end int, err error) {
+	_, err = t.one(`SELECT kind, "end" FROM versions WHERE message_id = ? AND n = ?`, func(r *row) error {
+		kind, end = parley.ContentKind(r.text()), r.int()
+		return nil
+	}, messageID, n)
+	return kind, end, err
 }
 
 // SessionOf implements transition.Rows.
 func (t *txn) SessionOf(workspaceID, messageID parley.ID) (parley.ID, error) {
 	return t.id("SELECT session_id FROM messages WHERE id = ? AND workspace_id = ?", messageID, workspaceID)
+}
+
+// MessageStatus implements transition.Rows.
+func (t *txn) MessageStatus(workspaceID, messageID parley.ID) (status parley.MessageStatus, err error) {
+	_, err = t.one("SELECT status FROM messages WHERE id = ? AND workspace_id = ?", func(r *row) error {
+		status = parley.MessageStatus(r.text())
+		return nil
+	}, messageID, workspaceID)
+	return status, err
 }
 
 // id reads one id; zero if there is none.

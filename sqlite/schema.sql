@@ -5,7 +5,7 @@ CREATE TABLE workspaces (
   id         BLOB PRIMARY KEY,
   name       TEXT NOT NULL UNIQUE,
   created_at INTEGER NOT NULL
-) WITHOUT ROWID;
+, visibility TEXT NOT NULL DEFAULT 'private') WITHOUT ROWID;
 
 CREATE TABLE principals (
   id           BLOB PRIMARY KEY,
@@ -310,7 +310,7 @@ CREATE TABLE turns (
   created_at         INTEGER NOT NULL,
   started_at         INTEGER,
   finished_at        INTEGER
-, ordinal INTEGER NOT NULL DEFAULT 0, continues_id BLOB, idempotency_key TEXT, fingerprint BLOB, posted_event INTEGER NOT NULL DEFAULT 0, caught_by BLOB, accused_by BLOB);
+, ordinal INTEGER NOT NULL DEFAULT 0, continues_id BLOB, idempotency_key TEXT, fingerprint BLOB, posted_event INTEGER NOT NULL DEFAULT 0, caught_by BLOB, accused_by BLOB, cancelled TEXT);
 
 CREATE TABLE calls (
   id              BLOB PRIMARY KEY NOT NULL,
@@ -337,7 +337,7 @@ CREATE TABLE calls (
   created_at      INTEGER NOT NULL,
   first_token_ms  INTEGER,
   total_ms        INTEGER
-, ordinal INTEGER NOT NULL DEFAULT 0, reserved_tokens INTEGER, reserved_cost INTEGER, reserved_from BLOB, estimated INTEGER NOT NULL DEFAULT 0, purpose TEXT NOT NULL DEFAULT '', middleware_hash BLOB, saved INTEGER);
+, ordinal INTEGER NOT NULL DEFAULT 0, reserved_tokens INTEGER, reserved_cost INTEGER, reserved_from BLOB, estimated INTEGER NOT NULL DEFAULT 0, purpose TEXT NOT NULL DEFAULT '', middleware_hash BLOB, saved INTEGER, expected TEXT, estimate TEXT);
 
 CREATE INDEX calls_system  ON calls (workspace_id, system_hash) WHERE system_hash IS NOT NULL;
 
@@ -804,6 +804,25 @@ CREATE TABLE deliveries (
   delivered_at INTEGER NOT NULL,
   PRIMARY KEY (session_id, kind, key)
 ) WITHOUT ROWID;
+
+CREATE TABLE dry_calls (
+  id           BLOB PRIMARY KEY,
+  workspace_id BLOB NOT NULL,
+  session_id   BLOB,             -- null: of a session that was never made
+  owner_id     BLOB,             -- who asked
+  agent_id     BLOB NOT NULL,
+  model        TEXT NOT NULL,
+  usage        TEXT,             -- JSON, as of calls
+  cost         INTEGER,          -- nanodollars
+  saved        INTEGER,
+  estimated    INTEGER NOT NULL, -- the provider did not say: cost is an estimate
+  estimate     TEXT,             -- JSON, as of calls
+  created_at   INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX dry_calls_time ON dry_calls (workspace_id, created_at);
+
+CREATE INDEX dry_calls_session ON dry_calls (session_id);
 
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 

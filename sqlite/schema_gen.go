@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "7954ef398ed0e6c3b5612be12567c14d435142c7caa73d179be15bbfec948b55"
+const schemaHash = "26922408b49c63aa0b554554492cd27df34fa6933c7236cd4248499b04c7857a"

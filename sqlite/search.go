@@ -63,7 +63,7 @@ func searchedLogs(c *conn, scope store.Scope, sessionID parley.ID) ([]transition
 // borrowedLogs returns the logs that a scope sees only through forks, if the query has a filter that would otherwise
 // miss them.
 func borrowedLogs(c *conn, scope store.Scope, q *store.SearchQuery) (logs []parley.ID, err error) {
-	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && q.AgentID.IsZero() && q.ProjectID.IsZero() {
+	if !q.SessionID.IsZero() || scope.ViewerID.IsZero() && len(q.AgentIDs)+len(q.ProjectIDs) == 0 {
 		return nil, nil
 	}
 	var l list
@@ -113,12 +113,8 @@ func searchQuery(
 	}
 	l.must("r.workspace_id = ?", scope.WorkspaceID)
 	l.visible(scope)
-	if !q.AgentID.IsZero() {
-		l.must("s.agent_id = ?", q.AgentID)
-	}
-	if !q.ProjectID.IsZero() {
-		l.must("s.project_id = ?", q.ProjectID)
-	}
+	l.among("s.agent_id", q.AgentIDs)
+	l.among("s.project_id", q.ProjectIDs)
 	if q.Archived != nil {
 		l.must("(s.archived_at IS NOT NULL) = ?", *q.Archived)
 	}

@@ -9,6 +9,23 @@ import (
 	"slices"
 )
 
+// workspaceColumns reads "w".
+const workspaceColumns = "w.id, w.name, w.visibility, w.created_at"
+
+// fillWorkspace reads workspaceColumns.
+func fillWorkspace(r *row, to *parley.Workspace) error {
+	to.ID = r.id()
+	to.Name = r.text()
+	to.Visibility = parley.Visibility(r.text())
+	to.CreatedAt = r.time()
+	return nil
+}
+
+func scanWorkspace(r *row) (found parley.Workspace, err error) {
+	err = fillWorkspace(r, &found)
+	return found, err
+}
+
 // keyColumns reads "k".
 const keyColumns = "k.id, k.workspace_id, k.principal_id, k.name, k.prefix, k.requests_per_minute, k.max_sessions, " +
 	"k.max_storage, k.created_at, k.revoked_at, w.name, p.role"
@@ -653,7 +670,7 @@ func settleMessageArgs(to []arg, of *transition.SettledRow) ([]arg, error) {
 const turnColumns = "t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.status, t.wait_reason, t.ordinal, " +
 	"t.attempt, t.takeovers, t.step, t.agent_id, t.agent_version, t.loop_id, t.iteration, t.error, " +
 	"t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls, t.cost, t.created_at, " +
-	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by"
+	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled"
 
 // fillTurn reads turnColumns.
 func fillTurn(r *row, to *parley.Turn) error {
@@ -688,6 +705,12 @@ func fillTurn(r *row, to *parley.Turn) error {
 	to.ContinuesID = r.id()
 	to.CaughtBy = r.id()
 	to.AccusedBy = r.id()
+	if text := r.text(); text != "" {
+		to.Cancelled = new(parley.Cancellation)
+		if err := decode("cancelled", text, to.Cancelled); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -726,7 +749,7 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
 const updateTurnSet = "status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?, agent_version = ?, " +
 	"error = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, " +
-	"started_at = ?, finished_at = ?"
+	"started_at = ?, finished_at = ?, cancelled = ?"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -734,7 +757,11 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 17),
+	cancelled, err := encodeMaybe(of.Cancelled)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 18),
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,
@@ -750,6 +777,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 		of.Cost,
 		&of.StartedAt,
 		&of.FinishedAt,
+		cancelled,
 	), nil
 }
 
@@ -774,8 +802,8 @@ func resumeTurnArgs(to []arg, of *transition.Resumed) []arg {
 const callColumns = "c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id, c.ordinal, c.step, c.attempt, c.model, " +
 	"c.parameters, c.think, c.search, c.system_hash, c.tools_hash, c.manifest, c.request_hash, " +
 	"c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error, c.created_at, " +
-	"c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.purpose, " +
-	"c.middleware_hash, c.saved"
+	"c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.estimate, " +
+	"c.purpose, c.middleware_hash, c.saved"
 
 // fillCall reads callColumns.
 func fillCall(r *row, to *transition.CallRow) error {
@@ -824,6 +852,12 @@ func fillCall(r *row, to *transition.CallRow) error {
 	to.ReservedTokens = r.maybe()
 	to.ReservedCost = r.money()
 	to.Estimated = r.bool()
+	if text := r.text(); text != "" {
+		to.Estimate = new(parley.CallEstimate)
+		if err := decode("estimate", text, to.Estimate); err != nil {
+			return err
+		}
+	}
 	to.Purpose = parley.CallPurpose(r.text())
 	to.MiddlewareHash = r.hash()
 	to.Saved = r.money()
@@ -833,9 +867,9 @@ func fillCall(r *row, to *transition.CallRow) error {
 // insertCallColumns and insertCallPlaces are for an INSERT INTO calls, with the arguments of insertCallArgs.
 const insertCallColumns = "id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, " +
 	"think, search, system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, " +
-	"created_at, purpose, middleware_hash"
+	"created_at, expected, purpose, middleware_hash"
 
-const insertCallPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertCallPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertCallArgs appends the arguments of its columns.
 func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
@@ -848,6 +882,14 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 		return nil, err
 	}
 	requestHash := of.RequestHash
+	var expected arg
+	if !of.Expected.IsZero() {
+		text, err := encode(of.Expected)
+		if err != nil {
+			return nil, err
+		}
+		expected = text
+	}
 	return append(to,
 		&of.ID,
 		&of.WorkspaceID,
@@ -868,6 +910,7 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 		of.EncoderVersion,
 		string(of.Outcome),
 		&of.CreatedAt,
+		expected,
 		string(of.Purpose),
 		&of.MiddlewareHash,
 	), nil
@@ -875,7 +918,7 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 
 // settleCallSet is for an UPDATE of calls, with the arguments of settleCallArgs.
 const settleCallSet = "usage = ?, cost = ?, finish_reason = ?, outcome = ?, error = ?, first_token_ms = ?, total_ms = ?, " +
-	"saved = ?"
+	"estimated = ?, estimate = ?, saved = ?"
 
 // settleCallArgs appends the arguments of its columns.
 func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
@@ -891,7 +934,11 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 10),
+	estimate, err := encodeMaybe(of.Estimate)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 12),
 		usage,
 		of.Cost,
 		string(of.Finish),
@@ -899,6 +946,8 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 		error,
 		of.FirstTokenMS,
 		of.TotalMS,
+		of.Estimated,
+		estimate,
 		of.Saved,
 	), nil
 }

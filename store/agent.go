@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 
 	"example.org/parley"
@@ -52,12 +53,38 @@ type ProjectQuery struct {
 	Limit       int
 }
 
+// ProjectChange is a patch of a project: nil leaves a field unchanged.
+type ProjectChange struct {
+	Name *string // "": that of the folder
+	Icon *string
+	// If refuses the change unless the project is as the caller expects; nil: any is. It may be called several times.
+	If func(current parley.Project) error
+}
+
+// Over applies the change to a project, or refuses it.
+func (c *ProjectChange) Over(project parley.Project) (parley.Project, error) {
+	if c.If != nil {
+		if err := c.If(project); err != nil {
+			return parley.Project{}, err
+		}
+	}
+	if c.Name != nil {
+		project.Name = cmp.Or(*c.Name, parley.FolderName(project.Path))
+	}
+	if c.Icon != nil {
+		project.Icon = *c.Icon
+	}
+	return project, nil
+}
+
 // Projects stores projects.
 type Projects interface {
 	// ChooseProject adds the project, or refreshes the existing one with the same path; the bool reports whether it is
 	// new.
 	ChooseProject(ctx context.Context, project parley.Project) (parley.Project, bool, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
+	// UpdateProject changes a project's name and icon, and nothing if they are as the change wants them.
+	UpdateProject(ctx context.Context, workspaceID, id parley.ID, change ProjectChange) (parley.Project, error)
 	Projects(ctx context.Context, workspaceID parley.ID, query ProjectQuery) ([]parley.Project, error)
 	// DeleteProject removes the project immediately. The outbox detaches its sessions or, with cascade, deletes them.
 	// CodeForbidden while sessions of anybody but the scope's viewer use it.

@@ -98,18 +98,22 @@ type Budgets interface {
 }
 
 // Charged returns what to charge when a call ends: its usage; nothing if the provider refused it before sending
-// anything; otherwise its estimate.
-func (s *CallSettled) Charged(estimate parley.Reserved) (used parley.Reserved, estimated bool) {
+// anything; otherwise its estimate, and without one all that was reserved.
+func (s *CallSettled) Charged(reserved parley.Reserved) (used parley.Reserved, estimated bool) {
 	zero := parley.Money(0)
 	switch {
 	case s.Usage.InputTokens != nil && s.Usage.OutputTokens != nil:
 		used = parley.Reserved{Tokens: *s.Usage.InputTokens + *s.Usage.OutputTokens, Cost: s.Cost}
-		if used.Cost == nil {
-			used.Cost = estimate.Cost
-		}
-		return used, false
-	case s.Outcome == parley.CallFailed && s.FirstTokenMS == nil:
+	case !s.Uncounted():
 		return parley.Reserved{Cost: &zero}, false
+	case s.Estimate == nil:
+		return reserved, true
+	default:
+		estimated = true
+		used = parley.Reserved{Tokens: s.Estimate.InputTokens + s.Estimate.OutputTokens, Cost: s.Cost}
 	}
-	return estimate, true
+	if used.Cost == nil {
+		used.Cost = reserved.Cost
+	}
+	return used, estimated
 }

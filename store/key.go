@@ -12,10 +12,38 @@ type NewKey struct {
 	Hash parley.Hash // SHA-256 of the secret
 }
 
-// Keys keeps workspaces, principals and keys.
-type Keys interface {
+// WorkspaceChange is a patch of a workspace: nil leaves a field unchanged.
+type WorkspaceChange struct {
+	Visibility *parley.Visibility
+	// If refuses the change unless the workspace is as the caller expects; nil: any is. It may be called several times.
+	If func(current parley.Workspace) error
+}
+
+// Over applies the change to a workspace, or refuses it.
+func (c *WorkspaceChange) Over(workspace parley.Workspace) (parley.Workspace, error) {
+	if c.If != nil {
+		if err := c.If(workspace); err != nil {
+			return parley.Workspace{}, err
+		}
+	}
+	if c.Visibility != nil {
+		workspace.Visibility = *c.Visibility
+	}
+	return workspace, nil
+}
+
+// Workspaces keeps workspaces.
+type Workspaces interface {
 	// Workspace finds a workspace by name, making it (with its built-in agent) if new.
 	Workspace(ctx context.Context, name string) (parley.ID, error)
+	// WorkspaceOf finds a workspace by id.
+	WorkspaceOf(ctx context.Context, id parley.ID) (parley.Workspace, error)
+	// UpdateWorkspace changes a workspace, and nothing if it is as the change wants it.
+	UpdateWorkspace(ctx context.Context, id parley.ID, change WorkspaceChange) (parley.Workspace, error)
+}
+
+// Keys keeps principals and keys.
+type Keys interface {
 	// LocalOwner is the principal of the machine's own user in a workspace, made if new.
 	LocalOwner(ctx context.Context, workspaceID parley.ID) (parley.Principal, error)
 	// CreateKey stores a key with a principal of its own. CodeConflict when the

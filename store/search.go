@@ -40,13 +40,13 @@ type SearchTerm struct {
 type SearchQuery struct {
 	Terms                  []SearchTerm
 	Roles                  []parley.Role // none: all, and titles
-	ToolName               string
-	AgentID, ProjectID     parley.ID
-	SessionID              parley.ID   // including history that it shares with its parent
-	CreatedFrom, CreatedTo parley.Time // [from, to) of messages; of sessions for titles
-	Archived               *bool       // nil: both
-	AsOf                   parley.Time // leave out newer messages; 0: no bound
-	AfterID                parley.ID   // last hit of the previous page; set together with AfterScore
+	ToolNames              []string      // none: any
+	AgentIDs, ProjectIDs   []parley.ID   // none: any
+	SessionID              parley.ID     // including history that it shares with its parent
+	CreatedFrom, CreatedTo parley.Time   // [from, to) of messages; of sessions for titles
+	Archived               *bool         // nil: both
+	AsOf                   parley.Time   // leave out newer messages; 0: no bound
+	AfterID                parley.ID     // last hit of the previous page; set together with AfterScore
 	AfterScore             float64
 	Limit                  int
 }

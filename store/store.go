@@ -25,9 +25,11 @@ type Store interface {
 	Searcher
 	TurnLog
 	Replays
+	DryRuns
 	Agents
 	Projects
 	Keys
+	Workspaces
 	SignIns
 	Clients
 	ClientSweep

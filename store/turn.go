@@ -203,6 +203,36 @@ type CallSettled struct {
 	Error        *parley.Failure
 	FirstTokenMS *int64
 	TotalMS      *int64
+	Estimated    bool // Cost is an estimate, because Usage is unknown
+	Estimate     *parley.CallEstimate
+}
+
+// Uncounted reports whether a call may have used something that its provider did not count: every call without usage,
+// except one that was refused before any answer.
+func (s *CallSettled) Uncounted() bool {
+	return (s.Usage.InputTokens == nil || s.Usage.OutputTokens == nil) &&
+		(s.Outcome != parley.CallFailed || s.FirstTokenMS != nil)
+}
+
+// EstimateFrom estimates an uncounted call that was cut off, once: by the provider's own count of the request, if there
+// is one, else by what was expected of it, and by the tokens of output that had streamed. A complete answer may have
+// taken more than it shows.
+func (s *CallSettled) EstimateFrom(expected parley.Expected, streamed int64) {
+	if s.Outcome == parley.CallCompleted || !s.Uncounted() || s.Estimated || expected.IsZero() {
+		return
+	}
+	if counted := s.Usage.InputTokens; counted != nil {
+		if expected.InputCost != nil {
+			expected.InputCost = new(parley.Money(
+				float64(*expected.InputCost) * float64(*counted) / float64(expected.InputTokens)))
+		}
+		expected.InputTokens = *counted
+	}
+	s.Estimated = true
+	s.Estimate = &parley.CallEstimate{InputTokens: expected.InputTokens, OutputTokens: streamed}
+	if s.Cost == nil {
+		s.Cost = expected.Cost(streamed)
+	}
 }
 
 // BlockSettled settles one row of a step.

@@ -8,12 +8,13 @@ import (
 
 // UsageQuery asks for the usage of calls that began in a span of time.
 type UsageQuery struct {
-	Group   parley.UsageGroup
-	Daily   bool        // one sum per day of each group, last day first
-	From    parley.Time // inclusive
-	To      parley.Time // exclusive
-	AgentID parley.ID   // only this agent's sessions; zero: all
-	Limit   int
+	Group parley.UsageGroup
+	Daily bool        // one sum per day of each group, last day first
+	From  parley.Time // inclusive
+	To    parley.Time // exclusive
+	// only sessions of one of these agents and projects, and only these sessions; none: all
+	AgentIDs, ProjectIDs, SessionIDs []parley.ID
+	Limit                            int
 }
 
 // Usage sums up the usage of calls.

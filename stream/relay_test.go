@@ -259,9 +259,9 @@ func TestPlacesThatCannotBeRead(t *testing.T) {
 			if err != nil || frame.Kind != stream.ResyncFrame {
 				b.Fatalf("%+v, %v", frame, err)
 			}
-			reasons = append(reasons, frame.Reason)
+			reasons = append(reasons, string(frame.Reason))
 		}
-		if reasons[0] != live.ReasonUnreadable || reasons[1] != live.ReasonConnected {
+		if reasons[0] != string(parley.ResyncUnreadable) || reasons[1] != string(parley.ResyncConnected) {
 			b.Errorf("the reasons are %q", reasons)
 		}
 		b.commit(2, parley.ID{}, "x")

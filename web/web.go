@@ -1,12 +1,13 @@
-// Package web serves the page from web/dist, the build of web/src, which is committed and embedded
-// in the binary.
+// Package web serves the page from web/dist, the build of web/src. It is committed, and packed into web/dist.zip,
+// which is embedded in the binary.
 package web
 
 import (
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"embed"
+	_ "embed" // for the page's files
 	"encoding/hex"
 	"html"
 	"io/fs"
@@ -17,8 +18,11 @@ import (
 	"time"
 )
 
-//go:embed all:dist
-var dist embed.FS
+//go:embed dist.zip
+var packed string
+
+// dist has the page's files. It is not kept: a server that nobody looks at holds none of it.
+func dist() (*zip.Reader, error) { return zip.NewReader(strings.NewReader(packed), int64(len(packed))) }
 
 // policy lets the page run its own scripts and ask its own server, nothing else.
 // Styles may stand in elements: the library of menus and dialogs writes one while
@@ -61,15 +65,12 @@ type page struct{ files map[string]*file }
 // shown the page with it. notice stands above every page; "" is none.
 func Handler(notice string) (http.Handler, error) {
 	p := &page{files: map[string]*file{}}
-	err := fs.WalkDir(dist, "dist", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		p.files[strings.TrimPrefix(name, "dist/")] = newFile(name, notice)
-		return nil
-	})
+	tree, err := dist()
 	if err != nil {
 		return nil, err
+	}
+	for _, one := range tree.File {
+		p.files[one.Name] = newFile(one.Name, notice)
 	}
 	return p, nil
 }
@@ -88,7 +89,7 @@ func newFile(name, notice string) *file {
 	case ".md":
 		media = "text/plain; charset=utf-8"
 	}
-	if name != "dist/"+index {
+	if name != index {
 		notice = ""
 	}
 	return &file{
@@ -113,7 +114,8 @@ const noticeBox = `<body>
 	`background:#b91c1c;color:#fff;font:12px/16px sans-serif">`
 
 func read(name, notice string) content {
-	body, _ := dist.ReadFile(name) // the walk has found it in the program
+	tree, _ := dist() // Handler has read it
+	body, _ := fs.ReadFile(tree, name)
 	if notice != "" {
 		body = bytes.Replace(body, []byte("</head>"), []byte(noticeStyle), 1)
 		body = bytes.Replace(body, []byte("<body>"), []byte(noticeBox+html.EscapeString(notice)+"</section>"), 1)

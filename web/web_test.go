@@ -1,10 +1,13 @@
 package web
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -23,6 +26,36 @@ func get(t *testing.T, path string, headers ...string) *httptest.ResponseRecorde
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
 	return w
+}
+
+// TestTheArchiveIsTheBuild: what is embedded is web/dist, and nothing else.
+func TestTheArchiveIsTheBuild(t *testing.T) {
+	t.Parallel()
+	archive, err := dist()
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := os.DirFS("dist")
+	files := 0
+	if err := fs.WalkDir(built, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		want, err := fs.ReadFile(built, name)
+		if err != nil {
+			return err
+		}
+		if got, err := fs.ReadFile(archive, name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s differs (%v): run make page, and commit web/dist.zip", name, err)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if files != len(archive.File) {
+		t.Errorf("the archive has %d files, the build %d: run make page", len(archive.File), files)
+	}
 }
 
 func TestThePagesAddressesAreThePage(t *testing.T) {

@@ -87,6 +87,30 @@ func (r *rules) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalRe
 	return "", nil
 }
 
+// approvedInTree reports whether the call's tool, as it is now and under the rules that this agent has about it, was
+// approved for the tree of the session: in the session itself, or at the tree's root.
+func (r *rules) approvedInTree(call *toolCall) (bool, error) {
+	digest := r.digestOf(call)
+	if digest == "" {
+		return false, nil
+	}
+	if err := r.readAccepted(); err != nil {
+		return false, err
+	}
+	wanted := parley.AcceptedChange{
+		Tool: call.name, Digest: digest, Rules: parley.RulesAbout(call.name, parley.ValueOf(r.claim.Agent.Grants)),
+	}
+	session := &r.claim.Session
+	if r.accepted.InTree(wanted) || session.RootID.IsZero() || session.RootID == session.ID {
+		return r.accepted.InTree(wanted), nil
+	}
+	root, err := r.w.store.Accepted(r.writes, r.fence.WorkspaceID, session.RootID)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		return false, nil
+	}
+	return root.InTree(wanted), err
+}
+
 // digestOf returns the digest of the call's tool as it is now.
 func (r *rules) digestOf(call *toolCall) string {
 	if call.tool != nil {

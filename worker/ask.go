@@ -275,6 +275,23 @@ func (a *answer) record() {
 	default:
 		a.call.Outcome = parley.CallCompleted
 	}
+	if a.question.served == nil {
+		a.call.EstimateFrom(a.question.call.Expected, a.streamed())
+	}
+}
+
+// streamed estimates the tokens of the output that has arrived.
+func (a *answer) streamed() (tokens int64) {
+	for _, r := range a.rows {
+		tokens += int64(parley.EstimateTokens(r.refusal.String()))
+		if r.stream == nil {
+			continue
+		}
+		for _, kind := range []parley.ContentKind{parley.KindReasoning, parley.KindText, parley.KindArguments} {
+			tokens += int64(parley.EstimateTokens(r.stream.Text(kind)))
+		}
+	}
+	return tokens
 }
 
 // observed returns the observer's view of an attempt.

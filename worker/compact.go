@@ -292,6 +292,7 @@ func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, err
 		Outcome:        parley.CallOpen,
 	}
 	q.tokens = int64(len(q.encoded.Body) / bytesPerToken)
+	q.call.Expected = s.info.Price.Expected(q.tokens)
 	s.call = q.call
 	if failure, err := s.reserve(q); err != nil || failure != nil {
 		return store.CompactionSettle{Failure: failure}, err
@@ -419,6 +420,7 @@ func (s *summary) stream(q *question) (broken error) {
 	if failure := s.judge(broken); failure != nil {
 		s.ended.Outcome, s.ended.Error = parley.CallFailed, failure
 	}
+	s.ended.EstimateFrom(s.call.Expected, int64(parley.EstimateTokens(s.text.String())))
 	return broken
 }
 

@@ -98,6 +98,7 @@ func (w *Worker) DryRun(ctx context.Context, of runner.DryTurn) (runner.DryOutco
 func (w *Worker) dryRun(ctx context.Context, of *runner.DryTurn) (runner.DryOutcome, error) {
 	d := w.rehearse(of)
 	defer d.own.Close()
+	d.memory.Charge(w.store)
 	posted, err := d.memory.Post(of.Message)
 	if err != nil {
 		return runner.DryOutcome{}, err

@@ -404,6 +404,11 @@ func (t *turn) leave(a *answer) error {
 		a.record()
 		_, err := t.asking.settleAs(a, parley.MessageFailed, &end)
 		return err
+	case t.w.script != nil && a != nil && a.begun: // nobody takes up a dry run again: its call ends with it
+		if _, err := t.asking.settleAs(a, parley.MessageCancelled, nil); err != nil {
+			return err
+		}
+		return t.leave(nil)
 	case errors.Is(cause, ErrStopped):
 		if a != nil && a.begun {
 			t.w.flusher.flush(t.writes, a.rows)

@@ -86,7 +86,10 @@ func (l *limits) countUsed(messages []parley.Message) error {
 		}
 		if c.Outcome != parley.CallOpen && c.Reserved != nil {
 			l.charge(
-				&store.CallSettled{Outcome: c.Outcome, Usage: c.Usage, Cost: c.Cost, FirstTokenMS: c.FirstTokenMS},
+				&store.CallSettled{
+					Outcome: c.Outcome, Usage: c.Usage, Cost: c.Cost, FirstTokenMS: c.FirstTokenMS,
+					Estimated: c.Estimated, Estimate: c.Estimate,
+				},
 				&store.Reservation{Reserved: *c.Reserved},
 			)
 		}

@@ -63,7 +63,8 @@ func (r *rules) read() error {
 }
 
 // decide applies the rules to a call. A question to a person needs no permission. A call that would run without a
-// question, although somebody else has changed the agent or the tool since, must be approved; changed then says why.
+// question, although somebody else has changed the agent or the tool since, must be approved; changed then says why. An
+// approval for the tree answers both questions, unless a rule of this session asks or a rule says who approves.
 func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.ApprovalReason, err error) {
 	var annotations parley.ToolAnnotations
 	if call.tool != nil {
@@ -81,6 +82,14 @@ func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.App
 		if changed != "" {
 			ruling = parley.Ruling{Effect: parley.GrantAsk}
 		}
+	}
+	mayHold := ruling.Effect == parley.GrantAsk && !ruling.Named() && !ruling.BySession
+	if err != nil || !mayHold || r.w.script != nil {
+		return ruling, changed, err
+	}
+	approved, err := r.approvedInTree(call)
+	if approved {
+		return parley.Ruling{Effect: parley.GrantAllow}, "", nil
 	}
 	return ruling, changed, err
 }

@@ -98,6 +98,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID, Step: at.step,
 		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Parameters: settings.Parameters,
 		Think: r.settings.Think, Search: r.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
+		Expected: r.info.Price.Expected(q.tokens),
 	}
 	if err == nil {
 		q.images = showsImages(&request)

@@ -60,7 +60,8 @@ func (r *requesters) askers(session *parley.Session, turnID parley.ID, before in
 			return err
 		}
 	}
-	var last parley.Turn // the turn read last
+	var last parley.Turn             // the turn read last
+	imported := map[parley.ID]bool{} // sessions whose owner was reported
 	return r.messages(
 		session.ID,
 		store.MessageQuery{AfterSequence: before, Descending: true},
@@ -79,9 +80,26 @@ func (r *requesters) askers(session *parley.Session, turnID parley.ID, before in
 				}
 			}
 			asked(m.Author)
+			if m.TurnID.IsZero() && m.Author.ID.IsZero() && !imported[m.SessionID] {
+				imported[m.SessionID] = true
+				return true, r.importer(m.SessionID, asked)
+			}
 			return true, nil
 		},
 	)
+}
+
+// importer reports the owner of a session whose messages name their authors as text only: whoever imported the session
+// answers for its words. A fork of it is somebody else's.
+func (r *requesters) importer(sessionID parley.ID, asked func(parley.Author)) error {
+	session, err := r.w.store.Session(r.writes, store.Scope{WorkspaceID: r.fence.WorkspaceID}, sessionID)
+	if parley.ErrorCode(err) == parley.CodeNotFound { // the fork outlives it
+		return nil
+	}
+	if err == nil {
+		asked(parley.Author{Kind: parley.AuthorPerson, ID: session.OwnerID})
+	}
+	return err
 }
 
 // trigger reports who wrote the message that began a turn.

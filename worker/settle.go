@@ -48,7 +48,7 @@ func (s *asking) settleWith(a *answer, settle store.StepSettle, status parley.Me
 	return settled.More, nil
 }
 
-// metadata returns an answer's time and cost, stored on its first row, as canonical JSON.
+// metadata returns an answer's time, cost and task, stored on its first row, as canonical JSON.
 func (a *answer) metadata() []byte {
 	out := append(make([]byte, 0, 128), '{')
 	if a.attempt > 1 {
@@ -60,6 +60,13 @@ func (a *answer) metadata() []byte {
 	if a.call.Cost != nil {
 		out = append(append(append(out, `"cost":`...), a.call.Cost.String()...), ',')
 	}
+	if a.call.Estimated {
+		out = append(out, `"estimated":true,`...)
+	}
+	feature, task := parley.TaskOf(a.turn.claim.Trigger.Metadata)
+	if feature != "" {
+		out = append(parley.AppendJSONString(append(out, `"`+parley.FeatureField+`":`...), feature), ',')
+	}
 	if a.finish == parley.FinishLength {
 		out = append(out, `"finish":"length",`...) // cut off: somebody may want to continue it
 	}
@@ -70,6 +77,9 @@ func (a *answer) metadata() []byte {
 	out = parley.AppendJSONString(append(out, `"provider":`...), a.turn.settings.Model.Provider())
 	if a.call.Saved != nil && *a.call.Saved != 0 {
 		out = append(append(out, `,"saved":`...), a.call.Saved.String()...)
+	}
+	if task != "" {
+		out = parley.AppendJSONString(append(out, `,"`+parley.TaskField+`":`...), task)
 	}
 	if a.call.TotalMS != nil {
 		out = strconv.AppendInt(append(out, `,"total_ms":`...), *a.call.TotalMS, 10)

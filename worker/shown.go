@@ -19,8 +19,10 @@ func (t *turn) State() (json.RawMessage, error) {
 	})
 	for i := range rows {
 		m := &rows[i]
-		// The state in rows that a fork shares is the parent's.
-		if m.SessionID == t.fence.SessionID && m.Model == t.settings.Model && len(m.ProviderData) > 0 {
+		// What a fork has of its parent is the parent's. A message without a turn was imported: its data is whatever
+		// the file says, and could name somebody else's session.
+		if m.SessionID == t.fence.SessionID && !m.TurnID.IsZero() && m.Model == t.settings.Model &&
+			len(m.ProviderData) > 0 {
 			return m.ProviderData, nil
 		}
 	}

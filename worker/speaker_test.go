@@ -160,6 +160,34 @@ func TestASpeakersState(t *testing.T) {
 	}
 }
 
+// An imported answer tells a speaker nothing: its data is whatever the file says, and could name a session of the
+// speaker's that somebody else has.
+func TestAnImportIsNoSpeakersState(t *testing.T) {
+	r, runtime := talks(t, nil)
+	r.start(nil)
+	imported, err := r.store.ImportSession(t.Context(), r.scope, store.NewImport{
+		Session: parley.Session{
+			ID: parley.NewID(), WorkspaceID: r.scope.WorkspaceID, AgentID: r.agent.ID, OwnerID: r.owner.ID,
+			Visibility: parley.VisibilityPrivate, Kind: parley.KindAgent, Mode: parley.ModeForeground,
+			Status: parley.SessionCompleted, CreatedAt: 1, UpdatedAt: 1,
+		},
+		Messages: []parley.Message{{
+			ID: parley.NewID(), Role: parley.RoleAssistant, Status: parley.MessageCompleted,
+			Author: parley.Author{Kind: parley.AuthorAgent, Name: "Ada"}, Content: parley.EmptyContent(),
+			Model: parley.ModelID(runtime.Name()), ProviderData: []byte(`{"answers":7}`),
+			ChainVersion: parley.ChainVersion, CreatedAt: 1,
+		}},
+		Origin: store.Idempotency{Key: "a file", Fingerprint: parley.HashOf([]byte("a file"))},
+	})
+	r.must(err)
+	for range 2 {
+		r.ended(r.post(imported.Session.ID, "Go", "").Turn.ID)
+	}
+	if want := []string{"", `{"answers":1}`}; !slices.Equal(runtime.states, want) {
+		t.Errorf("the states are %q, want %q", runtime.states, want)
+	}
+}
+
 // A long message reaches a speaker whole, although its claim does not hold it.
 func TestASpeakerIsToldALongMessage(t *testing.T) {
 	r, runtime := talks(t, nil)

@@ -22,48 +22,57 @@ func agentVersionsCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "List an agent's versions, newest first, with what each changed",
 		Args:  cobra.ExactArgs(1),
 	}
-	limit := command.Flags().Int("limit", versionsShown, "number of versions; 0: all")
+	part := addPaging(command, versionsShown)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		newest, err := server.Agent(ctx, args[0])
+		page, err := pageOf(part, func(limit int, cursor string) (client.Page[parley.Agent], error) {
+			return server.AgentVersions(ctx, args[0], client.AgentVersionsQuery{Limit: limit, Cursor: cursor})
+		})
 		if err != nil {
 			return err
 		}
-		least := 1
-		if *limit > 0 {
-			least = max(least, newest.Version-*limit+1)
-		}
-		listed := []parley.Agent{newest}
-		for number := newest.Version - 1; number >= least; number-- {
-			older, err := server.AgentVersion(ctx, args[0], number)
-			if err != nil {
+		changed := map[int]string{1: "(made)"}
+		if !shared.json {
+			if err := changesOf(ctx, server, page.Data, changed); err != nil {
 				return err
 			}
-			listed = append(listed, older)
 		}
-		if shared.json {
-			return term.printJSON(jsonPage[parley.Agent]{Data: listed})
-		}
-		rows := make([][]string, len(listed))
-		for i := range listed {
-			changed := "" // of the oldest one shown
-			if i+1 < len(listed) {
-				names, err := changedFields(&listed[i+1], &listed[i])
-				if err != nil {
-					return err
-				}
-				changed = strings.Join(names, ", ")
-			} else if listed[i].Version == 1 {
-				changed = "(made)"
-			}
-			rows[i] = []string{agentVersion(&listed[i]), listed[i].UpdatedAt.String(), changed}
-		}
-		return term.printTable([]string{"VERSION", "CREATED", "CHANGED"}, rows)
+		return printPage(term, shared, &page, table[parley.Agent]{
+			titles: []string{"VERSION", "CREATED", "CHANGED"},
+			row: func(a *parley.Agent) []string {
+				return []string{agentVersion(a), a.UpdatedAt.String(), changed[a.Version]}
+			},
+		})
 	})
 	return command
 }
 
-// versionsShown is how many versions a list has without --limit: each is read by itself.
+// versionsShown is how many versions a list has without --limit.
 const versionsShown = 20
+
+// changesOf says by its number what each version of an agent changed; they are listed newest first.
+func changesOf(ctx context.Context, server *client.Client, listed []parley.Agent, changed map[int]string) error {
+	for i := range listed {
+		newer := &listed[i]
+		if newer.Version == 1 {
+			continue
+		}
+		var older parley.Agent
+		if i+1 < len(listed) {
+			older = listed[i+1]
+		} else { // it is on the next page
+			var err error
+			if older, err = server.AgentVersion(ctx, newer.ID.String(), newer.Version-1); err != nil {
+				return err
+			}
+		}
+		names, err := changedFields(&older, newer)
+		if err != nil {
+			return err
+		}
+		changed[newer.Version] = strings.Join(names, ", ")
+	}
+	return nil
+}
 
 // agentDiffCommand compares two versions of an agent.
 func agentDiffCommand(shared *flags, term terminal) *cobra.Command {

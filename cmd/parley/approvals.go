@@ -26,11 +26,11 @@ func approvalsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// listApprovalsCommand lists pending approvals unless --state says otherwise.
+// listApprovalsCommand lists pending approvals unless --status says otherwise.
 func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 	list := approvalsListCommand(shared, term)
 	list.PreRunE = func(*cobra.Command, []string) error {
-		state := list.Flags().Lookup("state")
+		state := list.Flags().Lookup("status")
 		switch {
 		case !state.Changed:
 			return state.Value.Set(string(parley.ApprovalPending))
@@ -43,7 +43,7 @@ func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func approveCommand(shared *flags, term terminal) *cobra.Command {
-	var session, tool, change bool
+	var session, tool, change, tree bool
 	var comment string
 	approve := &cobra.Command{
 		Use:   "approve APPROVAL",
@@ -54,6 +54,8 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 			switch {
 			case change:
 				input.Scope = parley.ScopeChange
+			case tree:
+				input.Scope = parley.ScopeTree
 			case tool:
 				input.Scope, input.Covers = parley.ScopeSession, parley.CoversTool
 			case session:
@@ -68,7 +70,8 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 	approve.Flags().
 		BoolVar(&change, "change", false,
 			"for the rest of the session, what somebody else changed; only for the session's owner")
-	approve.MarkFlagsMutuallyExclusive("session", "tool", "change")
+	approve.Flags().BoolVar(&tree, "tree", false, "as --tool, and in all tool sessions of the same root session")
+	approve.MarkFlagsMutuallyExclusive("session", "tool", "change", "tree")
 	approve.Flags().StringVar(&comment, "comment", "", "stored with the decision")
 	return approve
 }
@@ -177,7 +180,9 @@ func (c *chat) takeUp(ctx context.Context) error {
 	}
 	pending, err := c.server.Approvals(
 		ctx,
-		client.ApprovalsQuery{SessionID: c.session.ID, State: parley.ApprovalPending, Order: "asc"},
+		client.ApprovalsQuery{
+			Session: []parley.ID{c.session.ID}, Status: []parley.ApprovalState{parley.ApprovalPending}, Order: "asc",
+		},
 	)
 	if err != nil {
 		return err
@@ -188,7 +193,7 @@ func (c *chat) takeUp(ctx context.Context) error {
 	messages, err := everyRow(c.server.AllMessages(
 		ctx,
 		c.session.ID,
-		client.MessagesQuery{Limit: parley.MaxPage, TurnID: c.session.TurnID},
+		client.MessagesQuery{Limit: parley.MaxPage, Turn: []parley.ID{c.session.TurnID}},
 	))
 	if err != nil {
 		return err
@@ -247,12 +252,13 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 	choices := term.choicesOf(&approval)
 	input := client.DecisionInput{}
 	for input.Decision == "" {
-		fmt.Fprintf(term.err, "Allow it? %s ", choices)
+		v.chat.ask("Allow it? " + choices + " ")
 		line, ok := v.line(ctx)
 		if !ok {
+			v.chat.unask()
 			fmt.Fprintf(
 				term.err,
-				"\nThe approval stays pending. Decide with: parley approvals approve %s, or deny\n",
+				"The approval stays pending. Decide with: parley approvals approve %s, or deny\n",
 				id,
 			)
 			return true, nil
@@ -323,9 +329,16 @@ func (v *turnView) askQuestion(ctx context.Context, call parley.ToolCallContent)
 	for i, option := range question.Options {
 		fmt.Fprintf(term.err, "  %d: %s\n", i+1, option)
 	}
-	line, ok := v.line(ctx)
-	if !ok {
-		fmt.Fprintf(term.err, "\nThe turn waits. Continue with: parley chat --session %s\n", v.chat.session.ID)
+	line := ""
+	for ok := true; ok && strings.TrimSpace(line) == ""; {
+		if v.chat.editor != nil {
+			v.chat.ask(usualPrompt)
+		}
+		line, ok = v.line(ctx)
+	}
+	if strings.TrimSpace(line) == "" {
+		v.chat.unask()
+		fmt.Fprintf(term.err, "The turn waits. Continue with: parley chat --session %s\n", v.chat.session.ID)
 		return true, nil
 	}
 	if n, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && n >= 1 && n <= len(question.Options) {
@@ -347,9 +360,9 @@ func (v *turnView) askQuestion(ctx context.Context, call parley.ToolCallContent)
 
 // line reads a line from the person; false at the end of the input, or if the turn was interrupted.
 func (v *turnView) line(ctx context.Context) (string, bool) {
-	lines, _ := v.chat.input()
 	select {
-	case line, ok := <-lines:
+	case line, ok := <-v.chat.input():
+		v.chat.answered()
 		return line, ok
 	case <-v.interrupted:
 		return "", false

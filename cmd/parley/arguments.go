@@ -37,7 +37,7 @@ func (e *usageError) print(w io.Writer) {
 
 // checkArguments makes the errors of all commands name what is missing or unknown.
 func checkArguments(root *cobra.Command) {
-	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return &usageError{command, err.Error()} })
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { return &usageError{command, flagError(err)} })
 	var walk func(*cobra.Command)
 	walk = func(command *cobra.Command) {
 		if accepts := command.Args; accepts != nil && command.Runnable() {
@@ -49,7 +49,7 @@ func checkArguments(root *cobra.Command) {
 					return &usageError{command, missingFlags(err)}
 				}
 				if err := command.ValidateFlagGroups(); err != nil {
-					return &usageError{command, err.Error()}
+					return &usageError{command, together(err)}
 				}
 				return nil
 			}
@@ -65,7 +65,34 @@ func checkArguments(root *cobra.Command) {
 func missingFlags(err error) string {
 	_, names, _ := strings.Cut(err.Error(), "required flag(s) ")
 	names = strings.TrimSuffix(names, " not set")
-	return "--" + strings.ReplaceAll(strings.ReplaceAll(names, `"`, ""), ", ", " and --") + " is missing"
+	missing := strings.Split(strings.ReplaceAll(names, `"`, ""), ", ")
+	if len(missing) == 1 {
+		return "--" + missing[0] + " is missing"
+	}
+	return "--" + strings.Join(missing, " and --") + " are missing"
+}
+
+// flagError says in our words what Go says of a number that is none.
+func flagError(err error) string {
+	says, cause, isValue := strings.Cut(err.Error(), ": strconv.")
+	switch {
+	case !isValue:
+	case strings.HasPrefix(cause, "ParseBool"):
+		says += ": it must be true or false"
+	default:
+		says += ": it must be a number"
+	}
+	return says
+}
+
+// together says in our words what cobra says of flags that exclude each other.
+func together(err error) string {
+	_, given, ok := strings.Cut(err.Error(), "; [")
+	names, _, ends := strings.Cut(given, "] were all set")
+	if !ok || !ends {
+		return err.Error()
+	}
+	return "--" + strings.ReplaceAll(names, " ", " and --") + " do not go together"
 }
 
 // placesOf are the arguments of a command, as AGENT, which its line of use names.

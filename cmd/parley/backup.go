@@ -189,6 +189,22 @@ func (c *counter) Read(into []byte) (int, error) {
 	return n, err
 }
 
+// counting shows a number that grows, on a terminal only; done takes it away.
+func (t terminal) counting(what string) (count func(int), done func()) {
+	if !watched(t.err) {
+		return func(int) {}, func() {}
+	}
+	var shown time.Time
+	count = func(n int) {
+		if time.Since(shown) >= progressEvery {
+			shown = time.Now()
+			steer(t.err, clearLine)
+			fmt.Fprintf(t.err, "%d %s", n, what)
+		}
+	}
+	return count, func() { steer(t.err, clearLine) }
+}
+
 // progress shows how far something is, on a terminal only.
 func (t terminal) progress(what string) func(done, total int) {
 	if !watched(t.err) {

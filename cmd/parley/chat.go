@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/client"
 	"example.org/parley/event"
+	"example.org/parley/internal/lineedit"
 )
 
 func chatCommand(shared *flags, term terminal) *cobra.Command {
@@ -26,8 +25,11 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to an agent in the terminal",
 		Long: "Talk to an agent in the terminal. With MESSAGE it runs one turn and ends;\notherwise it " +
-			"reads messages line by line; a line that ends with \\ continues on the next.\nCtrl-C cancels the " +
-			"running turn, and a second one leaves; at the prompt it leaves.\nA line typed while an answer streams " +
+			"reads messages line by line. A line that ends with \\ continues on the next, and\nso does a block of " +
+			"code until its ```. On a terminal the arrows edit a message and\nbring back earlier ones, kept in " +
+			"~/.local/state/parley/chat_history; one that begins\nwith a space is not kept. Answers are shown in " +
+			"styles unless NO_COLOR is set.\nCtrl-C cancels the running turn, and a second one leaves; at the " +
+			"prompt it discards\nwhat is typed, or leaves.\nA line typed while an answer streams " +
 			"reaches the agent at its next step (/steer, or\nwhat --during says); /queue TEXT waits for its own " +
 			"turn, /interrupt TEXT stops the\nrunning one. The other commands:\n\n" + chatHelp(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,6 +64,12 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 			defer signal.Stop(c.interrupts)
 			if c.files, err = uploadFiles(cmd.Context(), server, paths); err != nil {
 				return err
+			}
+			if len(args) == 0 && !c.json {
+				if err := c.edit(); err != nil {
+					return err
+				}
+				defer c.closeEditor()
 			}
 			if err := c.open(ctx, sessionID, agent); err != nil {
 				return err
@@ -106,21 +114,16 @@ type chat struct {
 	left       bool           // the person pressed it twice
 	over       chan struct{}  // closed when the chat ends; nil for what ends with the process
 
-	owed   asking        // answers that the session waited for when the chat began
-	lines  <-chan string // what the person types, once input has been called
+	owed   asking           // answers that the session waited for when the chat began
+	editor *lineedit.Editor // of a terminal; nil: lines are read as they come
+	lines  <-chan string    // what the person types, once input has been called
 	failed <-chan error
+
+	forgets bool // the history cannot be written, and the person was told
 
 	typed <-chan string // lines, if those typed during a turn may steer it; else nil
 	spoke bool          // a line was posted during the turn; its own turn may not be shown yet
 	seen  int64         // the last event shown
-}
-
-// input returns the lines that the person types.
-func (c *chat) input() (<-chan string, <-chan error) {
-	if c.lines == nil {
-		c.lines, c.failed = c.readLines()
-	}
-	return c.lines, c.failed
 }
 
 func (c *chat) open(ctx context.Context, sessionID, agent string) error {
@@ -183,40 +186,44 @@ func (c *chat) undo(ctx context.Context, refused error) error {
 
 // loop reads messages until the input ends or Ctrl-C at the prompt.
 func (c *chat) loop(ctx context.Context) error {
-	lines, failed := c.input()
+	lines := c.input()
 	if c.term.interactive() {
 		c.typed = lines
 	}
-	var message strings.Builder // the lines of a message so far
+	begun := "" // the lines of a message so far
 	for {
 		switch {
 		case c.typed == nil:
-		case message.Len() > 0:
-			fmt.Fprint(c.term.err, ". ")
+		case begun != "":
+			c.ask(furtherPrompt)
 		default:
-			fmt.Fprint(c.term.err, "> ")
+			c.ask(usualPrompt)
 		}
 		select {
 		case <-ctx.Done():
 			return errQuiet
 		case <-c.interrupts:
-			fmt.Fprintln(c.term.err)
+			if c.discard() {
+				continue
+			}
 			c.leave()
 			return nil
 		case line, ok := <-lines:
 			if !ok {
-				return <-failed
+				return c.inputError()
 			}
-			if more, continues := strings.CutSuffix(line, `\`); continues && c.typed != nil {
-				message.WriteString(more + "\n")
-				continue
+			c.answered()
+			line, begun = begun+line, ""
+			if c.typed != nil && c.editor == nil { // which does so itself
+				if longer, more := continuedLine(line); more {
+					begun = longer
+					continue
+				}
 			}
-			message.WriteString(line)
-			line = message.String()
-			message.Reset()
 			if strings.TrimSpace(line) == "" {
 				continue
 			}
+			c.remember(line)
 			switch err := c.hear(ctx, line); {
 			case c.left, errors.Is(err, errLeft):
 				c.leave()
@@ -253,36 +260,6 @@ func (r resumption) stream(ctx context.Context, server *client.Client, turn parl
 	return server.ContinueTurnStream(ctx, turn)
 }
 
-// readLines reads the input in its own goroutine, which ends with the input or the chat; or with the process, if the
-// person types nothing more.
-func (c *chat) readLines() (<-chan string, <-chan error) {
-	lines, failed := make(chan string), make(chan error, 1)
-	go func() {
-		defer close(lines)
-		reader := bufio.NewReader(c.term.in)
-		for {
-			line, err := reader.ReadString('\n')
-			if strings.TrimSpace(line) != "" {
-				select {
-				case lines <- strings.TrimRight(line, "\r\n"):
-				case <-c.over:
-					return
-				}
-			}
-			if errors.Is(err, io.EOF) {
-				err = nil
-				failed <- err
-				return
-			}
-			if err != nil {
-				failed <- err
-				return
-			}
-		}
-	}()
-	return lines, failed
-}
-
 // hear acts on a line, which is a command or a message. It prints what the server refuses; the chat continues.
 func (c *chat) hear(ctx context.Context, line string) error {
 	var err error
@@ -296,6 +273,12 @@ func (c *chat) hear(ctx context.Context, line string) error {
 	case parley.CodeConflict, parley.CodeNotFound, parley.CodeInvalid:
 		fmt.Fprintln(c.term.err, "!", err)
 		return nil
+	case parley.CodeUnavailable:
+		if c.typed != nil { // a person, who can wait for the server
+			fmt.Fprintln(c.term.err, "!", err)
+			fmt.Fprintln(c.term.err, "(what the server had taken is kept; go on when it is back)")
+			return nil
+		}
 	}
 	return err
 }
@@ -354,6 +337,7 @@ type turnView struct {
 	shown map[shownKey]int // bytes printed so far
 	note  bool             // the last thing printed was reasoning
 	last  parley.ID        // the message whose text was printed last
+	prose *markdown        // prints that text
 	open  bool             // its line has not ended
 
 	asking      asking
@@ -515,6 +499,7 @@ func (v *turnView) text(key shownKey, offset int, text string) {
 	}
 	if v.last != key.message {
 		v.endLine()
+		v.prose = markdownOn(v.chat.term.out)
 	}
 	v.last = key.message
 	if key.kind == parley.KindReasoning {
@@ -528,7 +513,7 @@ func (v *turnView) text(key shownKey, offset int, text string) {
 			fmt.Fprintln(v.chat.term.err)
 		}
 		v.note = false
-		fmt.Fprint(v.chat.term.out, text[fresh:])
+		v.prose.print(text[fresh:])
 		v.open = !strings.HasSuffix(text, "\n")
 	}
 	v.shown[key] = offset + len(text)
@@ -536,6 +521,9 @@ func (v *turnView) text(key shownKey, offset int, text string) {
 
 // endLine ends the line of a text before something else is printed.
 func (v *turnView) endLine() {
+	if v.prose != nil {
+		v.prose.pause()
+	}
 	if v.open {
 		fmt.Fprintln(v.chat.term.out)
 	}

@@ -170,7 +170,7 @@ func (c *chat) pin(ctx context.Context, _ string) error {
 	}
 	last := &answers.Data[0]
 	_, err = c.server.MarkMessage(ctx, last.ID, client.MarksPatch{Pinned: new(true)},
-		client.MarkMessageQuery{SessionID: c.session.ID})
+		client.MarkMessageQuery{Session: c.session.ID})
 	if err == nil {
 		fmt.Fprintf(c.term.err, "pinned #%d: %s\n", last.Sequence, plainLine(messageText(last)))
 	}

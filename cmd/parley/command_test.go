@@ -2,12 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/model"
 )
 
 // desk is a server with a command line.
@@ -74,7 +80,10 @@ func TestWrongWordsExitWithTheUsage(t *testing.T) {
 		{`"extra" is more than parley agents show takes`, []string{"agents", "show", "parley", "extra"}},
 		{`"x" is more than parley doctor takes`, []string{"doctor", "x"}},
 		{"--name is missing", []string{"keys", "create"}},
-		{"--from and --to is missing", []string{"copy"}},
+		{"--from and --to are missing", []string{"copy"}},
+		{"--all and --limit do not go together", []string{"sessions", "list", "--all", "--limit", "2"}},
+		{`"x" for "--limit" flag: it must be a number` + "\n", []string{"agents", "list", "--limit", "x"}},
+		{"--limit is a number of rows, 0 or more", []string{"agents", "list", "--limit", "-1"}},
 		{"unknown flag: --nope", []string{"sessions", "list", "--nope"}},
 		{"--since", []string{"sessions", "list", "--since", "whenever"}},
 		{"--status active has no effect", []string{"agents", "list", "--all", "--status", "active"}},
@@ -144,6 +153,7 @@ func TestShortNames(t *testing.T) {
 	d.expect(1, "no session has an id that begins", "sessions", "show", "ffffffff")
 	d.expect(1, "at least its first 6 digits", "sessions", "show", id[:5])
 	d.expect(1, "there is no loop yet", "loops", "show", "last")
+	d.expect(1, "write a name, an id", "sessions", "move", "last", "nope")
 }
 
 // TestVerbsOfSessionsAndMessages: each verb changes what its name says, and nothing else.
@@ -237,6 +247,29 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// TestCompletedWordsMeanThemselves: what a shell would read as more than a word is not offered.
+func TestCompletedWordsMeanThemselves(t *testing.T) {
+	t.Parallel()
+	var listed client.ModelPage
+	for _, id := range []string{
+		"far/good-1.5:free", "far/$(touch${IFS}x)a", "far/`touch x`", "far/a b", "far/a;b", "far/a|b", "far/a\nb",
+		"far/a'b",
+		"far/\u202ea", "-far",
+	} {
+		listed.Data = append(listed.Data, model.Info{ID: parley.ModelID(id)})
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(&listed) // the client may be gone
+	}))
+	defer server.Close()
+	d := &desk{t: t, dir: t.TempDir()}
+	out := d.say("__complete", "chat", "--url", server.URL, "--key", "k", "--model", "")
+	if !strings.HasPrefix(out, "far/good-1.5:free\t") || strings.Count(out, "far") != 1 {
+		t.Errorf("the completions are %q", out)
+	}
+}
+
 // TestCommandsOfAChat: a line that begins with a slash is a command, or an error if there is no such command; a path is
 // a message.
 func TestCommandsOfAChat(t *testing.T) {
@@ -286,6 +319,14 @@ func TestSetReachesEveryField(t *testing.T) {
 	if err != nil || agent.Name != "Ranger" || agent.Description != "" || *agent.Limits.DailyTokens != 6000 {
 		t.Errorf("changed to %+v, %v", agent, err)
 	}
+	d.say("sessions", "create", "--agent", "scout")
+	if out := d.say("limits", "last"); strings.Contains(out, "LIMIT") {
+		t.Errorf("limits of which none is set are\n%s", out)
+	}
+	d.say("sessions", "update", "last", "--set", "limits.max_steps=7")
+	if out := d.say("limits", "last"); !strings.HasSuffix(out, "LIMIT      VALUE\nmax steps  7\n") {
+		t.Errorf("the limits are\n%s", out)
+	}
 	d.expect(1, `unknown field "nope"`, "agents", "update", "scout", "--set", "nope=1")
 	d.expect(1, "is not FIELD=VALUE", "sessions", "create", "--set", "title")
 }
@@ -298,5 +339,119 @@ func TestDoctorAsksTheServer(t *testing.T) {
 	if !strings.Contains(out, "the server has") || !strings.Contains(out, "sim/echo (simulator)") ||
 		strings.Contains(out, "nowhere") {
 		t.Errorf("doctor says\n%s", out)
+	}
+}
+
+// TestVersionsHaveAPlaceInTheirList: the oldest one of a page says what it changed, too.
+func TestVersionsHaveAPlaceInTheirList(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("agents", "create", "Scout")
+	for _, temperature := range []string{"0.1", "0.2", "0.3"} {
+		d.say("agents", "update", "scout", "--temperature", temperature)
+	}
+	out, complained, code := d.typed("", "agents", "versions", "scout", "--limit", "2")
+	if code != 0 || strings.Count(out, "temperature") != 2 || !strings.Contains(complained, "--cursor") {
+		t.Fatalf("%d: %s%s", code, out, complained)
+	}
+	var page client.Page[parley.Agent]
+	listed := d.say("agents", "versions", "scout", "--limit", "2", "--json")
+	if err := json.Unmarshal(
+		[]byte(listed),
+		&page,
+	); err != nil || len(page.Data) != 2 || page.Data[0].Version != 4 ||
+		page.Next == "" {
+		t.Fatalf("%v: %+v", err, page)
+	}
+	rest := d.say("agents", "versions", "scout", "--cursor", page.Next)
+	if !strings.Contains(rest, "v2") || !strings.Contains(rest, "(made)") || strings.Contains(rest, "v3") {
+		t.Errorf("the rest is\n%s", rest)
+	}
+}
+
+// TestWatchPrintsWhatHappens, as it happens, from now on or after an event, until it is told to end.
+func TestWatchPrintsWhatHappens(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("chat", "--model", "sim/echo", "before")
+	for _, test := range []struct {
+		args    []string
+		want    string // of what is said meanwhile
+		earlier bool   // also prints what was before
+	}{
+		{nil, "user  by Local owner: during\nduring\n(completed)\n", false},
+		{[]string{"--after", "0"}, "during\n(completed)\n", true},
+		{[]string{"--json"}, `"type":"session.completed"`, false},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), turnTime)
+		var shown lockedLog
+		ended := make(chan int, 1)
+		args := append([]string{"--data", d.dir, "sessions", "watch", "last"}, test.args...)
+		go func() { ended <- run(ctx, args, terminal{in: strings.NewReader(""), out: &shown, err: &shown}) }()
+		for !strings.Contains(shown.String(), test.want) && ctx.Err() == nil { // the first may come before the watch
+			d.say("chat", "--session", "last", "--model", "sim/echo", "during")
+		}
+		if ctx.Err() != nil {
+			t.Errorf("watch %v printed\n%s", test.args, shown.String())
+		}
+		cancel()
+		if code := <-ended; code != 0 {
+			t.Errorf("watch %v exits with %d", test.args, code)
+		}
+		if got := strings.Contains(shown.String(), "by Local owner: before"); got != test.earlier {
+			t.Errorf("watch %v prints what was before: %v\n%s", test.args, got, shown.String())
+		}
+	}
+}
+
+// TestLongWorkShowsHowFarItIs on a terminal, and leaves nothing of that behind.
+func TestLongWorkShowsHowFarItIs(t *testing.T) {
+	t.Parallel()
+	for _, seen := range []bool{true, false} {
+		var shown bytes.Buffer
+		term := terminal{err: &screen{to: &shown, watched: seen}}
+		text := strings.Repeat("x", 5<<10)
+		read, err := io.ReadAll(term.counted(strings.NewReader(text), "exporting"))
+		if err != nil || string(read) != text {
+			t.Fatalf("%d bytes come through, %v", len(read), err)
+		}
+		count, done := term.counting("sessions are indexed")
+		count(12)
+		done()
+		out := shown.String()
+		if seen && !(strings.Contains(out, "exporting") && strings.Contains(out, "12 sessions are indexed") &&
+			strings.HasSuffix(out, string(clearLine))) || !seen && out != "" {
+			t.Errorf("on a terminal %v: %q", seen, out)
+		}
+	}
+}
+
+// TestReindexRebuilds what a search finds, without a server.
+func TestReindexRebuilds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	srv, c := opened(t, dir, nil, &lockedLog{})
+	d := &desk{t, dir, c}
+	d.say("chat", "--model", "sim/echo", "a zebrafink sings")
+	c.Close()
+	if err := srv.close(); err != nil {
+		t.Fatal(err)
+	}
+	_, complained, code := d.typed("", "reindex")
+	if code != 0 || !strings.Contains(complained, "The index was rebuilt: 1 sessions.") {
+		t.Fatalf("%d: %s", code, complained)
+	}
+	s, err := loadSettings(&flags{data: dir}, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := openStore(t.Context(), s, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = opened.Close() }() // only read
+	step, taken, err := opened.TakeSearchStep(t.Context(), true)
+	if err != nil || !taken || len(step.Sessions) > 0 {
+		t.Errorf("%d sessions are left, %v, %v", len(step.Sessions), taken, err)
 	}
 }

@@ -46,6 +46,8 @@ func completeWords(root *cobra.Command, shared *flags) {
 		switch value := flag.Value.(type) {
 		case *mention:
 			kind = cmp.Or(value.kind, "AGENT")
+		case *mentions:
+			kind = cmp.Or(value.kind, "AGENT")
 		default:
 			if slices.Contains([]string{"model", "agent", "session"}, flag.Name) {
 				kind = strings.ToUpper(flag.Name)
@@ -60,6 +62,16 @@ func completeWords(root *cobra.Command, shared *flags) {
 				return shared.completed(command, kind, begun)
 			})
 		}
+	})
+}
+
+// isPlainWord reports whether a word means itself to every shell. Shells insert what several completions have in common
+// as it is, and the completion scripts evaluate the line at the next tab: a provider that lists a model a$(command)
+// would have it run.
+func isPlainWord(word string) bool {
+	return word != "" && !strings.HasPrefix(word, "-") && !strings.ContainsFunc(word, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') &&
+			!strings.ContainsRune("-_./:@+", r)
 	})
 }
 
@@ -84,8 +96,8 @@ func (f *flags) completed(
 			if err != nil {
 				break
 			}
-			if id := string(known.ID); strings.HasPrefix(id, begun) {
-				words = append(words, cobra.CompletionWithDesc(plainLine(id), modelPrice(&known)))
+			if id := string(known.ID); strings.HasPrefix(id, begun) && isPlainWord(id) {
+				words = append(words, cobra.CompletionWithDesc(id, modelPrice(&known)))
 			}
 		}
 		slices.Sort(words)

@@ -203,6 +203,15 @@ func localToken(dir string) (string, error) {
 	return newToken(dir)
 }
 
+// tokenSince is when the token file was last written. A clock that was ahead then must not keep its owner out now.
+func tokenSince(dir string) (parley.Time, error) {
+	info, err := os.Stat(filepath.Join(dir, tokenFile))
+	if err != nil {
+		return 0, parley.WrapError(parley.CodeInvalid, err, filepath.Join(dir, tokenFile)+" cannot be read")
+	}
+	return min(parley.TimeOf(info.ModTime()), parley.Now()), nil
+}
+
 // newToken makes a token and writes it to the data directory's token file.
 func newToken(dir string) (string, error) {
 	var secret [32]byte

@@ -223,9 +223,13 @@ func refer(ctx context.Context, server *client.Client, kind, word string) (parle
 	case idDigits(word):
 		return id, parley.Errorf(parley.CodeNotFound, "no %s has an id that begins with %q", what, word)
 	}
+	named := ""
+	if kind == "PROJECT" || kind == "KEY" {
+		named = "a name, "
+	}
 	return id, parley.Errorf(parley.CodeInvalid,
-		"%q is not an id of a %s; write an id, at least its first %d digits, or %s",
-		parley.Clip(word, maxLine), what, shortestID, lastWord)
+		"%q is not an id of a %s; write %san id, at least its first %d digits, or %s",
+		parley.Clip(word, maxLine), what, named, shortestID, lastWord)
 }
 
 // referAgent is refer for agents, whose slugs the server knows by itself.
@@ -346,10 +350,75 @@ func addChangedID(command *cobra.Command, to *parley.Change[parley.ID], name, us
 		&mention{kind: kindOfFlag(name), set: func(id parley.ID) { *to = changeTo(id) }}, name, usage)
 }
 
+// mentions is a repeatable mention; commas also separate what it refers to.
+type mentions struct {
+	kind   string
+	texts  []string
+	ids    *[]parley.ID
+	agents *[]string // instead of ids, for agents, which may have slugs
+}
+
+var _ pflag.Value = (*mentions)(nil)
+
+func (r *mentions) String() string { return strings.Join(r.texts, ",") }
+func (r *mentions) Type() string {
+	if r.agents != nil {
+		return "agents"
+	}
+	return "ids"
+}
+
+func (r *mentions) Set(text string) error {
+	for one := range strings.SplitSeq(text, ",") {
+		r.texts = append(r.texts, one)
+		if r.agents != nil {
+			*r.agents = append(*r.agents, one)
+			continue
+		}
+		id, err := idIfGiven(one)
+		if err != nil && r.kind == "" {
+			return err
+		}
+		*r.ids = append(*r.ids, id)
+	}
+	return nil
+}
+
+// find replaces short forms by ids.
+func (r *mentions) find(ctx context.Context, server *client.Client) (err error) {
+	for i, text := range r.texts {
+		switch {
+		case r.agents != nil:
+			(*r.agents)[i], err = referAgent(ctx, server, text)
+		case r.kind != "":
+			(*r.ids)[i], err = refer(ctx, server, r.kind, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addReferences adds a repeatable flag whose values are ids.
+func addReferences(command *cobra.Command, to *[]parley.ID, name, usage string) {
+	command.Flags().Var(&mentions{kind: kindOfFlag(name), ids: to}, name, usage)
+}
+
+// addAgentReferences adds a repeatable flag whose values are agents' slugs or ids.
+func addAgentReferences(command *cobra.Command, to *[]string, name, usage string) {
+	command.Flags().Var(&mentions{agents: to}, name, usage)
+}
+
+// referring is a flag that refers to something.
+type referring interface {
+	find(ctx context.Context, server *client.Client) error
+}
+
 // findReferences finds what a command's flags refer to.
 func findReferences(ctx context.Context, server *client.Client, command *cobra.Command) (err error) {
 	command.Flags().Visit(func(flag *pflag.Flag) {
-		if one, ok := flag.Value.(*mention); ok && err == nil {
+		if one, ok := flag.Value.(referring); ok && err == nil {
 			if err = one.find(ctx, server); err != nil {
 				err = inFlag(flag.Name, err)
 			}

@@ -300,11 +300,11 @@ func (c *caller) sample(p *operations.Parameter) string {
 		return "1"
 	case s.Format == "uuid":
 		return parley.NewID().String()
-	case s.Format == "date-time":
+	case operations.IsTime(s):
 		return "2026-01-31T12:00:00.000Z"
 	case p.Name == "session": // the place of a feed
 		return parley.NewID().String() + ":0"
-	case p.Name == "owner_id":
+	case p.Name == "owner":
 		return "me"
 	case p.Name == "path":
 		return c.path

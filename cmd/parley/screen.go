@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -18,6 +19,7 @@ import (
 type screen struct {
 	to      io.Writer
 	watched bool // a person reads it: sequences may be written
+	styled  bool // also those of styles
 
 	mu  sync.Mutex // guards cut, and keeps writes whole
 	cut []byte     // the first bytes of a rune whose rest is not written yet
@@ -29,8 +31,12 @@ func shownOn(to io.Writer) *screen {
 		return already
 	}
 	file, ok := to.(*os.File)
-	return &screen{to: to, watched: ok && isTerminal(file)}
+	watched := ok && isTerminal(file)
+	return &screen{to: to, watched: watched, styled: watched && getenv("NO_COLOR") == "" && steerable()}
 }
+
+// steerable reports whether the terminal knows the usual sequences.
+func steerable() bool { return !slices.Contains([]string{"", "dumb"}, getenv("TERM")) }
 
 func (s *screen) Write(text []byte) (int, error) {
 	s.mu.Lock()
@@ -54,9 +60,9 @@ const (
 	styleOff  steering = "\x1b[0m"
 )
 
-// steer writes a sequence if a person reads the screen.
+// steer writes a sequence if a person reads the screen. Without styles that is only the one of progress.
 func (s *screen) steer(sequence steering) {
-	if s == nil || !s.watched {
+	if s == nil || !s.watched || !s.styled && sequence != clearLine {
 		return
 	}
 	s.mu.Lock()

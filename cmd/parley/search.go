@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/store"
 )
 
 func searchCommand(shared *flags, term terminal) *cobra.Command {
@@ -108,9 +110,9 @@ func reindexCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "reindex",
 		Short: "Rebuild the search index",
 		Args:  cobra.NoArgs,
-		Long: "Drops the word index. The server rebuilds it from the record in the background; until then\n" +
-			"searches find " +
-			"what is indexed so far. On SQLite stop the server first; on PostgreSQL it\nmay run.",
+		Long: "Drops the word index and rebuilds it from the record. If it is interrupted, the server goes on\n" +
+			"with the rest in the background; until then searches find what is indexed so far. On SQLite\nstop " +
+			"the server first; on PostgreSQL it may run, and helps.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := loadSettings(shared, getenv)
 			if err == nil {
@@ -119,18 +121,59 @@ func reindexCommand(shared *flags, term terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			store, err := openStore(cmd.Context(), s, slog.New(slog.DiscardHandler))
+			opened, err := openStore(cmd.Context(), s, slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(store.RebuildSearch(cmd.Context()), store.Close()); err != nil {
-				return err
+			said, err := reindex(cmd.Context(), opened, term)
+			if err = errors.Join(err, opened.Close()); err == nil {
+				fmt.Fprintln(term.err, said)
 			}
-			fmt.Fprintln(
-				term.err,
-				"The index was dropped; a running server, or the next one you start, rebuilds it.",
-			)
-			return nil
+			return err
 		},
+	}
+}
+
+// indexRest is until the next pass over all sessions, once the index is rebuilt; a server that starts makes one anyway.
+const indexRest = 5 * time.Minute
+
+const leftToServers = "Interrupted. A running server, or the next one you start, rebuilds the rest."
+
+// reindex drops the index and rebuilds it, session by session, and returns what to say.
+func reindex(ctx context.Context, index store.SearchIndex, term terminal) (said string, err error) {
+	if err := index.RebuildSearch(ctx); err != nil {
+		return "", err
+	}
+	indexed := 0
+	count, done := term.counting("sessions are indexed")
+	defer done()
+	for {
+		step, taken, err := index.TakeSearchStep(ctx, false)
+		switch {
+		case ctx.Err() != nil:
+			return leftToServers, nil
+		case err != nil:
+			return "", err
+		case !taken: // another process has it, or has ended the pass
+			return "A running server rebuilds the rest of the index.", nil
+		}
+		for _, session := range step.Sessions {
+			for left := []parley.ID{session}; len(left) > 0; {
+				if left, err = index.IndexSessions(ctx, left); err != nil {
+					if ctx.Err() != nil {
+						return leftToServers, nil
+					}
+					return "", err
+				}
+			}
+			indexed++
+			count(indexed)
+		}
+		if err := index.EndSearchStep(ctx, step, indexRest); err != nil {
+			return "", err
+		}
+		if step.Last.IsZero() {
+			return fmt.Sprintf("The index was rebuilt: %d sessions.", indexed), nil
+		}
 	}
 }

@@ -24,7 +24,8 @@ func TestHitsAreMarked(t *testing.T) {
 		{"\x1b[31mred\u202e", nil, " [31mred "},
 	} {
 		var shown bytes.Buffer
-		printMarked(&screen{to: &shown, watched: true}, &client.Snippet{Text: test.text, Marks: test.marks})
+		on := &screen{to: &shown, watched: true, styled: true}
+		printMarked(on, &client.Snippet{Text: test.text, Marks: test.marks})
 		got := strings.NewReplacer(string(markOn), "[", string(styleOff), "]").Replace(shown.String())
 		if got != test.want {
 			t.Errorf("%q is shown as %q, want %q", test.text, got, test.want)

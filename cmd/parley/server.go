@@ -20,6 +20,7 @@ import (
 	"example.org/parley/internal/peer"
 	"example.org/parley/internal/projectdir"
 	"example.org/parley/live"
+	"example.org/parley/llm/record"
 	"example.org/parley/model"
 	"example.org/parley/postgres"
 	"example.org/parley/runner/acp"
@@ -179,12 +180,31 @@ func (s *server) openTools() (tool.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, err := openMCP(s.settings, s.env, mcp.Options{Version: version, Self: self, Log: s.log})
+	given := s.settings
+	if given.Replay != "" {
+		given.MCP = nil // no tool runs: what the servers offered is in the recordings
+	}
+	servers, err := openMCP(given, s.env, mcp.Options{Version: version, Self: self, Log: s.log})
 	if err != nil {
 		return nil, err
 	}
 	s.sources = append(s.sources, servers)
-	return tool.Join(append(sources, servers)...)
+	joined, err := tool.Join(append(sources, servers)...)
+	if err != nil {
+		return nil, err
+	}
+	return recordedTools(s.settings, joined, s.env("TAVILY_API_KEY"))
+}
+
+// recordedTools wraps the tools in a recorder or a player if the settings ask for one.
+func recordedTools(s settings, tools tool.Source, key string) (tool.Source, error) {
+	switch {
+	case s.Record != "":
+		return record.RecordTools(tools, s.Record, record.Options{Secrets: []string{key}})
+	case s.Replay != "":
+		return record.PlayTools(tools, s.Replay, record.Options{})
+	}
+	return tools, nil
 }
 
 // orNone converts a time whose 0 means none here, and the default there.
@@ -213,6 +233,10 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		)
 	}
 	token, err := localToken(s.settings.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	since, err := tokenSince(s.settings.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -258,6 +282,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Engine:         verbs,
 		Streams:        stream.New(verbs, s.hub),
 		LocalToken:     token,
+		LocalSince:     since,
 		Loopback:       s.loopback,
 		Hosts:          s.settings.AllowedHosts,
 		OwnUser:        s.kernel.ownUser,

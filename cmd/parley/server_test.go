@@ -41,6 +41,12 @@ func (l *lockedLog) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // opened is a server on a directory of its own, closed by the caller, with a
 // client of the machine's own user.
 func opened(t *testing.T, dir string, env map[string]string, log io.Writer) (*server, *client.Client) {

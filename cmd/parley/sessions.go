@@ -113,7 +113,15 @@ func conversationOf(ctx context.Context, server *client.Client, session *parley.
 func printConversation(t terminal, c *conversation) error {
 	fmt.Fprintf(t.out, "%s  %s  %s\n", c.Session.ID, c.Session.Status, c.Session.Title)
 	for _, m := range c.Messages {
-		fmt.Fprintf(t.out, "\n%s\n%s\n", headline(m), body(m))
+		fmt.Fprintf(t.out, "\n%s\n", headline(m))
+		if text := body(m); m.Role == parley.RoleAssistant || m.Role == parley.RoleSummary {
+			answer := markdownOn(t.out)
+			answer.print(text)
+			answer.pause()
+		} else {
+			fmt.Fprint(t.out, text)
+		}
+		fmt.Fprintln(t.out)
 	}
 	return nil
 }

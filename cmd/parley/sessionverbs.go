@@ -2,16 +2,18 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"example.org/parley"
 	"example.org/parley/client"
-	"example.org/parley/setting"
 )
 
 // sessionsTagCommand adds tags to a session, and takes others away. A patch has only all of them.
@@ -92,12 +94,33 @@ func printBudget(t terminal, b *client.SessionBudget) error {
 	}, rows); err != nil {
 		return err
 	}
-	set := settingRows(setting.Session, &parley.Settings{Limits: &b.Limits})
+	set, err := limitRows(&b.Limits)
+	if err != nil {
+		return err
+	}
 	if len(set) > 0 {
 		fmt.Fprintln(t.out)
 		return t.printTable([]string{"LIMIT", "VALUE"}, set)
 	}
 	return nil
+}
+
+// limitRows are the limits that are set.
+func limitRows(limits *parley.Limits) (rows [][]string, err error) {
+	encoded, err := json.Marshal(limits)
+	if err != nil {
+		return nil, err
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(encoded, &values); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if value := string(values[name]); value != "null" {
+			rows = append(rows, []string{strings.ReplaceAll(name, "_", " "), value})
+		}
+	}
+	return rows, nil
 }
 
 func budgetRow(of string, s *client.Spending) []string {

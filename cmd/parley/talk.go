@@ -80,6 +80,7 @@ func (c *chat) showTurn(ctx context.Context, begin func(context.Context) frames,
 	if over, err := view.askAll(ctx, parley.WaitApproval); over || err != nil {
 		return errors.Join(err, errQuiet)
 	}
+	defer view.endLine() // of an answer that broke off
 	return c.read(ctx, view, begin(ctx), until)
 }
 
@@ -140,7 +141,10 @@ func (c *chat) read(ctx context.Context, view *turnView, stream frames, until in
 				c.typed = nil
 				continue
 			}
-			c.interject(ctx, view, line)
+			if strings.TrimSpace(line) != "" {
+				c.remember(line)
+				c.interject(ctx, view, line)
+			}
 		}
 	}
 }

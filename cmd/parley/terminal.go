@@ -46,6 +46,12 @@ func watched(w io.Writer) bool {
 	return ok && s.watched
 }
 
+// styled reports whether what is written may have styles.
+func styled(w io.Writer) bool {
+	s, ok := w.(*screen)
+	return ok && s.styled
+}
+
 func isTerminal(file *os.File) bool {
 	info, err := file.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

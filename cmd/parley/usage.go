@@ -16,7 +16,9 @@ import (
 const usageDays = 30
 
 func usageCommand(shared *flags, term terminal) *cobra.Command {
-	var group, agent string
+	var group string
+	var agents []string
+	var projects, sessions []parley.ID
 	var days, limit int
 	command := &cobra.Command{
 		Use:   "usage",
@@ -24,10 +26,12 @@ func usageCommand(shared *flags, term terminal) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 			query := client.UsageQuery{
-				Group:   parley.UsageGroup(group),
-				From:    parley.TimeOf(time.Now().AddDate(0, 0, -days)),
-				AgentID: agent,
-				Limit:   limit,
+				Group:       parley.UsageGroup(group),
+				CreatedFrom: parley.TimeOf(time.Now().AddDate(0, 0, -days)),
+				Agent:       agents,
+				Project:     projects,
+				Session:     sessions,
+				Limit:       limit,
 			}
 			report, err := server.Usage(ctx, query)
 			if err != nil {
@@ -47,8 +51,10 @@ func usageCommand(shared *flags, term terminal) *cobra.Command {
 			)
 		}),
 	}
-	command.Flags().StringVar(&group, "by", string(parley.UsageByDay), "agent, model, session or day")
-	command.Flags().StringVar(&agent, "agent", "", "only this agent's sessions (id or slug)")
+	command.Flags().StringVar(&group, "by", string(parley.UsageByDay), "agent, model, session, day or purpose")
+	addAgentReferences(command, &agents, "agent", "only this agent's sessions (id or slug); repeatable")
+	addReferences(command, &projects, "project", "only this project's sessions; repeatable")
+	addReferences(command, &sessions, "session", "only this session; repeatable")
 	command.Flags().IntVar(&days, "days", usageDays, "how far to look back")
 	command.Flags().IntVar(&limit, "limit", parley.DefaultPage, "how many rows at most")
 	return command
@@ -61,6 +67,8 @@ func nameOf(u *parley.UsageSum) string {
 		return u.Day.Std().Format(time.DateOnly)
 	case u.Model != "":
 		return string(u.Model)
+	case u.Purpose != "":
+		return string(u.Purpose)
 	case u.Name != "":
 		return u.Name
 	case !u.SessionID.IsZero():
@@ -78,6 +86,9 @@ func usageOf(name string, u *parley.UsageSum) []string {
 	cost := "$" + u.Cost.String()
 	if u.Unpriced > 0 {
 		cost += " + " + count(u.Unpriced) + " unpriced"
+	}
+	if u.Estimated > 0 {
+		cost += " (" + count(u.Estimated) + " estimated)"
 	}
 	return []string{
 		name,

@@ -29,6 +29,8 @@ type paging struct {
 	limit  int // rows; 0: all
 	all    bool
 	cursor string
+
+	command *cobra.Command // whose flags these are
 }
 
 // addSets adds to a command the flag --set, for what has no flag of its own.
@@ -64,7 +66,7 @@ func applySets(sets []string, input any) error {
 
 // addPaging adds to a command the flags that choose a part of its list.
 func addPaging(command *cobra.Command, most int) *paging {
-	p := &paging{}
+	p := &paging{command: command}
 	usage := "number of rows; all by default"
 	if most > 0 {
 		usage = "number of rows; 0: all"
@@ -78,6 +80,9 @@ func addPaging(command *cobra.Command, most int) *paging {
 
 // pageOf reads as many rows of a list as p asks for, however many the server puts on a page.
 func pageOf[T any](p *paging, ask func(limit int, cursor string) (client.Page[T], error)) (client.Page[T], error) {
+	if p.limit < 0 {
+		return client.Page[T]{}, misused(p.command, "--limit is a number of rows, 0 or more")
+	}
 	if p.all {
 		p.limit = 0
 	}
@@ -223,17 +228,6 @@ func numberFlag[T ~int | ~int64](to *T) *parsed {
 
 func sizeFlag(to *int64) *size { return (*size)(to) }
 
-// countFlag is a number whose 0 differs from not being given.
-func countFlag(to **int) *parsed {
-	return into(to, "number", func(text string) (*int, error) {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return nil, fmt.Errorf("must be a whole number")
-		}
-		return &n, nil
-	})
-}
-
 // addChoice adds a flag to a command that is true or false, with neither as the default.
 func addChoice(command *cobra.Command, to **bool, name, usage string) {
 	command.Flags().Var(into(to, "bool", func(text string) (*bool, error) {
@@ -243,11 +237,37 @@ func addChoice(command *cobra.Command, to **bool, name, usage string) {
 	command.Flags().Lookup(name).NoOptDefVal = "true"
 }
 
-// wordsFlag is repeatable; commas also separate words.
+// wordsFlag is repeatable; commas also separate words, and an empty text takes back those before it.
 func wordsFlag[T ~string](to *[]T) *parsed {
 	return &parsed{kind: "strings", read: func(text string) error {
+		if text == "" {
+			*to = nil
+			return nil
+		}
 		for word := range strings.SplitSeq(text, ",") {
 			*to = append(*to, T(word))
+		}
+		return nil
+	}}
+}
+
+// textsFlag is wordsFlag for texts that may have commas.
+func textsFlag(to *[]string) *parsed {
+	return &parsed{kind: "strings", read: func(text string) error {
+		*to = append(*to, text)
+		return nil
+	}}
+}
+
+// numbersFlag is wordsFlag for whole numbers.
+func numbersFlag(to *[]int) *parsed {
+	return &parsed{kind: "numbers", read: func(text string) error {
+		for one := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(one)
+			if err != nil {
+				return fmt.Errorf("must be whole numbers")
+			}
+			*to = append(*to, n)
 		}
 		return nil
 	}}

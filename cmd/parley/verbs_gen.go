@@ -21,8 +21,8 @@ func agentsListCommand(shared *flags, term terminal) *cobra.Command {
 	var query client.AgentsQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	command.Flags().Var(wordFlag(&query.Status), "status", "active, the default, hides archived agents; any shows all: active, archived, any")
-	command.Flags().Var(wordFlag(&query.Tag), "tag", "only agents with this tag")
-	command.Flags().Var(wordFlag(&query.OwnerID), "owner", "only agents of this principal; me for your own")
+	command.Flags().Var(textsFlag(&query.Tag), "tag", "only agents with this tag; repeatable")
+	command.Flags().Var(textsFlag(&query.Owner), "owner", "only agents of this principal; me for your own; repeatable")
 	paging := addPaging(command, 0)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Agent], error) {
@@ -135,18 +135,18 @@ func sessionsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List sessions, last activity first", Args: cobra.NoArgs}
 	var query client.SessionsQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	addAgentReference(command, &query.Agent, "agent", "only sessions of this agent, by id or slug")
-	addReference(command, &query.ProjectID, "project", "only sessions of this project")
-	addReference(command, &query.ParentSessionID, "parent", "only sessions opened by this one")
-	command.Flags().Var(wordFlag(&query.Type), "type", "only sessions of this type")
-	command.Flags().Var(wordFlag(&query.Feature), "feature", "only sessions of this feature")
-	command.Flags().Var(wordFlag(&query.Task), "task", "only sessions of this task")
-	command.Flags().Var(wordFlag(&query.Kind), "kind", "only sessions of this kind: agent, tool")
-	command.Flags().Var(wordFlag(&query.Mode), "mode", "only sessions of this mode: foreground, background")
-	command.Flags().Var(wordFlag(&query.Status), "status", "only sessions of this status: pending, running, waiting, completed, failed, cancelled")
+	addAgentReferences(command, &query.Agent, "agent", "only sessions of this agent, by id or slug; repeatable")
+	addReferences(command, &query.Project, "project", "only sessions of this project; repeatable")
+	addReferences(command, &query.Parent, "parent", "only sessions opened by this one; repeatable")
+	command.Flags().Var(textsFlag(&query.Type), "type", "only sessions of this type; repeatable")
+	command.Flags().Var(textsFlag(&query.Feature), "feature", "only sessions of this feature; repeatable")
+	command.Flags().Var(textsFlag(&query.Task), "task", "only sessions of this task; repeatable")
+	command.Flags().Var(wordsFlag(&query.Kind), "kind", "only sessions of this kind; repeatable: agent, tool")
+	command.Flags().Var(wordsFlag(&query.Mode), "mode", "only sessions of this mode; repeatable: foreground, background")
+	command.Flags().Var(wordsFlag(&query.Status), "status", "only sessions of this status; repeatable: pending, running, waiting, completed, failed, cancelled")
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived sessions; any shows all: false, true, any")
 	addChoice(command, &query.Pinned, "pinned", "true lists only pinned sessions, false only others")
-	command.Flags().Var(wordFlag(&query.Tag), "tag", "only sessions with this tag")
+	command.Flags().Var(textsFlag(&query.Tag), "tag", "only sessions with this tag; repeatable")
 	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only sessions created at this time or later. A date alone, such as 2026-01-31, is the whole day in UTC")
 	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only sessions created before this time. A date alone, such as 2026-01-31, is the whole day in UTC")
 	paging := addPaging(command, 20)
@@ -207,7 +207,7 @@ func sessionsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	addReference(command, &input.ProjectID, "project", "its project")
 	addReference(command, &input.ParentSessionID, "parent", "its parent session")
 	addReference(command, &input.ParentMessageID, "parent-message", "its parent message")
-	command.Flags().Var(wordFlag(&input.Visibility), "visibility", "private by default: private, workspace")
+	command.Flags().Var(wordFlag(&input.Visibility), "visibility", "that of the workspace by default, which is private unless an admin changes it; a tool session is private by default: private, workspace")
 	command.Flags().Var(wordFlag(&input.Kind), "kind", "agent by default: agent, tool")
 	command.Flags().Var(wordFlag(&input.Mode), "mode", "foreground by default: foreground, background")
 	command.Flags().Var(wordFlag(&input.Type), "type", "its type")
@@ -416,6 +416,40 @@ func projectsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// projectsUpdateCommand makes parley projects update: PATCH /v1/projects/{project}.
+func projectsUpdateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update PROJECT", Short: "Change a project: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	var patch client.ProjectPatch
+	addChange(command, &patch.Name, readWord[string], "name", "null and an empty one give back the folder's name")
+	addChange(command, &patch.Icon, readWord[string], "icon", "its icon")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &patch); err != nil {
+			return err
+		}
+		changed, err := server.UpdateProject(ctx, id, patch)
+		if err != nil {
+			return err
+		}
+		return printProject(term, shared, &changed)
+	})
+	return command
+}
+
+// projectsRenameCommand makes parley projects rename: PATCH /v1/projects/{project}.
+func projectsRenameCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "rename PROJECT NAME", Short: "Give a project another name", Args: cobra.ExactArgs(2)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+		changed, err := server.UpdateProject(ctx, id, client.ProjectPatch{Name: changeTo(args[1])})
+		if err != nil {
+			return err
+		}
+		return printProject(term, shared, &changed)
+	})
+	return command
+}
+
 // projectsDeleteCommand makes parley projects delete: DELETE /v1/projects/{project}.
 func projectsDeleteCommand(shared *flags) *cobra.Command {
 	command := &cobra.Command{Use: "delete PROJECT", Short: "Delete a project; its directory is not touched", Args: cobra.ExactArgs(1)}
@@ -432,13 +466,13 @@ func messagesListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list SESSION", Short: "List a session's messages by sequence", Args: cobra.ExactArgs(1)}
 	var query client.MessagesQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role. Repeatable: user, assistant, tool_call, tool_result, summary, system")
-	command.Flags().Var(wordFlag(&query.Status), "status", "only messages of this status: queued, streaming, completed, failed, cancelled")
+	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role; repeatable: user, assistant, tool_call, tool_result, summary, system")
+	command.Flags().Var(wordsFlag(&query.Status), "status", "only messages of this status; repeatable: queued, streaming, completed, failed, cancelled")
 	addChoice(command, &query.Internal, "internal", "true lists only internal messages, false only others")
-	addReference(command, &query.TurnID, "turn", "only messages of this turn")
-	command.Flags().Var(countFlag(&query.Iteration), "iteration", "only messages of this iteration")
-	command.Flags().Var(wordFlag(&query.ToolName), "tool", "only calls and results of this tool")
-	command.Flags().Var(wordFlag(&query.AgentType), "agent-type", "only messages of this agent type")
+	addReferences(command, &query.Turn, "turn", "only messages of this turn; repeatable")
+	command.Flags().Var(numbersFlag(&query.Iteration), "iteration", "only messages of this iteration; repeatable")
+	command.Flags().Var(textsFlag(&query.Tool), "tool", "only calls and results of this tool; repeatable")
+	command.Flags().Var(textsFlag(&query.AgentType), "agent-type", "only messages of this agent type; repeatable")
 	command.Flags().Var(numberFlag(&query.FromSequence), "from", "the first page begins with this message of the record, in either order; later pages follow their cursors")
 	paging := addPaging(command, 0)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
@@ -555,11 +589,11 @@ func messagesVersionsCommand(shared *flags, term terminal) *cobra.Command {
 func searchMessagesCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "search WORDS…", Short: "Find messages and titles, best match first", Args: cobra.MinimumNArgs(1)}
 	var query client.SearchQuery
-	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role, and no titles. Repeatable: user, assistant, tool_call, tool_result, summary, system")
-	command.Flags().Var(wordFlag(&query.ToolName), "tool", "only calls and results of this tool")
-	addAgentReference(command, &query.AgentID, "agent", "only sessions of this agent: its id or slug")
-	addReference(command, &query.ProjectID, "project", "only sessions of this project")
-	addReference(command, &query.SessionID, "session", "only messages of this session, those that it shares as a fork included")
+	command.Flags().Var(wordsFlag(&query.Role), "role", "only messages of this role, and no titles; repeatable: user, assistant, tool_call, tool_result, summary, system")
+	command.Flags().Var(textsFlag(&query.Tool), "tool", "only calls and results of this tool; repeatable")
+	addAgentReferences(command, &query.Agent, "agent", "only sessions of this agent, by id or slug; repeatable")
+	addReferences(command, &query.Project, "project", "only sessions of this project; repeatable")
+	addReference(command, &query.Session, "session", "only messages of this session, those that it shares as a fork included")
 	command.Flags().Var(timeFlag(&query.CreatedFrom), "since", "only messages created at this time or later, and titles of sessions created then. A date alone, such as 2026-01-31, is the whole day in UTC")
 	command.Flags().Var(timeFlag(&query.CreatedTo), "until", "only messages created before this time. A date alone, such as 2026-01-31, is the whole day in UTC")
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "any, the default, searches all sessions, false leaves out archived ones, true searches only those: any, false, true")
@@ -580,7 +614,7 @@ func searchMessagesCommand(shared *flags, term terminal) *cobra.Command {
 func queueListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list SESSION", Short: "List a session's queued messages in their order", Args: cobra.ExactArgs(1)}
 	var query client.MessagesQuery
-	command.Flags().Var(wordFlag(&query.Status), "status", "only messages of this status: queued, streaming, completed, failed, cancelled")
+	command.Flags().Var(wordsFlag(&query.Status), "status", "only messages of this status; repeatable: queued, streaming, completed, failed, cancelled")
 	paging := addPaging(command, 0)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Message], error) {
@@ -600,7 +634,7 @@ func turnsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list SESSION", Short: "List a session's turns, newest first", Args: cobra.ExactArgs(1)}
 	var query client.TurnsQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	command.Flags().Var(wordFlag(&query.Status), "status", "only turns of this status: queued, running, waiting, completed, failed, cancelled")
+	command.Flags().Var(wordsFlag(&query.Status), "status", "only turns of this status; repeatable: queued, running, waiting, completed, failed, cancelled")
 	command.Flags().Var(numberFlag(&query.Number), "number", "only the turn of this number: 1 is the session's first")
 	paging := addPaging(command, 20)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
@@ -634,7 +668,7 @@ func callsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list SESSION", Short: "List a session's model calls, newest first", Args: cobra.ExactArgs(1)}
 	var query client.CallsQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	addReference(command, &query.TurnID, "turn", "only calls of this turn")
+	addReferences(command, &query.Turn, "turn", "only calls of this turn; repeatable")
 	paging := addPaging(command, 20)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Call], error) {
@@ -651,12 +685,12 @@ func callsListCommand(shared *flags, term terminal) *cobra.Command {
 
 // approvalsListCommand makes parley approvals list: GET /v1/approvals.
 func approvalsListCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "list", Short: "List approvals, newest first: those that wait, unless --state says otherwise", Args: cobra.NoArgs}
+	command := &cobra.Command{Use: "list", Short: "List approvals, newest first: those that wait, unless --status says otherwise", Args: cobra.NoArgs}
 	var query client.ApprovalsQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	command.Flags().Var(wordFlag(&query.State), "state", "only approvals in this state: pending, approved, denied, expired, cancelled")
-	addAgentReference(command, &query.Agent, "agent", "only those of this agent's turns, by id or slug")
-	addReference(command, &query.SessionID, "session", "only those of this session and of the tool sessions below it")
+	command.Flags().Var(wordsFlag(&query.Status), "status", "only approvals in this state; repeatable: pending, approved, denied, expired, cancelled")
+	addAgentReferences(command, &query.Agent, "agent", "only those of this agent's turns, by id or slug; repeatable")
+	addReferences(command, &query.Session, "session", "only those of this session and of the tool sessions below it; repeatable")
 	paging := addPaging(command, 20)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Approval], error) {
@@ -753,6 +787,39 @@ func loopsShowCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return printOne(term, shared, &got, asRow(loopsTable()))
+	})
+	return command
+}
+
+// workspaceShowCommand makes parley workspace show: GET /v1/workspace.
+func workspaceShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show", Short: "Show the workspace", Args: cobra.NoArgs}
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		got, err := server.Workspace(ctx)
+		if err != nil {
+			return err
+		}
+		return printWorkspace(term, shared, &got)
+	})
+	return command
+}
+
+// workspaceUpdateCommand makes parley workspace update: PATCH /v1/workspace.
+func workspaceUpdateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update", Short: "Change the workspace: what no flag names stays as it is", Args: cobra.NoArgs}
+	var patch client.WorkspacePatch
+	addChange(command, &patch.Visibility, readWord[parley.Visibility], "visibility", "who sees sessions that are created without a visibility: their owners and admins (private, also for null), or everybody in the workspace. Existing sessions stay as they are: private, workspace")
+	sets := addSets(command)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		var err error
+		if err = applySets(*sets, &patch); err != nil {
+			return err
+		}
+		changed, err := server.UpdateWorkspace(ctx, patch)
+		if err != nil {
+			return err
+		}
+		return printWorkspace(term, shared, &changed)
 	})
 	return command
 }
@@ -864,8 +931,8 @@ func auditListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "audit", Short: "List who did what, newest first", Args: cobra.NoArgs}
 	var query client.AuditQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	addReference(command, &query.SessionID, "session", "only entries about this session, even when it is deleted")
-	addReference(command, &query.PrincipalID, "principal", "only entries of this principal")
+	addReferences(command, &query.Session, "session", "only entries about this session, even when it is deleted; repeatable")
+	addReferences(command, &query.Principal, "principal", "only entries of this principal; repeatable")
 	addChoice(command, &query.Changes, "changes", "true leaves out requests that only read, watch, or report which session a window has open")
 	paging := addPaging(command, 50)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
@@ -1313,6 +1380,16 @@ func loopsTable() table[parley.Loop] {
 			}
 		},
 	}
+}
+
+// printWorkspace prints one as a table of its members, without empty ones.
+func printWorkspace(term terminal, shared *flags, got *parley.Workspace) error {
+	return printFields(term, shared, got, [][]string{
+		{"id", orDash(got.ID)},
+		{"name", got.Name},
+		{"visibility", string(got.Visibility)},
+		{"created at", got.CreatedAt.String()},
+	})
 }
 
 // cacheShowTable is the table of show.

@@ -122,9 +122,16 @@ func TestPlainVerbs(t *testing.T) {
 
 	shows(say("projects", "create", projects, "--name", "Site"), "name Site")
 	shows(say("projects", "show", "Site"), "name Site") // by its name
+	shows(say("projects", "rename", "Site", "Shop"), "name Shop", "path "+projects)
+	shows(say("projects", "update", "Shop", "--icon", "cart", "--name", "Site"), "name Site", "icon cart")
 	shows(say("sessions", "move", "last", "Site"), "title Renamed", "project id")
 	say("sessions", "update", "last", "--project", "")
 	say("projects", "delete", "last")
+	shows(say("workspace", "show"), "name default visibility private")
+	shows(say("workspace", "update", "--visibility", "workspace"), "visibility workspace")
+	if shared := session("sessions", "create"); shared.Visibility != parley.VisibilityWorkspace {
+		t.Errorf("a new session is %s", shared.Visibility)
+	}
 	if out := say("projects", "list", "--json"); out != "{\n  \"data\": [],\n  \"next\": null\n}\n" {
 		t.Errorf("the projects that are left: %s", out)
 	}

@@ -17,16 +17,14 @@ import (
 
 // queryIDs maps parameters that name things to the path variable of the same kind.
 var queryIDs = map[string]string{
-	"agent":             "agent",
-	"agent_id":          "agent",
-	"session":           "session",
-	"session_id":        "session",
-	"parent_session_id": "session",
-	"project_id":        "project",
-	"turn_id":           "turn",
-	"with":              "call",
-	"principal_id":      "key",
-	"owner_id":          "key",
+	"agent":     "agent",
+	"session":   "session",
+	"parent":    "session",
+	"project":   "project",
+	"turn":      "turn",
+	"with":      "call",
+	"principal": "key",
+	"owner":     "key",
 }
 
 // plainQueries are the parameters that name nothing.
@@ -45,7 +43,6 @@ var plainQueries = []string{
 	"feature",
 	"flush_ms",
 	"format",
-	"from",
 	"from_sequence",
 	"group",
 	"hidden",
@@ -64,12 +61,10 @@ var plainQueries = []string{
 	"queued",
 	"recent",
 	"role",
-	"state",
 	"status",
 	"tag",
 	"task",
-	"to",
-	"tool_name",
+	"tool",
 	"type",
 	"view",
 }

@@ -49,8 +49,6 @@ func bodyOf(r *httpapi.Route) string {
 		return `{}`
 	case "moveMessage":
 		return `{"before":null}`
-	case "updateMessage":
-		return `{"marks":{"pinned":true}}`
 	case "createAgent":
 		return `{"name":"x"}`
 	}

@@ -224,7 +224,7 @@ func (d *driver) answer(ctx context.Context) {
 	d.hesitate(ctx)
 	open := map[string]bool{}
 	err := d.x.ask(ctx, d.account, d.random, func(ctx context.Context, c *client.Client) error {
-		page, err := c.Messages(ctx, d.session, client.MessagesQuery{Limit: 1000, ToolName: "ask"})
+		page, err := c.Messages(ctx, d.session, client.MessagesQuery{Limit: 1000, Tool: []string{"ask"}})
 		clear(open)
 		for _, m := range page.Data {
 			open[m.ToolCallID] = m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted

@@ -104,8 +104,10 @@ var rules = []struct {
 	{"llm/openai", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/anthropic", []string{".", "llm/sse", "llm/wire", "model"}},
 	{"llm/wire", []string{".", "internal/inflight", "llm/sse", "model"}},
+	{"llm/record", []string{".", "model", "tool"}}, // it records what tools answer, too
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
+	{"internal/lineedit", nil},
 	{"internal/inflight", []string{"."}},
 	{"internal/cgroup", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
@@ -182,6 +184,7 @@ var rules = []struct {
 	{"telemetry", []string{".", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
+	{"web/pack", nil},
 	{"cmd/*", []string{".", "*", "*/*"}}, // the only place where concrete packages meet
 	{"bench", nil},                       // talks to binaries over HTTP
 	{

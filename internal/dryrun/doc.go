@@ -56,6 +56,8 @@ type Memory struct {
 	base  int64
 	hints store.Hints // receives would-be commits
 
+	charges Charges // nil: nobody is charged
+
 	mu        sync.Mutex // guards all fields below
 	tx        *transition.Tx
 	head      transition.Head
@@ -78,6 +80,14 @@ func New(reads Reads, session parley.Session, agent parley.Agent, fresh bool, lo
 		turns: map[parley.ID]parley.Turn{}, approvals: map[parley.ID]parley.Approval{},
 	}
 }
+
+// Charges makes the budgets that a dry run is charged to.
+type Charges interface {
+	MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) error
+}
+
+// Charge makes the run's limits have real budgets; call it before the first transition.
+func (m *Memory) Charge(charges Charges) { m.charges = charges }
 
 // Tell sets the listener for events; call it before the first transition.
 func (m *Memory) Tell(hints store.Hints) { m.hints = hints }
@@ -149,9 +159,10 @@ func (m *Memory) settleCall(settled *store.CallSettled) {
 		c.Outcome, c.Usage, c.Cost, c.Finish, c.Error = settled.Outcome, settled.Usage, settled.Cost, settled.Finish,
 			settled.Error
 		c.FirstTokenMS, c.TotalMS = settled.FirstTokenMS, settled.TotalMS
+		c.Estimated, c.Estimate = settled.Estimated, settled.Estimate
+		c.Cache = parley.CacheOf(settled.Usage, settled.Saved)
 		if c.Reserved != nil {
-			used, estimated := settled.Charged(*c.Reserved)
-			c.Estimated = estimated
+			used, _ := settled.Charged(*c.Reserved)
 			m.spent.Tokens += used.Tokens
 			if used.Cost != nil {
 				cost := *used.Cost

@@ -53,7 +53,7 @@ func (r rows) Open(_ *transition.Head, turnID parley.ID) (open transition.Open, 
 	}
 	for i := range r.m.calls {
 		if c := &r.m.calls[i]; c.Outcome == parley.CallOpen {
-			open.Calls = append(open.Calls, transition.OpenCall{ID: c.ID, Reserved: c.Reserved})
+			open.Calls = append(open.Calls, transition.OpenCall{ID: c.ID, Expected: c.Expected, Reserved: c.Reserved})
 		}
 	}
 	return open, nil
@@ -223,3 +223,15 @@ func (rows) Tally(*transition.Head, []transition.Part) (transition.Tally, error)
 	return transition.Tally{}, nil
 }
 func (rows) SharedMarks(*transition.Head, int64) (parley.Marks, error) { return parley.Marks{}, nil }
+
+// VersionsBetween and VersionEnd implement transition.Rows: nobody outside streams into a dry run.
+func (rows) VersionsBetween(*transition.Head, parley.ID, int, int) ([]transition.Piece, error) {
+	return nil, nil
+}
+
+func (rows) VersionEnd(*transition.Head, parley.ID, int) (parley.ContentKind, int, error) {
+	return "", 0, nil
+}
+
+// MessageStatus implements transition.Rows.
+func (rows) MessageStatus(parley.ID, parley.ID) (parley.MessageStatus, error) { return "", nil }

@@ -125,7 +125,8 @@ func (m *Memory) ContextHead(ctx context.Context, workspaceID, sessionID parley.
 	return m.Reads.ContextHead(ctx, workspaceID, sessionID)
 }
 
-// Budgets returns the real budgets, as if missing ones had been made, plus what the dry run has spent.
+// Budgets returns the real budgets plus what the dry run has spent. Nobody is charged for a preview: there missing
+// budgets count as made.
 func (m *Memory) Budgets(
 	ctx context.Context,
 	workspaceID parley.ID,
@@ -150,7 +151,7 @@ func (m *Memory) Budgets(
 			b.Tokens, b.Cost = m.head.Statistics.InputTokens+m.head.Statistics.OutputTokens, m.head.Statistics.Cost
 			b.Tokens, b.Cost = b.Tokens-m.spent.Tokens, b.Cost-m.cost() // they include the spending of this dry run
 		}
-		b.Made = true
+		b.Made = b.Made || m.charges == nil || m.fresh && b.ID == m.head.ID
 		b.Tokens, b.DayTokens = b.Tokens+m.spent.Tokens, b.DayTokens+m.spent.Tokens
 		b.Cost, b.DayCost = b.Cost+m.cost(), b.DayCost+m.cost()
 	}
@@ -266,8 +267,17 @@ func (m *Memory) ParkRefused(_ context.Context, fence store.Fence, refusal store
 	return transact(m, func(tx *transition.Tx) (parley.Turn, error) { return tx.ParkRefused(fence, refusal) })
 }
 
-// MakeBudgets implements store.Budgets: Budgets has them all.
-func (m *Memory) MakeBudgets(context.Context, parley.ID, []store.BudgetSubject) error { return nil }
+// MakeBudgets implements store.Budgets: it makes the real ones of a dry run that is charged for, so that they know what
+// it spent before the first real call does.
+func (m *Memory) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) error {
+	if m.charges == nil {
+		return nil
+	}
+	return m.charges.MakeBudgets(ctx, workspaceID, slices.DeleteFunc(
+		slices.Clone(subjects),
+		func(s store.BudgetSubject) bool { return m.fresh && s.ID == m.head.ID },
+	))
+}
 
 // TakeRate implements store.Budgets: nothing is counted.
 func (m *Memory) TakeRate(context.Context, parley.ID, parley.ID, int) (time.Duration, error) {

@@ -21,6 +21,7 @@ const (
 	MaxSessions  = 1000
 	MaxMessages  = 10_000 // of all its sessions
 	MaxNameBytes = 1024   // of its path
+	MaxFiles     = 10_000 // that its messages show
 	maxNotes     = 100    // of a session
 	maxIDBytes   = parley.MaxNameBytes
 )
@@ -58,8 +59,8 @@ type Note struct {
 	Text    string `json:"text"`
 }
 
-// note adds a note. The last one of too many says so.
-func (s *Session) note(pointer, text string) {
+// Leave notes that something is not carried over. The last one of too many notes says so.
+func (s *Session) Leave(pointer, text string) {
 	switch len(s.Left) {
 	case maxNotes:
 	case maxNotes - 1:

@@ -123,7 +123,7 @@ func (s *Session) readTotals(f *file, from *carried) error {
 	case parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled, parley.SessionPending:
 		s.Status = from.Status
 	default:
-		s.note("/session/status", "a turn was unfinished; it does not go on here")
+		s.Leave("/session/status", "a turn was unfinished; it does not go on here")
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (s *Session) leftOut(f *file) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		s.note(
+		s.Leave(
 			"/session/"+parley.Clip(name, maxIDBytes),
 			"is not carried over; set it on the new session if you need it",
 		)
@@ -155,7 +155,7 @@ func (s *Session) leftOut(f *file) error {
 		if rows, err := f.list(name); err != nil {
 			return err
 		} else if len(rows) > 0 {
-			s.note("/"+name, "are not carried over: messages stand without them; keep the file")
+			s.Leave("/"+name, "are not carried over: messages stand without them; keep the file")
 		}
 	}
 	return nil
@@ -194,10 +194,10 @@ func (s *Session) readMessages(f *file, rows []json.RawMessage, data map[parley.
 		}
 		switch {
 		case row.Sequence == 0:
-			s.note(pointer, "is not in the record (it is queued or was removed) and is not carried over")
+			s.Leave(pointer, "is not in the record (it is queued or was removed) and is not carried over")
 			continue
 		case !row.Status.Settled():
-			s.note(pointer, "is still being written; this message and those after it are not carried over")
+			s.Leave(pointer, "is still being written; this message and those after it are not carried over")
 			return nil
 		case row.Sequence != int64(len(s.Messages))+1:
 			return f.wrong(
@@ -264,6 +264,9 @@ func (row *exported) message(f *file, pointer string, data []byte) (m parley.Mes
 	if err := row.checkUsage(f, pointer); err != nil {
 		return m, err
 	}
+	if err := row.checkError(f, pointer); err != nil {
+		return m, err
+	}
 	m = parley.Message{
 		ID: parley.NewID(), Role: row.Role, Status: row.Status,
 		Author:      parley.Author{Kind: row.Author.Kind, Name: row.Author.Name}, // a name, never a principal
@@ -300,6 +303,20 @@ func (row *exported) checkUsage(f *file, pointer string) error {
 				int64(parley.MaxCallTokens),
 			)
 		}
+	}
+	return nil
+}
+
+// checkError bounds what a message says about its failure, which lists show with it.
+func (row *exported) checkError(f *file, pointer string) error {
+	switch failure := row.Error; {
+	case failure == nil:
+	case !slices.Contains(parley.ErrorClasses(), failure.Class):
+		return f.wrong(pointer+"/error/class", "%q is not a known error class", parley.Clip(string(failure.Class), 32))
+	case len(failure.Sentence) > parley.MaxTextBytes || len(failure.Detail) > parley.MaxTextBytes:
+		return f.wrong(pointer+"/error", "has a text longer than %d bytes", parley.MaxTextBytes)
+	case failure.Attempts < 0 || failure.Attempts > maxIteration:
+		return f.wrong(pointer+"/error/attempts", "must lie between 0 and %d", maxIteration)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func readTaskSession(f *file) ([]Session, error) {
 		return nil, f.wrong("/status", "%q is not one of active, completed, failed, paused", parley.Clip(status, 32))
 	}
 	if status == "active" || status == "paused" {
-		s.note("/status", "the work was "+status+"; nothing goes on until somebody writes")
+		s.Leave("/status", "the work was "+status+"; nothing goes on until somebody writes")
 	}
 	started, err := top.time("startedAt", 0)
 	if err != nil {

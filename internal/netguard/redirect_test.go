@@ -1,12 +1,18 @@
 package netguard_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
 
 	"example.org/parley/internal/netguard"
 )
@@ -49,4 +55,83 @@ func TestRedirectsLeadNowherePrivate(t *testing.T) {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
+}
+
+// A name whose server answers with another address each time, a public one first, leads nowhere private: what counts is
+// the address of the connection, not of an earlier look-up.
+func TestReboundNamesLeadNowherePrivate(t *testing.T) {
+	inside := httptest.NewServer(http.NotFoundHandler())
+	defer inside.Close()
+	names := rebinding(t)
+	resolver := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = resolver })
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", names.LocalAddr().String())
+	}}
+	if found, err := net.DefaultResolver.LookupHost(
+		t.Context(),
+		"rebound.example",
+	); err != nil ||
+		found[0] != "8.8.8.8" {
+		t.Fatalf("at first the name is %q, %v", found, err)
+	}
+	port := inside.URL[strings.LastIndex(inside.URL, ":"):]
+	client := netguard.NewClient(netguard.Options{})
+	if _, err := get(t, client, "http://rebound.example"+port+"/"); !errors.Is(err, netguard.ErrPrivate) {
+		t.Errorf("the name's second address: %v", err)
+	}
+	netguard.Serve(client, "public", redirects{})
+	to := "public://example.com/?to=" + url.QueryEscape("http://rebound.example"+port+"/")
+	if _, err := get(t, client, to); !errors.Is(err, netguard.ErrPrivate) {
+		t.Errorf("a redirect to the name: %v", err)
+	}
+}
+
+// rebinding is a server of names, until the end of the test. The first question for an address is answered with a
+// public one, all later ones with this machine's.
+func rebinding(t *testing.T) net.PacketConn {
+	t.Helper()
+	conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { _ = conn.Close(); <-done })
+	var asked atomic.Int32
+	go func() { // ends with the connection
+		defer close(done)
+		question := make([]byte, 512)
+		for {
+			n, from, err := conn.ReadFrom(question)
+			if err != nil {
+				return
+			}
+			var message dnsmessage.Message
+			if message.Unpack(question[:n]) != nil || len(message.Questions) != 1 {
+				continue
+			}
+			of := message.Questions[0]
+			answer := dnsmessage.Message{
+				Header:    dnsmessage.Header{ID: message.ID, Response: true, RecursionAvailable: true},
+				Questions: message.Questions,
+			}
+			if of.Type == dnsmessage.TypeA {
+				address := [4]byte{127, 0, 0, 1}
+				if asked.Add(1) == 1 {
+					address = [4]byte{8, 8, 8, 8}
+				}
+				answer.Answers = []dnsmessage.Resource{{
+					Header: dnsmessage.ResourceHeader{Name: of.Name, Type: of.Type, Class: of.Class},
+					Body:   &dnsmessage.AResource{A: address},
+				}}
+			}
+			packed, err := answer.Pack()
+			if err != nil {
+				continue
+			}
+			_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = conn.WriteTo(packed, from) // who asked may be gone
+		}
+	}()
+	return conn
 }

@@ -96,6 +96,24 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 		},
 	},
 	{
+		Name: "dry_calls",
+		Keys: keys{SQLite: {"id"}, Postgres: {"workspace_id", "id"}},
+		Columns: []Column{
+			{Name: "id", Kind: ID},
+			{Name: "workspace_id", Kind: ID},
+			{Name: "session_id", Kind: ID},
+			{Name: "owner_id", Kind: ID},
+			{Name: "agent_id", Kind: ID},
+			{Name: "model", Kind: Text},
+			{Name: "usage", Kind: Text},
+			{Name: "cost", Kind: Integer},
+			{Name: "saved", Kind: Integer},
+			{Name: "estimated", Kind: Flag},
+			{Name: "estimate", Kind: Text},
+			{Name: "created_at", Kind: Integer},
+		},
+	},
+	{
 		Name: "replays",
 		Keys: keys{SQLite: {"call_id"}, Postgres: {"workspace_id", "call_id"}},
 		Columns: []Column{

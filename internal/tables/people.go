@@ -8,12 +8,14 @@ import (
 // People and what they set up: workspaces, keys, agents, projects.
 var people = []Table{ //nolint:gochecknoglobals // never written
 	{
-		Name: "workspaces",
-		Keys: keys{SQLite: {"id"}, Postgres: {"id"}},
+		Name: "workspaces", Go: "Workspace", Alias: "w",
+		Keys:  keys{SQLite: {"id"}, Postgres: {"id"}},
+		Lists: []List{{Name: "read", Kind: Reads, Of: of[parley.Workspace]()}},
 		Columns: []Column{
-			{Name: "id", Kind: ID},
-			{Name: "name", Kind: Text},
-			{Name: "created_at", Kind: Integer},
+			{Name: "id", Kind: ID, Field: "ID", In: "read"},
+			{Name: "name", Kind: Text, Field: "Name", In: "read"},
+			{Name: "visibility", Kind: Text, Field: "Visibility", In: "read"},
+			{Name: "created_at", Kind: Integer, Field: "CreatedAt", In: "read"},
 		},
 	},
 	{

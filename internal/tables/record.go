@@ -123,6 +123,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "posted_event", Kind: Integer, Field: "PostedEvent", In: "resume"},
 			{Name: "caught_by", Kind: ID, Field: "CaughtBy", In: "read"},
 			{Name: "accused_by", Kind: ID, Field: "AccusedBy", In: "read"},
+			{Name: "cancelled", Kind: Text, Field: "Cancelled", In: "read update", Codec: JSON},
 		},
 	},
 	{
@@ -162,7 +163,9 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "reserved_tokens", Kind: Integer, Field: "ReservedTokens", In: "read"},
 			{Name: "reserved_cost", Kind: Integer, Field: "ReservedCost", In: "read"},
 			{Name: "reserved_from", Kind: Bytes},
-			{Name: "estimated", Kind: Flag, Field: "Estimated", In: "read"},
+			{Name: "estimated", Kind: Flag, Field: "Estimated", In: "read settle"},
+			{Name: "expected", Kind: Text, Field: "Expected", In: "insert", Codec: NullJSON},
+			{Name: "estimate", Kind: Text, Field: "Estimate", In: "read settle", Codec: JSON},
 			{Name: "purpose", Kind: Text, Field: "Purpose", In: "read insert"},
 			{Name: "middleware_hash", Kind: Bytes, Field: "MiddlewareHash", In: "read insert"},
 			{Name: "saved", Kind: Integer, Field: "Saved", In: "read settle"},

@@ -67,9 +67,12 @@ func AcceptedBefore(accepted *parley.Accepted, agentID parley.ID, version int) p
 
 // accept extends what a session's owner has accepted.
 func (t *Tx) accept(h *Head, add func(*parley.Accepted)) error {
-	accepted, err := t.rows.Accepted(h)
-	if err != nil {
-		return err
+	accepted := h.Changes.Accepted // what this transition has accepted already
+	if accepted == nil {
+		var err error
+		if accepted, err = t.rows.Accepted(h); err != nil {
+			return err
+		}
 	}
 	if accepted == nil {
 		accepted = &parley.Accepted{Before: true}
@@ -89,6 +92,11 @@ func (t *Tx) acceptTools(h *Head, digests []string) error {
 			accepted.AddTools(digests)
 		}
 	})
+}
+
+// acceptInTree approves the tool of an approval for the tree of a session.
+func (t *Tx) acceptInTree(h *Head, a *parley.Approval) error {
+	return t.accept(h, func(accepted *parley.Accepted) { accepted.AddToTree(a.InTree()) })
 }
 
 // acceptChange accepts the change that caused an approval.

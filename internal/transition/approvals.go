@@ -168,6 +168,8 @@ func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
 		return nil
 	case a.Named:
 		return parley.InvalidField("scope", "a rule says who approves this tool, so an approval is for this call only")
+	case decision.Scope == parley.ScopeTree && a.Digest == "":
+		return parley.InvalidField("scope", "the tool's definition is not known, so approve this call once")
 	case decision.Scope == parley.ScopeChange && !a.Changed():
 		return parley.InvalidField("scope", "nothing was changed that you could accept: a rule asks about this call")
 	case a.Changed() && decision.By.ID != h.OwnerID:
@@ -189,12 +191,17 @@ func (t *Tx) settleDecided(h *Head, a *parley.Approval, decision parley.Decision
 	}
 	a.State, a.Scope = parley.ApprovalApproved, parley.ScopeOnce
 	switch decision.Scope {
-	case parley.ScopeSession:
-		if err := t.grantSession(h, a, decision.Covers); err != nil {
+	case parley.ScopeSession, parley.ScopeTree:
+		if err := t.grantSession(h, a, decision); err != nil {
 			return err
 		}
 		if a.Digest != "" && by.ID == h.OwnerID {
 			if err := t.acceptTools(h, []string{a.Digest}); err != nil {
+				return err
+			}
+		}
+		if a.Scope == parley.ScopeTree {
+			if err := t.acceptInTree(h, a); err != nil {
 				return err
 			}
 		}
@@ -212,10 +219,10 @@ func (t *Tx) settleDecided(h *Head, a *parley.Approval, decision parley.Decision
 }
 
 // grantSession adds the session grant of an approval.
-func (t *Tx) grantSession(h *Head, a *parley.Approval, covers parley.ApprovalCovers) error {
-	a.Scope, a.Covers = parley.ScopeSession, parley.CoversCall
+func (t *Tx) grantSession(h *Head, a *parley.Approval, decision parley.Decision) error {
+	a.Scope, a.Covers = decision.Scope, parley.CoversCall
 	fingerprint := a.Fingerprint
-	if covers == parley.CoversTool {
+	if decision.Covers == parley.CoversTool || a.Scope == parley.ScopeTree {
 		a.Covers, fingerprint = parley.CoversTool, parley.Hash{}
 	}
 	grants, err := parley.WithAllowed(parley.ValueOf(h.Grants), a.ToolName, fingerprint)
@@ -460,9 +467,14 @@ func (t *Tx) TellRoot(workspaceID parley.ID, what TellRoot) error {
 	if first, err = t.deliver(h, Delivery{rootHeardResolved, a.ID}); err != nil || !first {
 		return err
 	}
-	if a.State == parley.ApprovalApproved &&
-		a.Scope == parley.ScopeChange { // later tool sessions start with the root's acceptances
-		if err := t.acceptChange(h, a); err != nil {
+	if a.State == parley.ApprovalApproved { // later tool sessions start with the root's acceptances
+		switch a.Scope {
+		case parley.ScopeChange:
+			err = t.acceptChange(h, a)
+		case parley.ScopeTree: // the present ones read the root's
+			err = t.acceptInTree(h, a)
+		}
+		if err != nil {
 			return err
 		}
 	}

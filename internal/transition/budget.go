@@ -14,17 +14,16 @@ const WokenAtOnce = 8
 // OpenCall is a call without an outcome.
 type OpenCall struct {
 	ID       parley.ID
+	Expected parley.Expected  // for its estimate, if nobody says what it used
 	Reserved *parley.Reserved // nil: nothing was reserved
 	From     []parley.ID      // the budgets with the reservation
 }
 
 // Spent ends the reservation of a call.
 type Spent struct {
-	CallID    parley.ID
-	From      []parley.ID // by subject
-	Reserved  parley.Reserved
-	Used      parley.Reserved
-	Estimated bool // Used is the estimate, for lack of a figure
+	From     []parley.ID // by subject
+	Reserved parley.Reserved
+	Used     parley.Reserved
 }
 
 // Parked marks a session as waiting for room in budgets. The write is void if a budget's revision has changed, or if
@@ -57,7 +56,7 @@ func JoinIDs(ids []parley.ID) (joined []byte) {
 
 // reserve reserves a call's estimate or refuses the call. The store charges the budgets when it writes the new call.
 func (t *Tx) reserve(h *Head, begin *store.StepBegin) (OpenCall, error) {
-	call := OpenCall{ID: begin.Call.ID}
+	call := OpenCall{ID: begin.Call.ID, Expected: begin.Call.Expected}
 	if begin.Reservation == nil {
 		return call, nil
 	}
@@ -85,19 +84,17 @@ func OverBudget() error {
 	return parley.Errorf(parley.CodeOverBudget, "a budget has no room for this call")
 }
 
-// spend ends the reservation of an open call.
+// spend ends the reservation of an open call, and estimates what nobody counted.
 func (h *Head) spend(open OpenCall, call *store.CallSettled) {
+	call.EstimateFrom(open.Expected, 0)
 	if open.Reserved == nil {
 		return
 	}
 	used, estimated := call.Charged(*open.Reserved)
 	if estimated {
-		call.Cost = used.Cost
+		call.Cost, call.Estimated = used.Cost, true
 	}
-	h.Changes.Spent = append(
-		h.Changes.Spent,
-		Spent{CallID: open.ID, From: open.From, Reserved: *open.Reserved, Used: used, Estimated: estimated},
-	)
+	h.Changes.Spent = append(h.Changes.Spent, Spent{From: open.From, Reserved: *open.Reserved, Used: used})
 }
 
 // WarnLimit implements the transition of store.Budgets.
@@ -133,7 +130,7 @@ func (t *Tx) ParkRefused(fence store.Fence, refusal store.Refusal) (parley.Turn,
 		return parley.Turn{}, err
 	}
 	if h.Cancel == h.TurnID { // nobody would stop it once it waits
-		_, err := t.settleCancelled(h)
+		_, err := t.settleCancelled(h, parley.ByHolder)
 		return *turn, err
 	}
 	if open, err := t.openOf(h, turn); err != nil {

@@ -2,6 +2,7 @@ package transition
 
 import (
 	"encoding/json"
+	"slices"
 
 	"example.org/parley"
 	"example.org/parley/store"
@@ -23,18 +24,23 @@ func (t *Tx) RequestCancel(
 	}
 	switch {
 	case target.Status == parley.TurnCancelled:
-		return store.Cancelled{Turn: target, Before: true}, nil
+		if c := target.Cancelled; turnID.IsZero() && c != nil && !c.With.IsZero() { // it was cancelled with this one
+			if target, err = t.readTurn(h, c.With); err != nil {
+				return cancelled, err
+			}
+		}
+		return store.Cancelled{Turn: *target, Before: true}, nil
 	case target.Status.Finished():
 		return cancelled, parley.Conflict(target.Status, "the turn has already ended: it is %s", target.Status)
 	}
 	if alsoQueued { // first, so that none of them becomes the next turn
-		if err := t.cancelQueued(h, target.ID); err != nil {
+		if err := t.cancelQueued(h, target); err != nil {
 			return cancelled, err
 		}
 	}
 	if target.ID != h.TurnID {
-		cancelled.Turn, err = t.cancelWaiting(h, target)
-		return cancelled, err
+		err = t.cancelWaiting(h, target, parley.ID{})
+		return store.Cancelled{Turn: *target}, err
 	}
 	held, err := t.held(h)
 	if err != nil {
@@ -42,38 +48,38 @@ func (t *Tx) RequestCancel(
 	}
 	if held {
 		h.Cancel, h.hint.Cancel, h.Changes.Head = h.TurnID, h.TurnID, true
-		return store.Cancelled{Turn: target, Held: true}, nil
+		return store.Cancelled{Turn: *target, Held: true}, nil
 	}
-	return t.settleCancelled(h)
+	return t.settleCancelled(h, parley.ByCanceller)
+}
+
+// cancellation returns what a turn's cancel has settled so far, to be added to and saved with the turn.
+func cancellation(turn *parley.Turn) *parley.Cancellation {
+	if turn.Cancelled == nil {
+		turn.Cancelled = &parley.Cancellation{}
+	} else {
+		again := *turn.Cancelled // a copy: the turn as read may be kept elsewhere
+		turn.Cancelled = &again
+	}
+	return turn.Cancelled
 }
 
 // cancelTarget finds the turn to cancel: the named one, else the first unfinished one, else the last one.
-func (t *Tx) cancelTarget(h *Head, turnID parley.ID) (parley.Turn, error) {
+func (t *Tx) cancelTarget(h *Head, turnID parley.ID) (*parley.Turn, error) {
 	if turnID.IsZero() {
 		turnID = h.TurnID
 	}
-	if !turnID.IsZero() {
-		if turnID == h.TurnID {
-			turn, err := t.currentTurn(h)
-			if err != nil {
-				return parley.Turn{}, err
-			}
-			return *turn, nil
+	switch {
+	case turnID.IsZero():
+		last, err := t.rows.LastTurn(h)
+		if err == nil && last == nil {
+			err = parley.Errorf(parley.CodeNothingToCancel, "nothing ever ran in this session")
 		}
-		turn, err := t.readTurn(h, turnID)
-		if err != nil {
-			return parley.Turn{}, err
-		}
-		return *turn, nil
+		return last, err
+	case turnID == h.TurnID:
+		return t.currentTurn(h)
 	}
-	last, err := t.rows.LastTurn(h)
-	if err != nil {
-		return parley.Turn{}, err
-	}
-	if last == nil {
-		return parley.Turn{}, parley.Errorf(parley.CodeNothingToCancel, "nothing ever ran in this session")
-	}
-	return *last, nil
+	return t.readTurn(h, turnID)
 }
 
 // held reports whether a process with a live lease runs the turn.
@@ -85,8 +91,8 @@ func (t *Tx) held(h *Head) (bool, error) {
 }
 
 // settleCancelled cancels the first unfinished turn, whoever holds it: its rows settle from their versions, its open
-// tools as "effect unknown", and the queue advances.
-func (t *Tx) settleCancelled(h *Head) (store.Cancelled, error) {
+// tools as "effect unknown", and the queue advances. by says who does it.
+func (t *Tx) settleCancelled(h *Head, by parley.CancelledBy) (store.Cancelled, error) {
 	turn, err := t.currentTurn(h)
 	if err != nil {
 		return store.Cancelled{}, err
@@ -108,6 +114,8 @@ func (t *Tx) settleCancelled(h *Head) (store.Cancelled, error) {
 	if err := t.enterUnbegun(h, turn); err != nil {
 		return store.Cancelled{}, err
 	}
+	proof := cancellation(turn)
+	proof.By, proof.Settled = by, slices.Concat(proof.Settled, settled, results)
 	if err := t.end(h, turn, store.TurnEnd{Status: parley.TurnCancelled}); err != nil {
 		return store.Cancelled{}, err
 	}
@@ -133,16 +141,18 @@ func (t *Tx) enterUnbegun(h *Head, turn *parley.Turn) error {
 	return t.enterRecord(h, trigger)
 }
 
-// cancelWaiting cancels a queued turn behind the first unfinished one.
-func (t *Tx) cancelWaiting(h *Head, turn parley.Turn) (parley.Turn, error) {
+// cancelWaiting cancels a queued turn behind the first unfinished one; with is the turn whose cancel asks for it, zero
+// if nobody cancels another.
+func (t *Tx) cancelWaiting(h *Head, turn *parley.Turn, with parley.ID) error {
 	t.removeQueued(h, turn.TriggerMessageID)
-	err := t.cancelUnbegun(h, &turn)
-	return turn, err
+	proof := cancellation(turn)
+	proof.By, proof.Removed, proof.With = parley.ByCanceller, []parley.ID{turn.TriggerMessageID}, with
+	return t.cancelUnbegun(h, turn)
 }
 
-// cancelQueued cancels every queued turn behind the first unfinished one except the given one. If the exception is the
-// first one, it also removes its undelivered steers.
-func (t *Tx) cancelQueued(h *Head, except parley.ID) error {
+// cancelQueued cancels every queued turn behind the first unfinished one except the given one, which notes them. If the
+// exception is the first one, it also removes its undelivered steers.
+func (t *Tx) cancelQueued(h *Head, except *parley.Turn) error {
 	q, err := t.queueOf(h, true)
 	if err != nil {
 		return err
@@ -151,21 +161,25 @@ func (t *Tx) cancelQueued(h *Head, except parley.ID) error {
 	if err != nil {
 		return err
 	}
-	for _, turn := range queued {
-		if turn.ID == except || turn.ID == h.TurnID {
+	proof := cancellation(except)
+	for i := range queued {
+		turn := &queued[i]
+		if turn.ID == except.ID || turn.ID == h.TurnID {
 			continue
 		}
-		if _, err := t.cancelWaiting(h, turn); err != nil {
+		if err := t.cancelWaiting(h, turn, except.ID); err != nil {
 			return err
 		}
+		proof.Turns, proof.Removed = append(proof.Turns, turn.ID), append(proof.Removed, turn.TriggerMessageID)
 	}
-	if except != h.TurnID || h.Steers == 0 {
-		return nil
+	if except.ID == h.TurnID && h.Steers > 0 {
+		for _, steer := range q.steers(h.TurnID) { // they would become turns
+			h.Steers--
+			t.removeQueued(h, steer.ID)
+			proof.Removed = append(proof.Removed, steer.ID)
+		}
 	}
-	for _, steer := range q.steers(h.TurnID) { // they would become turns
-		h.Steers--
-		t.removeQueued(h, steer.ID)
-	}
+	h.saveTurn(except)
 	return nil
 }
 
@@ -185,7 +199,7 @@ func (t *Tx) TakeCancel(scope store.Scope, sessionID, turnID parley.ID) (store.C
 	case h.TurnID != turnID || h.Cancel != turnID:
 		return store.Cancelled{}, parley.Errorf(parley.CodeConflict, "nobody asked this turn to stop")
 	}
-	return t.settleCancelled(h)
+	return t.settleCancelled(h, parley.ByCanceller)
 }
 
 // EditQueued implements the transition of store.Turns.
@@ -239,12 +253,12 @@ func (t *Tx) RemoveQueued(scope store.Scope, messageID parley.ID) (parley.Messag
 	case m.TurnID == h.TurnID:
 		if _, err = t.queueOf(h, h.Steers > 0); err == nil {
 			t.removeQueued(h, m.ID)
-			_, err = t.settleCancelled(h)
+			_, err = t.settleCancelled(h, parley.ByCanceller)
 		}
 	default:
 		var turn *parley.Turn
 		if turn, err = t.readTurn(h, m.TurnID); err == nil {
-			_, err = t.cancelWaiting(h, *turn)
+			err = t.cancelWaiting(h, turn, parley.ID{})
 		}
 	}
 	m.Status, m.Position, m.UpdatedAt = parley.MessageCancelled, nil, t.now

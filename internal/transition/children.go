@@ -105,23 +105,27 @@ func (h *Head) leaveChildHome() {
 	}
 }
 
-// cancelChild leaves an errand that stops the tool session of a call, if it has one.
-func (h *Head) cancelChild(call *parley.Message) {
-	if child := childOf(call); !child.IsZero() {
+// cancelChild leaves an errand that stops the tool session of a call, if it has one, and returns it.
+func (h *Head) cancelChild(call *parley.Message) parley.ID {
+	child := childOf(call)
+	if !child.IsZero() {
 		h.Changes.Outbox = append(
 			h.Changes.Outbox,
 			Errand{WorkspaceID: h.WorkspaceID, Work: CancelChild{SessionID: child}},
 		)
 	}
+	return child
 }
 
-// cancelChildren is callsOff for every call of a turn that ends without results.
-func (t *Tx) cancelChildren(h *Head) error {
+// cancelChildren is cancelChild for every call of a turn that ends without results.
+func (t *Tx) cancelChildren(h *Head) (children []parley.ID, err error) {
 	open, err := t.rows.OpenToolCalls(h)
 	for i := range open {
-		h.cancelChild(&open[i])
+		if child := h.cancelChild(&open[i]); !child.IsZero() {
+			children = append(children, child)
+		}
 	}
-	return err
+	return children, err
 }
 
 // RecordChildResult records the result of a call whose tool session has ended, under the parent's lock and in any state
@@ -244,7 +248,11 @@ func (t *Tx) StopChild(childID parley.ID) (again bool, err error) {
 		return false, err
 	}
 	if h.Queued > 0 { // messages that arrived meanwhile
-		if err := t.cancelQueued(h, h.TurnID); err != nil {
+		turn, err := t.currentTurn(h)
+		if err != nil {
+			return false, err
+		}
+		if err := t.cancelQueued(h, turn); err != nil {
 			return false, err
 		}
 	}
@@ -256,6 +264,6 @@ func (t *Tx) StopChild(childID parley.ID) (again bool, err error) {
 		h.Cancel, h.hint.Cancel, h.Changes.Head = h.TurnID, h.TurnID, true
 		return true, nil
 	}
-	_, err = t.settleCancelled(h)
+	_, err = t.settleCancelled(h, parley.ByCanceller)
 	return false, err
 }

@@ -106,7 +106,7 @@ func (t *Tx) sendFirst(h *Head, m *parley.Message, claimBy parley.ID, posted *st
 		h.Cancel, h.hint.Cancel = h.TurnID, h.TurnID
 		return nil
 	}
-	if _, err := t.settleCancelled(h); err != nil {
+	if _, err := t.settleCancelled(h, parley.ByCanceller); err != nil {
 		return err
 	}
 	if h.TurnID != m.TurnID {

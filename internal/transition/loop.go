@@ -119,9 +119,9 @@ func (t *Tx) StopLoop(scope store.Scope, sessionID, loopID parley.ID) (parley.Lo
 	switch {
 	case turn.Status != parley.TurnQueued || turn.Attempt > 0: // it has begun
 	case turn.ID == h.TurnID:
-		_, err = t.settleCancelled(h)
+		_, err = t.settleCancelled(h, parley.ByCanceller)
 	default:
-		_, err = t.cancelWaiting(h, *turn)
+		err = t.cancelWaiting(h, turn, parley.ID{})
 	}
 	return *loop.Loop, err
 }

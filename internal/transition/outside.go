@@ -79,33 +79,34 @@ func (t *Tx) postOutside(h *Head, m *parley.Message, posting store.NewMessage, p
 	return nil
 }
 
-// lockOutside locks the session of an open message. For any other message it returns the message without an Outside.
-func (t *Tx) lockOutside(scope store.Scope, messageID parley.ID) (*Head, *Outside, *parley.Message, error) {
+// lockOutside locks the session of an open message. For any other message it returns the message's status without an
+// Outside, and reads no more of it: it may be long.
+func (t *Tx) lockOutside(scope store.Scope, messageID parley.ID) (*Head, *Outside, parley.MessageStatus, error) {
 	sessionID, err := t.rows.SessionOf(scope.WorkspaceID, messageID)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, "", err
 	}
 	if sessionID.IsZero() {
-		return nil, nil, nil, NotFound("message")
+		return nil, nil, "", NotFound("message")
 	}
 	h, err := t.lock(scope, sessionID)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
-		return nil, nil, nil, NotFound("message")
+		return nil, nil, "", NotFound("message")
 	} else if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, "", err
 	}
 	o, err := t.outsideOf(h)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, "", err
 	}
 	if o != nil && o.MessageID == messageID {
-		return h, o, nil, nil
+		return h, o, "", nil
 	}
-	m, err := t.rows.Message(h.WorkspaceID, messageID)
-	if err == nil && m == nil {
+	status, err := t.rows.MessageStatus(h.WorkspaceID, messageID)
+	if err == nil && status == "" {
 		err = NotFound("message")
 	}
-	return h, nil, m, err
+	return h, nil, status, err
 }
 
 // outsideOf returns the open message of a session, or nil.
@@ -122,11 +123,11 @@ func (t *Tx) outsideOf(h *Head) (o *Outside, err error) {
 }
 
 // notOpen is the error for appending to a message that is not open.
-func notOpen(m *parley.Message) error {
-	if m.Status.Settled() {
-		return parley.Conflict(m.Status, "this message is %s and can no longer be changed", m.Status)
+func notOpen(status parley.MessageStatus) error {
+	if status.Settled() {
+		return parley.Conflict(status, "this message is %s and can no longer be changed", status)
 	}
-	return parley.Conflict(m.Status, "this message is %s and was not opened from outside", m.Status)
+	return parley.Conflict(status, "this message is %s and was not opened from outside", status)
 }
 
 // AppendOutside implements the transition of store.Outside.
@@ -135,12 +136,12 @@ func (t *Tx) AppendOutside(
 	messageID parley.ID,
 	piece store.OutsideAppend,
 ) (parley.OutsideGrown, error) {
-	h, o, m, err := t.lockOutside(scope, messageID)
+	h, o, status, err := t.lockOutside(scope, messageID)
 	if err != nil {
 		return parley.OutsideGrown{}, err
 	}
 	if o == nil {
-		return parley.OutsideGrown{}, notOpen(m)
+		return parley.OutsideGrown{}, notOpen(status)
 	}
 	end := o.end(piece.Kind)
 	fresh, err := t.newText(h, o, piece)
@@ -222,12 +223,11 @@ func (t *Tx) newText(h *Head, o *Outside, piece store.OutsideAppend) (string, er
 	if known == 0 {
 		return piece.Text, nil
 	}
-	texts, _, err := t.textsOf(h, o.MessageID)
+	have, err := t.appended(h, o, piece.Kind, piece.Offset, piece.Offset+known)
 	if err != nil {
 		return "", err
 	}
-	if have := texts[piece.Kind]; len(have) < piece.Offset+known ||
-		string(have[piece.Offset:piece.Offset+known]) != piece.Text[:known] {
+	if have != piece.Text[:known] {
 		return "", &parley.Error{
 			Code: parley.CodeConflict,
 			End:  &end,
@@ -239,21 +239,70 @@ func (t *Tx) newText(h *Head, o *Outside, piece store.OutsideAppend) (string, er
 	return piece.Text[known:], nil
 }
 
+// appended returns the bytes from one offset to another of what was appended of a kind. It reads only the pieces that
+// hold them: a message may have very many, and a tiny append may repeat any of them.
+func (t *Tx) appended(h *Head, o *Outside, kind parley.ContentKind, from, to int) (string, error) {
+	first, err := t.pieceBehind(h, o, kind, from)
+	if err != nil {
+		return "", err
+	}
+	last, err := t.pieceBehind(h, o, kind, to-1)
+	if err != nil {
+		return "", err
+	}
+	pieces, err := t.rows.VersionsBetween(h, o.MessageID, first, last)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for i := range pieces {
+		p := &pieces[i]
+		begin, end := max(from-p.Offset, 0), min(to-p.Offset, len(p.Text))
+		if p.Kind == kind && begin < end {
+			text.WriteString(p.Text[begin:end])
+		}
+	}
+	return text.String(), nil
+}
+
+// pieceBehind finds the first piece of a kind that ends behind an offset. Pieces are numbered from 1 in the order in
+// which they were appended, reasoning before text.
+func (t *Tx) pieceBehind(h *Head, o *Outside, kind parley.ContentKind, offset int) (int, error) {
+	first, last := 1, o.Versions
+	for first < last {
+		middle := first + (last-first)/2
+		of, end, err := t.rows.VersionEnd(h, o.MessageID, middle)
+		if err != nil {
+			return 0, err
+		}
+		if of == kind && end <= offset || of != kind && kind == parley.KindText {
+			first = middle + 1
+		} else {
+			last = middle
+		}
+	}
+	return first, nil
+}
+
 // SettleOutside implements the transition of store.Outside.
 func (t *Tx) SettleOutside(
 	scope store.Scope,
 	messageID parley.ID,
 	settle store.OutsideSettle,
 ) (store.OutsideSettled, error) {
-	h, o, m, err := t.lockOutside(scope, messageID)
+	h, o, status, err := t.lockOutside(scope, messageID)
+	if err != nil {
+		return store.OutsideSettled{}, err
+	}
+	if o == nil && status != settle.Status {
+		return store.OutsideSettled{}, notOpen(status)
+	}
+	m, err := t.rows.Message(h.WorkspaceID, messageID)
 	if err != nil {
 		return store.OutsideSettled{}, err
 	}
 	if o == nil {
 		return t.settledBefore(h, m, settle)
-	}
-	if m, err = t.rows.Message(h.WorkspaceID, messageID); err != nil {
-		return store.OutsideSettled{}, err
 	}
 	turn, err := t.currentTurn(h)
 	if err != nil {
@@ -263,6 +312,13 @@ func (t *Tx) SettleOutside(
 	if err != nil {
 		return store.OutsideSettled{}, err
 	}
+	calls := make([]*parley.Message, len(settle.Calls))
+	for i := range settle.Calls { // before the text is read, which may be long
+		calls[i] = t.messageOf(h, settle.Calls[i])
+		if err := t.freshCall(h, calls[i]); err != nil {
+			return store.OutsideSettled{}, err
+		}
+	}
 	block, err := t.deliveredBlock(h, o, settle)
 	if err != nil {
 		return store.OutsideSettled{}, err
@@ -271,11 +327,7 @@ func (t *Tx) SettleOutside(
 		return store.OutsideSettled{}, err
 	}
 	settled := store.OutsideSettled{}
-	for i := range settle.Calls {
-		call := t.messageOf(h, settle.Calls[i])
-		if err := t.freshCall(h, call); err != nil {
-			return store.OutsideSettled{}, err
-		}
+	for _, call := range calls {
 		if err := t.record(h, call, store.Idempotency{}); err != nil {
 			return store.OutsideSettled{}, err
 		}
@@ -303,16 +355,16 @@ func turnStatusOf(status parley.MessageStatus) parley.TurnStatus {
 
 // settledBefore repeats the result for a settled message if this settle equals the first one.
 func (t *Tx) settledBefore(h *Head, m *parley.Message, settle store.OutsideSettle) (store.OutsideSettled, error) {
-	if m.Status != settle.Status || m.TurnID.IsZero() ||
+	if m.TurnID.IsZero() ||
 		settle.Content != nil && !sameContent(m.Role, settle.Content, m.Content) {
-		return store.OutsideSettled{}, notOpen(m)
+		return store.OutsideSettled{}, notOpen(m.Status)
 	}
 	turn, err := t.readTurn(h, m.TurnID)
 	if err != nil {
 		return store.OutsideSettled{}, err
 	}
 	if !turn.Outside() || turn.TriggerMessageID != m.ID {
-		return store.OutsideSettled{}, notOpen(m)
+		return store.OutsideSettled{}, notOpen(m.Status)
 	}
 	return store.OutsideSettled{Message: *m, Turn: *turn}, nil
 }
@@ -332,34 +384,30 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 		Model:     settle.Model,
 		Chunks:    o.Versions,
 	}
+	var content parley.AssistantContent
+	if settle.Content != nil {
+		if err := json.Unmarshal(settle.Content, &content); err != nil {
+			return block, parley.WrapError(parley.CodeInvalid, err, "content: is not an assistant message")
+		}
+		switch { // before the appended text is read, which may be far longer than what is refused
+		case len(content.Text) < o.Text:
+			return block, otherwiseAppended(parley.KindText, o.Text)
+		case len(content.Reasoning) < o.Reasoning:
+			return block, otherwiseAppended(parley.KindReasoning, o.Reasoning)
+		}
+	}
 	texts, _, err := t.textsOf(h, o.MessageID)
 	if err != nil {
 		return block, err
 	}
-	content := parley.AssistantContent{
-		Reasoning: string(texts[parley.KindReasoning]),
-		Text:      string(texts[parley.KindText]),
-	}
-	if settle.Content != nil {
-		appended := content
-		content = parley.AssistantContent{}
-		if err := json.Unmarshal(settle.Content, &content); err != nil {
-			return block, parley.WrapError(parley.CodeInvalid, err, "content: is not an assistant message")
-		}
-		switch {
-		case !strings.HasPrefix(content.Text, appended.Text):
-			return block, parley.InvalidField(
-				"content.text",
-				"must begin with the %d bytes appended so far, because they were shown",
-				len(appended.Text),
-			)
-		case !strings.HasPrefix(content.Reasoning, appended.Reasoning):
-			return block, parley.InvalidField(
-				"content.reasoning",
-				"must begin with the %d bytes appended so far, because they were shown",
-				len(appended.Reasoning),
-			)
-		}
+	text, reasoning := string(texts[parley.KindText]), string(texts[parley.KindReasoning])
+	switch {
+	case settle.Content == nil:
+		content.Text, content.Reasoning = text, reasoning
+	case !strings.HasPrefix(content.Text, text):
+		return block, otherwiseAppended(parley.KindText, len(text))
+	case !strings.HasPrefix(content.Reasoning, reasoning):
+		return block, otherwiseAppended(parley.KindReasoning, len(reasoning))
 	}
 	if settle.Estimate != nil {
 		block.TokenEstimate = settle.Estimate(
@@ -374,6 +422,15 @@ func (t *Tx) deliveredBlock(h *Head, o *Outside, settle store.OutsideSettle) (st
 		return block, err
 	}
 	return block, t.useFiles(h, o.MessageID, block.Content)
+}
+
+// otherwiseAppended refuses a content that differs from what was appended.
+func otherwiseAppended(kind parley.ContentKind, bytes int) error {
+	return parley.InvalidField(
+		"content."+string(kind),
+		"must begin with the %d bytes appended so far, because they were shown",
+		bytes,
+	)
 }
 
 // countOutside adds the usage that an outside agent reports to turn and session. It charges no budget.

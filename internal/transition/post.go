@@ -247,7 +247,7 @@ func (t *Tx) interrupt(
 		return err
 	}
 	t.enqueue(h, m, h.takeFront(), posting.Idempotency)
-	if _, err := t.settleCancelled(h); err != nil {
+	if _, err := t.settleCancelled(h, parley.ByCanceller); err != nil {
 		return err
 	}
 	if h.TurnID != turn.ID {

@@ -69,16 +69,18 @@ func (t *Tx) settleOpen(
 	}
 	blocks := make([]store.BlockSettled, 0, len(open.Rows))
 	ids := make([]parley.ID, 0, len(open.Rows))
+	streamed := 0
 	for i := range open.Rows {
 		row := &open.Rows[i]
-		content, chunks, kept, err := t.contentFromVersions(h, row)
+		content, chunks, has, err := t.contentFromVersions(h, row)
 		if err != nil {
 			return nil, err
 		}
+		streamed += has.tokens
 		why := failure
 		if failure != nil && turn.Takeovers > 0 {
 			told := *failure
-			told.Detail = keptDetail(kept)
+			told.Detail = keptDetail(has.characters)
 			why = &told
 		}
 		blocks = append(
@@ -103,7 +105,9 @@ func (t *Tx) settleOpen(
 		return ids, nil
 	}
 	for len(open.Calls) > 0 {
-		h.settleCall(turn, open, store.CallSettled{CallID: open.Calls[0].ID, Outcome: outcome, Error: failure})
+		call := store.CallSettled{CallID: open.Calls[0].ID, Outcome: outcome, Error: failure}
+		call.EstimateFrom(open.Calls[0].Expected, int64(streamed))
+		h.settleCall(turn, open, call)
 	}
 	h.saveTurn(turn)
 	return ids, nil
@@ -119,15 +123,19 @@ func keptDetail(kept int) string {
 	)
 }
 
-// contentFromVersions returns what was flushed of a streaming row and its length in characters: each kind's pieces in
-// order, where a piece that begins earlier replaces the text from there.
-func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (content json.RawMessage, chunks, kept int, err error) {
+// kept is how much of a streaming row was flushed.
+type kept struct{ characters, tokens int }
+
+// contentFromVersions returns what was flushed of a streaming row and how much it is: each kind's pieces in order,
+// where a piece that begins earlier replaces the text from there.
+func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (content json.RawMessage, chunks int, has kept, err error) {
 	texts, chunks, err := t.textsOf(h, r.ID)
 	if err != nil {
-		return nil, 0, 0, err
+		return nil, 0, kept{}, err
 	}
 	for _, text := range texts {
-		kept += utf8.RuneCount(text)
+		has.characters += utf8.RuneCount(text)
+		has.tokens += parley.EstimateTokens(text)
 	}
 	if r.Role == parley.RoleToolCall {
 		content, err = parley.EncodeContent(parley.ToolCallContent{
@@ -146,7 +154,7 @@ func (t *Tx) contentFromVersions(h *Head, r *OpenRow) (content json.RawMessage, 
 			},
 		)
 	}
-	return content, chunks, kept, err
+	return content, chunks, has, err
 }
 
 // textsOf returns the texts of a streaming message according to its versions.

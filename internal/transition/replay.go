@@ -32,11 +32,9 @@ func (t *Tx) RecordReplay(scope store.Scope, replay store.NewReplay) error {
 	)
 	h.Changes.Replay = &replay
 	if len(replay.Charged) > 0 {
-		used, estimated := replay.Settled.Charged(replay.Estimate)
-		h.Changes.Spent = append(
-			h.Changes.Spent,
-			Spent{CallID: call.ID, From: replay.Charged, Used: used, Estimated: estimated},
-		)
+		var used parley.Reserved
+		used, replay.Settled.Estimated = replay.Settled.Charged(replay.Estimate)
+		h.Changes.Spent = append(h.Changes.Spent, Spent{From: replay.Charged, Used: used})
 	}
 	h.settleWithoutTurn(OpenCall{ID: call.ID}, replay.Settled)
 	return nil

@@ -37,6 +37,10 @@ type Rows interface {
 	Queue(h *Head, limit int) ([]Entry, error)
 	// Versions reads the flushed pieces of a message by n.
 	Versions(h *Head, messageID parley.ID) ([]Piece, error)
+	// VersionsBetween is Versions for the pieces from first to last. VersionEnd tells of one piece what it is of and
+	// where it ends, without its text; kind is "" if there is none.
+	VersionsBetween(h *Head, messageID parley.ID, first, last int) ([]Piece, error)
+	VersionEnd(h *Head, messageID parley.ID, n int) (kind parley.ContentKind, end int, err error)
 
 	// Outside reads the message of a session that an outside agent streams; OutsideDue reports whether it has passed
 	// its deadline by the database's clock.
@@ -45,6 +49,8 @@ type Rows interface {
 
 	// SessionOf returns the session of a message of a workspace.
 	SessionOf(workspaceID, messageID parley.ID) (parley.ID, error)
+	// MessageStatus reads the status of a message of a workspace; "" if there is none.
+	MessageStatus(workspaceID, messageID parley.ID) (parley.MessageStatus, error)
 	// Message reads a message of a workspace.
 	Message(workspaceID, messageID parley.ID) (*parley.Message, error)
 	// QueuedBytes sums the Size of the messages in the queue.

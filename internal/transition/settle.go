@@ -40,6 +40,12 @@ func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled sto
 	if err := t.ask(h, turn, settle.Asked, rows, settle.Blocks); err != nil {
 		return settled, err
 	}
+	if settle.End != nil && settle.End.Status == parley.TurnCancelled {
+		proof := cancellation(turn)
+		for i := range settle.Blocks {
+			proof.Settled = append(slices.Clip(proof.Settled), settle.Blocks[i].MessageID)
+		}
+	}
 	switch {
 	case settle.End == nil:
 		h.saveTurn(turn)
@@ -209,9 +215,21 @@ func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Mess
 	if err := t.useFiles(h, m.ID, m.Content); err != nil {
 		return parley.Message{}, err
 	}
-	h.cancelChild(call)
-	err = t.recordResult(h, m)
-	return *m, err
+	child := h.cancelChild(call)
+	if err := t.recordResult(h, m); err != nil || h.Cancel != fence.TurnID {
+		return *m, err
+	}
+	turn, err := t.currentTurn(h) // this result is the cancel's
+	if err != nil {
+		return *m, err
+	}
+	proof := cancellation(turn)
+	proof.Settled = append(slices.Clip(proof.Settled), m.ID)
+	if !child.IsZero() {
+		proof.Children = append(slices.Clip(proof.Children), child)
+	}
+	h.saveTurn(turn)
+	return *m, nil
 }
 
 // resultOf builds a result message for a call, without content.
@@ -257,7 +275,7 @@ func (t *Tx) ParkTurn(fence store.Fence, reason parley.WaitReason) (parley.Turn,
 		return parley.Turn{}, err
 	}
 	if h.Cancel == h.TurnID { // nobody would stop it once it waits
-		_, err := t.settleCancelled(h)
+		_, err := t.settleCancelled(h, parley.ByHolder)
 		return *turn, err
 	}
 	if open, err := t.openOf(h, turn); err != nil {
@@ -328,7 +346,7 @@ func (t *Tx) ReleaseTurn(fence store.Fence) error {
 		return err
 	}
 	if !h.Cancel.IsZero() && h.Cancel == h.TurnID {
-		_, err = t.settleCancelled(h)
+		_, err = t.settleCancelled(h, parley.ByHolder)
 		return err
 	}
 	return t.release(h, turn)

@@ -75,7 +75,7 @@ func (t *Tx) TakeOver(sessionID, holder parley.ID) (bool, error) {
 		return false, err
 	}
 	if h.Cancel == h.TurnID && !h.Cancel.IsZero() {
-		_, err := t.settleCancelled(h)
+		_, err := t.settleCancelled(h, parley.ByCanceller)
 		return true, err
 	}
 	turn, err := t.currentTurn(h)

@@ -2,6 +2,7 @@ package transition
 
 import (
 	"encoding/json"
+	"slices"
 
 	"example.org/parley"
 	"example.org/parley/event"
@@ -106,9 +107,17 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 		return err
 	}
 	if end.Status != parley.TurnCompleted && turn.Step > 0 {
-		if err := t.cancelChildren(h); err != nil {
+		children, err := t.cancelChildren(h)
+		if err != nil {
 			return err
 		}
+		if len(children) > 0 && end.Status == parley.TurnCancelled {
+			proof := cancellation(turn)
+			proof.Children = slices.Concat(proof.Children, children)
+		}
+	}
+	if end.Status == parley.TurnCancelled && (turn.Cancelled == nil || turn.Cancelled.By == "") {
+		cancellation(turn).By = parley.ByHolder
 	}
 	if turn.Ordinal == 1 {
 		h.leaveChildHome()

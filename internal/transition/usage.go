@@ -8,6 +8,14 @@ import (
 	"example.org/parley"
 )
 
+// ReadExpected parses the JSON of a parley.Expected; unreadable, nothing is expected.
+func ReadExpected(text string) (expected parley.Expected) {
+	if text == "" || json.Unmarshal([]byte(text), &expected) != nil {
+		return parley.Expected{}
+	}
+	return expected
+}
+
 // ReadUsage parses the JSON of a parley.Usage. It parses the exact form that Parley writes by hand, since a list has
 // hundreds. Unreadable usage is unknown.
 func ReadUsage(text string) *parley.Usage {

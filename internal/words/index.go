@@ -122,8 +122,12 @@ func (p Place) Scopes(scope store.Scope, q *store.SearchQuery) [][]string {
 		}
 		groups = append(groups, group)
 	}
-	if q.ToolName != "" {
-		groups = append(groups, []string{Scoped(ofTool, []byte(q.ToolName))})
+	if len(q.ToolNames) > 0 {
+		group := make([]string, len(q.ToolNames))
+		for i, name := range q.ToolNames {
+			group[i] = Scoped(ofTool, []byte(name))
+		}
+		groups = append(groups, group)
 	}
 	if len(p.Logs) > 0 {
 		return append(groups, p.with(p.Logs))
@@ -134,11 +138,18 @@ func (p Place) Scopes(scope store.Scope, q *store.SearchQuery) [][]string {
 	if !scope.ViewerID.IsZero() {
 		groups = append(groups, p.with(p.Borrowed, Scoped(ofOwner, scope.ViewerID[:]), Scoped(ofAll, nil)))
 	}
-	if !q.AgentID.IsZero() {
-		groups = append(groups, p.with(p.Borrowed, Scoped(ofAgent, q.AgentID[:])))
-	}
-	if !q.ProjectID.IsZero() {
-		groups = append(groups, p.with(p.Borrowed, Scoped(ofProject, q.ProjectID[:])))
+	for _, of := range []struct {
+		kind string
+		ids  []parley.ID
+	}{{ofAgent, q.AgentIDs}, {ofProject, q.ProjectIDs}} {
+		if len(of.ids) == 0 {
+			continue
+		}
+		group := make([]string, len(of.ids))
+		for i, id := range of.ids {
+			group[i] = Scoped(of.kind, id[:])
+		}
+		groups = append(groups, p.with(p.Borrowed, group...))
 	}
 	return groups
 }

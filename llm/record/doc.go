@@ -1,5 +1,6 @@
 // Package record writes exchanges with a provider to files, and answers from these files later, so
-// that agents can be tested without a network, a key or a bill.
+// that agents can be tested without a network, a key or a bill. It does the same for tools: Tools
+// wraps a tool.Source, and a played tool never runs.
 //
 // A Recorder is a model.Model that wraps another one: each completely answered request becomes a
 // file, <provider>/<model>-<key>-<n>.jsonl below a directory; its first line is the request, each

@@ -105,7 +105,11 @@ func (r *Recorder) save(encoded model.EncodedRequest, text []byte) error {
 	r.taken[first]++
 	n := r.taken[first]
 	r.mu.Unlock()
-	path := filepath.Join(r.dir, r.options.nameOf(encoded, n))
+	return writeFile(filepath.Join(r.dir, r.options.nameOf(encoded, n)), text)
+}
+
+// writeFile writes a file, whole or not at all.
+func writeFile(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

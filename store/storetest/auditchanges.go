@@ -325,6 +325,18 @@ func (w *world) changes(t *testing.T) []audited {
 			return w.store.EndSignIn(ctx, workspace, w.owner.ID, signIn.ID)
 		}, only(signIn.ID), parley.CodeNotFound},
 		{
+			"update workspace",
+			[]parley.ID{workspace},
+			false,
+			func(ctx context.Context) error {
+				shared := parley.VisibilityWorkspace
+				_, err := w.store.UpdateWorkspace(ctx, workspace, store.WorkspaceChange{Visibility: &shared})
+				return err
+			},
+			only(workspace),
+			"",
+		},
+		{
 			"choose project",
 			nil,
 			false,
@@ -338,6 +350,17 @@ func (w *world) changes(t *testing.T) []audited {
 			_, _, err := w.store.ChooseProject(ctx, same)
 			return err
 		}, only(project.ID), no},
+		{
+			"update project",
+			[]parley.ID{project.ID},
+			false,
+			func(ctx context.Context) error {
+				_, err := w.store.UpdateProject(ctx, workspace, project.ID, store.ProjectChange{Name: new("renamed")})
+				return err
+			},
+			only(project.ID),
+			"",
+		},
 		{
 			"delete project",
 			[]parley.ID{project.ID},

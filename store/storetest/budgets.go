@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.org/parley"
 	"example.org/parley/store"
 )
@@ -20,6 +22,8 @@ func testBudgets(t *testing.T, open Open) {
 		"AnInterruptedCallKeeps":   budgetInterrupted,
 		"ARefusedCallCostsNothing": budgetReleased,
 		"AFailedCallThatSpoke":     budgetFailed,
+		"EstimatedByWhatStreamed":  budgetEstimated,
+		"DryRunsCount":             budgetDryRuns,
 		"WhoWaitsGoesOn":           budgetWakes,
 		"AParkThatHoldsNoMore":     budgetParkRaces,
 		"RaisedLimits":             budgetRaised,
@@ -284,6 +288,136 @@ func budgetInterrupted(t *testing.T, w *world) {
 	}
 	_, err = w.budgeted(claim.Fence, 1, w.asks(t, id, 21))
 	refused(t, "BeginStep", err, parley.CodeOverBudget)
+}
+
+// budgetEstimated: a call that a crash or a cancel interrupted costs its request and what had streamed, with limits and
+// without.
+func budgetEstimated(t *testing.T, w *world) {
+	expected := parley.Expected{
+		InputTokens: 30, InputCost: new(parley.Money(300)), OutputPrice: new(parley.Money(2_000_000)),
+	}
+	const said = "Four words of it"
+	spoken := int64(parley.EstimateTokens(said))
+	for _, limited := range []bool{true, false} {
+		limits := parley.Limits{}
+		if limited {
+			limits.SessionTokens, limits.SessionCost = tokens(1000), cents(100_000)
+		}
+		id := w.capped(t, limits)
+		var call parley.ID
+		speak := func(claim store.Claim, step int) {
+			begin := w.stepBegin(step, 1)
+			begin.Call.Expected = expected
+			if limited {
+				begin.Reservation = w.asks(t, id, 800)
+			}
+			_, err := w.store.BeginStep(w.ctx, claim.Fence, begin)
+			must(t, "BeginStep", err)
+			w.flush(t, claim.Fence, begin.Call.MessageID, 1, 0, said)
+			call = begin.Call.ID
+		}
+		estimated := func(how string, outcome parley.CallOutcome) {
+			got, err := w.store.Call(w.ctx, w.scope, call)
+			must(t, "Call", err)
+			want := parley.CallEstimate{InputTokens: 30, OutputTokens: spoken}
+			if !got.Estimated || parley.ValueOf(got.Estimate) != want || got.Cost == nil ||
+				*got.Cost != parley.Money(300+2*spoken) || !got.Usage.IsZero() || got.Outcome != outcome {
+				t.Errorf("%s (limited: %t) the call is stored as %+v, %v, %s", how, limited, got.Estimate, got.Cost,
+					got.Outcome)
+			}
+		}
+		w.post(t, id, w.say("Go"))
+		w.crash(t, func(claim store.Claim) { speak(claim, 1) })
+		claim := w.claim(t)
+		_, err := w.store.RecoverTurn(w.ctx, claim.Fence)
+		must(t, "RecoverTurn", err)
+		estimated("after a crash", parley.CallInterrupted)
+		speak(claim, 2)
+		asked := w.cancel(t, id)
+		if !asked.Held {
+			t.Errorf("the cancel is %+v", asked)
+		}
+		_, err = w.store.TakeCancel(w.ctx, w.scope, id, claim.Turn.ID)
+		must(t, "TakeCancel", err)
+		estimated("cancelled", parley.CallCancelled)
+		if b := w.budget(t, id); limited && (b.Tokens != 2*(30+spoken) || int64(b.Cost) != 2*(300+2*spoken) ||
+			b.ReservedTokens != 0) {
+			t.Errorf("the budget is %+v", b)
+		}
+		if got := w.sessionState(t, id).Statistics; int64(got.Cost) != 2*(300+2*spoken) || got.Unpriced != 0 ||
+			got.Unknown != 2 {
+			t.Errorf("limited: %t, the session counts %+v", limited, got)
+		}
+		must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, id))
+	}
+}
+
+// tried counts a dry run in a session, which was left in the middle.
+func (w *world) tried(t reporter, session parley.ID) {
+	t.Helper()
+	run := store.DryRun{SessionID: session, RootID: session, AgentID: w.agent.ID, OwnerID: w.owner.ID}
+	run.Calls = []parley.Call{{
+		ID: parley.NewID(), Model: modelID, Outcome: parley.CallCancelled, CreatedAt: parley.Now(), Estimated: true,
+		Estimate: &parley.CallEstimate{InputTokens: 6, OutputTokens: 4}, Cost: new(parley.Money(7)),
+	}}
+	must(t, "CountDryRun", w.store.CountDryRun(w.ctx, w.scope.WorkspaceID, run))
+}
+
+// budgetDryRuns: what a dry run used counts in the budgets that exist, and in those made later; a session that is gone
+// leaves it to its agent.
+func budgetDryRuns(t *testing.T, w *world) {
+	id := w.capped(t, parley.Limits{SessionTokens: tokens(100), SessionCost: cents(100)})
+	run := store.DryRun{SessionID: id, RootID: id, AgentID: w.agent.ID, OwnerID: w.owner.ID}
+	count := func() {
+		t.Helper()
+		run.Calls = []parley.Call{{
+			ID: parley.NewID(), Model: modelID, Outcome: parley.CallCompleted, CreatedAt: parley.Now(),
+			Usage: parley.Usage{InputTokens: tokens(6), OutputTokens: tokens(4)}, Cost: new(parley.Money(7)),
+		}}
+		must(t, "CountDryRun", w.store.CountDryRun(w.ctx, w.scope.WorkspaceID, run))
+	}
+	before, err := w.store.Session(w.ctx, w.scope, id)
+	must(t, "Session", err)
+	count()
+	if b := w.budget(t, id); b.Tokens != 10 || b.Cost != 7 || b.DayTokens != 10 || b.DayCost != 7 {
+		t.Errorf("a budget that exists has %+v", b)
+	}
+	later := w.session(t)
+	run.SessionID, run.RootID = later, later
+	count()
+	w.session(t) // of another tree
+	subjects := []store.BudgetSubject{
+		{ID: later, Scope: parley.BudgetOfSession}, {ID: w.agent.ID, Scope: parley.BudgetOfAgent},
+	}
+	must(t, "MakeBudgets", w.store.MakeBudgets(w.ctx, w.scope.WorkspaceID, subjects))
+	for i, want := range []int64{10, 20} {
+		if b := w.budgetOf(t, subjects[i]); b.DayTokens != want || i == 0 && b.Tokens != want {
+			t.Errorf("a budget made later has %+v; want %d tokens", b, want)
+		}
+	}
+	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, later))
+	count()
+	if b := w.budgetOf(t, subjects[1]); b.DayTokens != 30 {
+		t.Errorf("of a session that is gone, the agent's budget has %+v", b)
+	}
+	after, err := w.store.Session(w.ctx, w.scope, id)
+	must(t, "Session", err)
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("a dry run changes its session (-before +after):\n%s", diff)
+	}
+	sums := w.usage(t, lately(parley.UsageByPurpose))
+	want := parley.UsageSum{
+		Purpose: parley.UsageOfDryRuns, Calls: 2, Tokens: parley.Tokens{InputTokens: 12, OutputTokens: 8}, Cost: 14,
+	}
+	if diff := cmp.Diff([]parley.UsageSum{want}, sums); diff != "" { // of the deleted session, the first is left out
+		t.Errorf("usage by purpose (-want +got):\n%s", diff)
+	}
+	stranger := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()}
+	seen, err := w.store.Usage(w.ctx, stranger, lately(parley.UsageByPurpose))
+	must(t, "Usage", err)
+	if len(seen) != 0 {
+		t.Errorf("a stranger sees %+v", seen)
+	}
 }
 
 // budgetReleased: a call that the provider refused before sending anything returns its estimate.

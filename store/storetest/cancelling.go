@@ -2,8 +2,11 @@ package storetest
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"example.org/parley"
 	"example.org/parley/store"
@@ -20,6 +23,7 @@ func testCancelling(t *testing.T, open Open) {
 		"TakenAfterItFinished":        cancelTakenLate,
 		"FinishedBefore":              cancelFinished,
 		"CancelledBefore":             cancelTwice,
+		"ItsProofStays":               cancelProof,
 		"QueuedTurnsStay":             cancelKeepsQueue,
 		"AnUnbegunTurnIsKeptInWords":  cancelUnbegun,
 		"QueuedTurnsToo":              cancelQueueToo,
@@ -104,6 +108,33 @@ func cancelUnbegun(t *testing.T, w *world) {
 		}
 		w.check(t, session)
 	}
+}
+
+// cancelProof: the turn keeps what its cancel settled, and a repeated cancel finds it, even when it names no turn and
+// the cancel took others with it.
+func cancelProof(t *testing.T, w *world) {
+	claim, calls := w.parked(t, 2)
+	session := claim.Fence.SessionID
+	w.post(t, session, w.result(calls[0]))
+	queued := w.post(t, session, w.say("later"))
+	first, err := w.store.RequestCancel(w.ctx, w.scope, session, parley.ID{}, true)
+	must(t, "RequestCancel", err)
+	proof := parley.ValueOf(first.Turn.Cancelled)
+	if proof.By != parley.ByCanceller || len(proof.Settled) != 1 ||
+		w.message(t, proof.Settled[0]).ToolCallID != calls[1] ||
+		!slices.Equal(proof.Removed, []parley.ID{queued.Message.ID}) ||
+		!slices.Equal(proof.Turns, []parley.ID{queued.Turn.ID}) {
+		t.Errorf("the cancel settled %+v", proof)
+	}
+	again, err := w.store.RequestCancel(w.ctx, w.scope, session, parley.ID{}, true)
+	must(t, "RequestCancel", err)
+	if diff := cmp.Diff(first.Turn, again.Turn); diff != "" || !again.Before {
+		t.Errorf("repeated, the cancel returns (-first +again):\n%s", diff)
+	}
+	if kept := w.turn(t, queued.Turn.ID).Cancelled; kept == nil || kept.With != claim.Turn.ID {
+		t.Errorf("the queued turn keeps %+v", kept)
+	}
+	w.check(t, session)
 }
 
 func cancelWaiting(t *testing.T, w *world) {

@@ -79,6 +79,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	w.exchange(t, summed, "a long story", "indeed")
 	w.compacted(t, summed, 2, "A story was told.")
 	w.replayed(t, plain, nil)
+	w.tried(t, plain)
 	opened, err := w.store.EnsureSession(w.ctx, w.scope, w.creation("once", "body"), parley.ID{})
 	must(t, "EnsureSession", err)
 	forked := w.fillHistory(t, plain)

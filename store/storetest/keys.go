@@ -19,10 +19,44 @@ func newKey(workspace, name string, role parley.PrincipalRole) store.NewKey {
 func testKeys(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"workspaces are made once":            testWorkspaces,
+		"a change of a workspace":             testUpdateWorkspace,
 		"a key is its principal":              testAuthenticate,
 		"a name is taken until it is revoked": testKeyNames,
 		"keys are their workspace's":          testKeyScope,
 	})
+}
+
+// testUpdateWorkspace: a change reaches its workspace alone, and a refused one changes nothing.
+func testUpdateWorkspace(t *testing.T, w *world) {
+	other, err := w.store.Workspace(w.ctx, "team")
+	must(t, "Workspace", err)
+	shared := parley.VisibilityWorkspace
+	before, err := w.store.WorkspaceOf(w.ctx, w.scope.WorkspaceID)
+	must(t, "WorkspaceOf", err)
+	if before.ID != w.scope.WorkspaceID || before.Visibility != parley.VisibilityPrivate || before.CreatedAt == 0 {
+		t.Errorf("a new workspace is %+v", before)
+	}
+	_, err = w.store.UpdateWorkspace(w.ctx, other, store.WorkspaceChange{
+		Visibility: &shared,
+		If:         func(parley.Workspace) error { return parley.Errorf(parley.CodeChanged, "it changed") },
+	})
+	refused(t, "a change whose condition fails", err, parley.CodeChanged)
+	for range 2 { // the second changes nothing
+		changed, err := w.store.UpdateWorkspace(w.ctx, w.scope.WorkspaceID, store.WorkspaceChange{Visibility: &shared})
+		must(t, "UpdateWorkspace", err)
+		want := before
+		want.Visibility = shared
+		read, err := w.store.WorkspaceOf(w.ctx, w.scope.WorkspaceID)
+		must(t, "WorkspaceOf", err)
+		if changed != want || read != want {
+			t.Errorf("changed to %+v, read as %+v, want %+v", changed, read, want)
+		}
+	}
+	if theirs, err := w.store.WorkspaceOf(w.ctx, other); err != nil || theirs.Visibility != parley.VisibilityPrivate {
+		t.Errorf("another workspace is %+v, %v", theirs, err)
+	}
+	_, err = w.store.UpdateWorkspace(w.ctx, parley.NewID(), store.WorkspaceChange{Visibility: &shared})
+	refused(t, "a change of no workspace", err, parley.CodeNotFound)
 }
 
 func testWorkspaces(t *testing.T, w *world) {

@@ -16,6 +16,7 @@ func testOutside(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"opened":    outsideOpened,
 		"appended":  outsideAppended,
+		"again":     outsideAgain,
 		"refused":   outsideRefused,
 		"delivered": outsideDelivered,
 		"repeated":  outsideRepeated,
@@ -167,6 +168,31 @@ func outsideAppended(t *testing.T, w *world) {
 	want := `{"parts":[{"text":"Hmm 😀.","type":"reasoning"},{"text":"Grüße aus Ulm","type":"text"}]}`
 	if got := string(settled.Message.Content); got != want {
 		t.Errorf("content %s; want %s", got, want)
+	}
+	w.check(t, session)
+}
+
+// outsideAgain: whatever was appended may be sent again from any offset to any other, and nothing else.
+func outsideAgain(t *testing.T, w *world) {
+	session, message := w.streaming(t)
+	whole := map[parley.ContentKind]string{}
+	pieces := map[parley.ContentKind][]string{
+		parley.KindReasoning: {"a", "bcd", "e", "fghij"}, parley.KindText: {"0", "1", "23456", "789", "A"},
+	}
+	for _, kind := range []parley.ContentKind{parley.KindReasoning, parley.KindText} {
+		for _, piece := range pieces[kind] {
+			w.grow(t, message, kind, len(whole[kind]), piece)
+			whole[kind] += piece
+		}
+	}
+	for kind, text := range whole {
+		for from := range text {
+			for to := from + 1; to <= len(text); to++ {
+				w.grow(t, message, kind, from, text[from:to])
+				other := text[from:to-1] + "-"
+				refused(t, "another "+string(kind), w.grows(message, kind, from, other), parley.CodeConflict)
+			}
+		}
 	}
 	w.check(t, session)
 }

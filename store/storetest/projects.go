@@ -23,6 +23,7 @@ func (w *world) choose(t reporter, path string) parley.Project {
 func testProjects(t *testing.T, open Open) {
 	cases(t, open, map[string]func(*testing.T, *world){
 		"choosing adds or refreshes":       testChooseProject,
+		"a change of its name and icon":    testUpdateProject,
 		"lists by last access":             testProjectLists,
 		"deleting detaches sessions":       testDeleteProject,
 		"deleting with cascade":            testDeleteProjectCascade,
@@ -59,6 +60,51 @@ func testChooseProject(t *testing.T, w *world) {
 	if diff := cmp.Diff(again, got); diff != "" {
 		t.Errorf("read back (-want +got):\n%s", diff)
 	}
+}
+
+// testUpdateProject: a change touches what it names, and nothing where it changes nothing or is refused.
+func testUpdateProject(t *testing.T, w *world) {
+	project := w.choose(t, "/srv/atlas")
+	other := w.choose(t, "/srv/other")
+	update := func(change store.ProjectChange) (parley.Project, error) {
+		return w.store.UpdateProject(w.ctx, w.scope.WorkspaceID, project.ID, change)
+	}
+	for _, test := range []struct {
+		change     store.ProjectChange
+		name, icon string
+	}{
+		{store.ProjectChange{Name: new("Atlas")}, "Atlas", ""},
+		{store.ProjectChange{Icon: new("globe")}, "Atlas", "globe"},
+		{store.ProjectChange{}, "Atlas", "globe"},
+		{store.ProjectChange{Name: new(""), Icon: new("")}, "atlas", ""},
+	} {
+		want := project
+		want.Name, want.Icon = test.name, test.icon
+		got, err := update(test.change)
+		must(t, "UpdateProject", err)
+		read, err := w.store.Project(w.ctx, w.scope.WorkspaceID, project.ID)
+		must(t, "Project", err)
+		if got != want || read != want {
+			t.Errorf("changed to %+v, read as %+v, want %+v", got, read, want)
+		}
+	}
+	project.Name = "atlas"
+	_, err := update(store.ProjectChange{Name: new("x"), If: func(current parley.Project) error {
+		if current.Name != "atlas" {
+			t.Errorf("the condition is shown %+v", current)
+		}
+		return parley.Errorf(parley.CodeChanged, "it changed")
+	}})
+	refused(t, "a change whose condition fails", err, parley.CodeChanged)
+	for id, unchanged := range map[parley.ID]parley.Project{project.ID: project, other.ID: other} {
+		read, err := w.store.Project(w.ctx, w.scope.WorkspaceID, id)
+		must(t, "Project", err)
+		if read.Name != unchanged.Name || read.Icon != unchanged.Icon || read.LastAccessAt != unchanged.LastAccessAt {
+			t.Errorf("is now %+v", read)
+		}
+	}
+	_, err = w.store.UpdateProject(w.ctx, parley.NewID(), project.ID, store.ProjectChange{Name: new("theirs")})
+	refused(t, "a change from another workspace", err, parley.CodeNotFound)
 }
 
 func testProjectLists(t *testing.T, w *world) {

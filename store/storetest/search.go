@@ -321,10 +321,10 @@ func searchFilters(t *testing.T, w *world) {
 		"roles": {func(q *store.SearchQuery) {
 			q.Roles = []parley.Role{parley.RoleUser, parley.RoleAssistant}
 		}, []string{"needle kept", "needle one"}},
-		"tool":     {func(q *store.SearchQuery) { q.ToolName = "needle_tool" }, []string{"tool_call needle_tool"}},
-		"no tool":  {func(q *store.SearchQuery) { q.ToolName = "needle" }, []string{}},
-		"agent":    {func(q *store.SearchQuery) { q.AgentID = other.ID }, []string{"tool_call needle_tool"}},
-		"project":  {func(q *store.SearchQuery) { q.ProjectID = project.ID }, []string{"tool_call needle_tool"}},
+		"tool":     {func(q *store.SearchQuery) { q.ToolNames = []string{"needle_tool", "other"} }, []string{"tool_call needle_tool"}},
+		"no tool":  {func(q *store.SearchQuery) { q.ToolNames = []string{"needle"} }, []string{}},
+		"agent":    {func(q *store.SearchQuery) { q.AgentIDs = []parley.ID{other.ID, parley.NewID()} }, []string{"tool_call needle_tool"}},
+		"project":  {func(q *store.SearchQuery) { q.ProjectIDs = []parley.ID{parley.NewID(), project.ID} }, []string{"tool_call needle_tool"}},
 		"session":  {func(q *store.SearchQuery) { q.SessionID = titled }, []string{"[needle alone]"}},
 		"archived": {func(q *store.SearchQuery) { q.Archived = &yes }, []string{"needle kept"}},
 		"others": {func(q *store.SearchQuery) {
@@ -336,8 +336,8 @@ func searchFilters(t *testing.T, w *world) {
 			q.AsOf = last.CreatedAt + 1
 		}, []string{"[needle alone]", "needle kept", "needle one", "tool_call needle_tool"}},
 		"several": {func(q *store.SearchQuery) {
-			q.AgentID, q.ProjectID, q.SessionID, q.ToolName, q.Archived = other.ID, project.ID, second,
-				"needle_tool", &no
+			q.AgentIDs, q.ProjectIDs, q.SessionID = []parley.ID{other.ID}, []parley.ID{project.ID}, second
+			q.ToolNames, q.Archived = []string{"needle_tool"}, &no
 		}, []string{"tool_call needle_tool"}},
 	} {
 		got := w.found(t, "needle", test.change)
@@ -400,7 +400,11 @@ func searchMoved(t *testing.T, w *world) {
 	}
 	project := w.choose(t, "/tmp/moved")
 	count := func(scope store.Scope, project parley.ID) int {
-		return len(w.search(t, scope, "needle", func(q *store.SearchQuery) { q.ProjectID = project }).Hits)
+		return len(w.search(t, scope, "needle", func(q *store.SearchQuery) {
+			if !project.IsZero() {
+				q.ProjectIDs = []parley.ID{project}
+			}
+		}).Hits)
 	}
 	expect := func(when string, theirs, here int) {
 		t.Helper()

@@ -97,7 +97,7 @@ func searchBorrowed(t *testing.T, w *world) {
 		t.Errorf("found (- want, + is):\n%s", diff)
 	}
 	of := func(agent parley.ID) func(*store.SearchQuery) {
-		return func(q *store.SearchQuery) { q.AgentID = agent }
+		return func(q *store.SearchQuery) { q.AgentIDs = []parley.ID{agent} }
 	}
 	if got := w.shownFor(t, theirs, "needle", of(other.ID)); len(got) != 2 {
 		t.Errorf("of the fork's agent: %v", got)

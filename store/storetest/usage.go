@@ -97,10 +97,23 @@ func usageGroups(t *testing.T, w *world) {
 		t.Errorf("the most expensive session is %+v", sums)
 	}
 	query := lately("")
-	query.AgentID = other.ID
-	if diff := cmp.Diff([]parley.UsageSum{sum(2)}, w.usage(t, query)); diff != "" {
-		t.Errorf("of one agent (-want +got):\n%s", diff)
+	for name, of := range map[string]struct {
+		set   func(*store.UsageQuery)
+		calls int64
+	}{
+		"one agent":      {func(q *store.UsageQuery) { q.AgentIDs = []parley.ID{other.ID} }, 2},
+		"both agents":    {func(q *store.UsageQuery) { q.AgentIDs = []parley.ID{other.ID, w.agent.ID} }, 3},
+		"one session":    {func(q *store.UsageQuery) { q.SessionIDs = []parley.ID{first} }, 1},
+		"another's":      {func(q *store.UsageQuery) { q.SessionIDs = []parley.ID{parley.NewID()} }, 0},
+		"another's area": {func(q *store.UsageQuery) { q.ProjectIDs = []parley.ID{parley.NewID()} }, 0},
+	} {
+		query := lately("")
+		of.set(&query)
+		if sums := w.usage(t, query); sums[0].Calls != of.calls {
+			t.Errorf("of %s: %+v", name, sums)
+		}
 	}
+	query.AgentIDs = []parley.ID{other.ID}
 	query.To = query.From
 	query.From -= 1000
 	if sums := w.usage(t, query); sums[0].Calls != 0 {

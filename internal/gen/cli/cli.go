@@ -579,11 +579,14 @@ func (v *verb) flag(name string) string {
 
 // flag generates the flag for a field; kind makes a pflag.Value of a pointer to it, or adds the flag itself.
 func (w *writer) flag(field, kind, name, about string) {
-	if kind == "wordFlag" && name == "agent" {
+	switch {
+	case kind == "wordFlag" && name == "agent":
 		kind = "addAgentReference"
+	case kind == "textsFlag" && name == "agent":
+		kind = "addAgentReferences"
 	}
 	switch kind {
-	case "addAgentReference", "addChoice", "addReference":
+	case "addAgentReference", "addAgentReferences", "addChoice", "addReference", "addReferences":
 		w.printf("%s(command, &%s, %q, %q)\n", kind, field, name, usage(about))
 	case "BoolVar":
 		w.printf("command.Flags().BoolVar(&%s, %q, false, %q)\n", field, name, usage(about))

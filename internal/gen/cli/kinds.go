@@ -14,17 +14,21 @@ import (
 func flagOfSchema(p *operations.Parameter) (string, error) {
 	s := p.Schema
 	switch {
+	case s.Type == huma.TypeArray && s.Items.Type == huma.TypeInteger:
+		return "numbersFlag", nil
+	case s.Type == huma.TypeArray && s.Items.Format == "uuid":
+		return "addReferences", nil
+	case s.Type == huma.TypeArray && len(s.Items.Enum) == 0:
+		return "textsFlag", nil
 	case s.Type == huma.TypeArray:
 		return "wordsFlag", nil
 	case s.Type == huma.TypeBoolean:
 		return "addChoice", nil
-	case s.Type == huma.TypeInteger && s.Minimum != nil && *s.Minimum <= 0:
-		return "countFlag", nil
 	case s.Type == huma.TypeInteger:
 		return "numberFlag", nil
 	case s.Type == huma.TypeString && s.Format == "uuid":
 		return "addReference", nil
-	case s.Type == huma.TypeString && s.Format == "date-time":
+	case operations.IsTime(s):
 		return "timeFlag", nil
 	case s.Type == huma.TypeString:
 		return "wordFlag", nil

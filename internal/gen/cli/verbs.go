@@ -46,14 +46,10 @@ type column struct{ title, member, cell string }
 
 // verbs returns the generated verbs.
 func verbs() []verb {
-	session := map[string]string{
-		"agent_id": "-", "project_id": "project", "parent_session_id": "parent", "created_from": "since",
-		"created_to": "until",
-	}
+	session := map[string]string{"created_from": "since", "created_to": "until"}
 	return []verb{
 		{
 			noun: "agents", name: "list", kind: list, operation: "listAgents",
-			flags: map[string]string{"owner_id": "owner"},
 			columns: []column{
 				{
 					"SLUG",
@@ -182,6 +178,14 @@ func verbs() []verb {
 			says: "Choose a directory of the server's machine as a project",
 		},
 		{
+			noun: "projects", name: "update", kind: update, operation: "updateProject", place: "PROJECT",
+			says: "Change a project: what no flag names stays as it is",
+		},
+		{
+			noun: "projects", name: "rename", kind: change, operation: "updateProject", place: "PROJECT",
+			says: "Give a project another name", positional: "name",
+		},
+		{
 			noun: "projects", name: "delete", kind: remove, operation: "deleteProject", place: "PROJECT",
 			says: "Delete a project; its directory is not touched",
 		},
@@ -189,7 +193,7 @@ func verbs() []verb {
 		{
 			noun: "messages", name: "list", kind: list, operation: "listMessages", place: "SESSION",
 			says:  "List a session's messages by sequence",
-			flags: map[string]string{"view": "-", "turn_id": "turn", "from_sequence": "from", "tool_name": "tool"},
+			flags: map[string]string{"view": "-", "from_sequence": "from"},
 			columns: []column{
 				{"ID", "id", ""}, {"SEQUENCE", "sequence", ""}, {"ROLE", "role", ""}, {"STATUS", "status", ""},
 				{"CREATED", "created_at", ""}, {"TEXT", "", "messageText"},
@@ -237,19 +241,16 @@ func verbs() []verb {
 		},
 		{
 			noun: "search", name: "messages", bare: true, kind: ask, operation: "search", words: "q",
-			says: "Find messages and titles, best match first",
-			flags: map[string]string{
-				"agent_id": "agent", "project_id": "project", "session_id": "session", "tool_name": "tool",
-				"created_from": "since", "created_to": "until",
-			},
+			says:   "Find messages and titles, best match first",
+			flags:  map[string]string{"created_from": "since", "created_to": "until"},
 			prints: "printHits",
 		},
 		{
 			noun: "queue", name: "list", kind: list, operation: "listMessages", place: "SESSION",
 			says: "List a session's queued messages in their order",
 			flags: map[string]string{ // but for status, which the command sets
-				"order": "-", "view": "-", "role": "-", "internal": "-", "turn_id": "-", "iteration": "-",
-				"tool_name": "-", "agent_type": "-", "from_sequence": "-",
+				"order": "-", "view": "-", "role": "-", "internal": "-", "turn": "-", "iteration": "-",
+				"tool": "-", "agent_type": "-", "from_sequence": "-",
 			},
 			columns: []column{{"MESSAGE", "id", ""}, {"MODE", "", "messageWay"}, {"TEXT", "", "messageText"}},
 		},
@@ -265,7 +266,7 @@ func verbs() []verb {
 		{noun: "turns", name: "show", kind: show, operation: "getTurn", says: "Show a turn", place: "TURN"},
 		{
 			noun: "calls", name: "list", kind: list, operation: "listCalls", place: "SESSION", most: 20,
-			says: "List a session's model calls, newest first", flags: map[string]string{"turn_id": "turn"},
+			says: "List a session's model calls, newest first",
 			columns: []column{
 				{"ID", "id", ""}, {"MODEL", "", "callModel"}, {"STEP", "", "callStep"}, {"OUTCOME", "outcome", ""},
 				{"IN", "usage.input_tokens", ""}, {"CACHED", "usage.cached_tokens", ""},
@@ -274,8 +275,7 @@ func verbs() []verb {
 		},
 		{
 			noun: "approvals", name: "list", kind: list, operation: "listApprovals", most: 20,
-			says:  "List approvals, newest first: those that wait, unless --state says otherwise",
-			flags: map[string]string{"session_id": "session"},
+			says: "List approvals, newest first: those that wait, unless --status says otherwise",
 			columns: []column{
 				{"ID", "id", ""}, {"STATE", "", "stateOf"}, {"TOOL", "tool_name", ""}, {"ARGUMENTS", "arguments", ""},
 				{"EXPIRES", "expires_at", ""}, {"SESSION", "session_id", ""},
@@ -308,6 +308,11 @@ func verbs() []verb {
 		{
 			noun: "loops", name: "show", kind: show, operation: "getLoop", place: "LOOP", says: "Show a loop",
 			prints: "asRow(loopsTable())",
+		},
+		{noun: "workspace", name: "show", kind: show, operation: "getWorkspace", says: "Show the workspace"},
+		{
+			noun: "workspace", name: "update", kind: update, operation: "updateWorkspace",
+			says: "Change the workspace: what no flag names stays as it is",
 		},
 		{
 			noun: "loops", name: "stop", kind: create, operation: "stopLoop", place: "LOOP",
@@ -350,8 +355,7 @@ func verbs() []verb {
 		},
 		{
 			noun: "audit", name: "list", bare: true, kind: list, operation: "listAudit", most: 50,
-			says:  "List who did what, newest first",
-			flags: map[string]string{"session_id": "session", "principal_id": "principal"},
+			says: "List who did what, newest first",
 			columns: []column{
 				{"TIME", "at", ""}, {"WHO", "principal_name", ""}, {"ACTION", "action", ""},
 				{"SESSION", "session_id", ""}, {"TARGET", "target_id", ""},

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -50,21 +51,27 @@ const farInteger = 1 << 31
 func (w *writer) parameter(s *huma.Schema) (of, set string, err error) {
 	switch {
 	case s.Type == huma.TypeArray:
+		if s.Items.Type == huma.TypeInteger {
+			return "[]int", "integers(v, %q, %s)", nil
+		}
 		if of, _, err = w.parameter(s.Items); err != nil {
 			return "", "", err
+		}
+		if of == "parley.ID" {
+			return "[]parley.ID", "ids(v, %q, %s)", nil
 		}
 		return "[]" + of, "texts(v, %q, %s)", nil
 	case s.Type == huma.TypeBoolean:
 		return "*bool", "v.flag(%q, %s)", nil
 	case s.Type == huma.TypeInteger && s.Minimum != nil && *s.Minimum <= 0:
-		return "*int", "v.maybeInteger(%q, %s)", nil // 0 has a meaning
+		return "", "", errors.New("integers whose 0 has a meaning are not supported")
 	case s.Type == huma.TypeInteger && s.Maximum != nil && *s.Maximum < farInteger:
 		return "int", "v.integer(%q, int64(%s))", nil
 	case s.Type == huma.TypeInteger:
 		return "int64", "v.integer(%q, %s)", nil
 	case s.Type == huma.TypeString && s.Format == "uuid":
 		return "parley.ID", "v.id(%q, %s)", nil
-	case s.Type == huma.TypeString && s.Format == "date-time":
+	case operations.IsTime(s):
 		return "parley.Time", "v.time(%q, %s)", nil
 	case s.Type != huma.TypeString:
 		return "", "", fmt.Errorf("parameters of type %q are not supported", s.Type)

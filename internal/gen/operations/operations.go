@@ -59,6 +59,11 @@ func Words(s *huma.Schema) (words []string) {
 	return words
 }
 
+// IsTime reports whether a parameter is a time, or a date alone.
+func IsTime(s *huma.Schema) bool {
+	return s.Type == huma.TypeString && s.Extensions[httpapi.TimeMark] != nil
+}
+
 const (
 	jsonMedia    = "application/json"
 	bytesMedia   = "application/octet-stream"

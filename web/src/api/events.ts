@@ -245,7 +245,7 @@ export interface ApprovalCreated {
   // The approval's state.
   state: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
   // How far the answer reaches; null before it.
-  scope: 'once' | 'session' | 'change' | null;
+  scope: 'once' | 'session' | 'change' | 'tree' | null;
   // What a yes for the session covers; null for others.
   covers: 'call' | 'tool' | null;
   // The name of the one who decided; null before.
@@ -283,7 +283,7 @@ export interface ApprovalApproved {
   // The approval's state.
   state: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
   // How far the answer reaches; null before it.
-  scope: 'once' | 'session' | 'change' | null;
+  scope: 'once' | 'session' | 'change' | 'tree' | null;
   // What a yes for the session covers; null for others.
   covers: 'call' | 'tool' | null;
   // The name of the one who decided; null before.
@@ -321,7 +321,7 @@ export interface ApprovalResolved {
   // The approval's state.
   state: 'pending' | 'approved' | 'denied' | 'expired' | 'cancelled';
   // How far the answer reaches; null before it.
-  scope: 'once' | 'session' | 'change' | null;
+  scope: 'once' | 'session' | 'change' | 'tree' | null;
   // What a yes for the session covers; null for others.
   covers: 'call' | 'tool' | null;
   // The name of the one who decided; null before.
@@ -451,8 +451,8 @@ export interface SessionStatusChanged {
 // SessionDeleted reports that a session is gone, or no longer visible to this watcher. The watcher gets no further
 // events of it.
 export interface SessionDeleted {
-  // The session; left out when it ends a watcher's stream.
-  session_id?: ID;
+  // The session.
+  session_id: ID;
 }
 
 // SessionActivated reports that a client, such as a browser tab, has opened the session.
@@ -470,9 +470,8 @@ export interface SessionDeactivated {
 // Resync reports that events may be missing: read again what you show. It is the first frame of every workspace feed.
 // With a session it concerns that session, without one the lists.
 export interface Resync {
-  // Why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a
-  // sentence.
-  reason: string;
+  // Why.
+  reason: 'connected' | 'overflow' | 'beyond' | 'missed' | 'unreadable';
 }
 
 // ObjectPatch will carry the growth of a JSON value while a model answers by a schema: derived from the text that

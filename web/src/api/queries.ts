@@ -19,8 +19,8 @@ const LIST = 50;
 const WHOLE = 200; // entries of lists shown in full: agents, projects, tools
 
 export interface SessionFilter {
-  agent_id?: string;
-  project_id?: string;
+  agent?: string;
+  project?: string;
   archived?: string;
 }
 
@@ -52,7 +52,7 @@ export const directoriesIn = (path: string, name: string, hidden: boolean) =>
     queryFn: ({ signal }) => request<Directories>('/v1/directories', { query: { path, name, hidden }, signal }),
     staleTime: 0, // the disk may change at any time
   });
-export const approvalList = (state: string) => list<Approval>('/v1/approvals', 'approvals', { state });
+export const approvalList = (state: string) => list<Approval>('/v1/approvals', 'approvals', { status: state });
 
 const ASKED = 20; // messages read to find the open question of a session
 const FAILED = 10; // failed conversations shown
@@ -122,7 +122,7 @@ export const auditList = (filter: Record<string, string>) =>
 const DAYS_OF_GROUPS = 1000; // rows; the rest is summed up as others
 
 export const usageBy = (group: string, from: string, daily = false) =>
-  queryOptions({ queryKey: ['usage', group, from, daily], queryFn: ({ signal }) => request<{ total: UsageRow; data: UsageRow[] }>('/v1/usage', { query: { group, from, ...(daily ? { daily, limit: DAYS_OF_GROUPS } : {}) }, signal }) });
+  queryOptions({ queryKey: ['usage', group, from, daily], queryFn: ({ signal }) => request<{ total: UsageRow; data: UsageRow[] }>('/v1/usage', { query: { group, created_from: from, ...(daily ? { daily, limit: DAYS_OF_GROUPS } : {}) }, signal }) });
 
 export const branchesOf = (message: ID) =>
   queryOptions({ queryKey: ['branches', message], queryFn: ({ signal }) => request<Page<Session>>(`/v1/messages/${message}/branches`, { signal }).then((page) => page.data), staleTime: 0 });
@@ -155,4 +155,4 @@ export const turnList = (session: ID) =>
   queryOptions({ queryKey: ['turns', session], queryFn: ({ signal }) => request<Page<Turn>>(`/v1/sessions/${session}/turns`, { query: { limit: WHOLE }, signal }).then((page) => page.data), staleTime: 0 });
 
 export const forksOf = (session: ID) =>
-  queryOptions({ queryKey: ['forks', session], queryFn: ({ signal }) => request<Page<Session>>('/v1/sessions', { query: { parent_session_id: session, kind: 'agent', archived: 'any', order: 'asc', limit: WHOLE }, signal }).then((page) => page.data), staleTime: 0 });
+  queryOptions({ queryKey: ['forks', session], queryFn: ({ signal }) => request<Page<Session>>('/v1/sessions', { query: { parent: session, kind: 'agent', archived: 'any', order: 'asc', limit: WHOLE }, signal }).then((page) => page.data), staleTime: 0 });

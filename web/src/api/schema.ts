@@ -327,7 +327,7 @@ export interface components {
             /** Format: uuid */
             root_id: string;
             /** @enum {string|null} */
-            scope: "once" | "session" | "change" | null;
+            scope: "once" | "session" | "change" | "tree" | null;
             /** Format: uuid */
             session_id: string;
             /** @enum {string} */
@@ -392,7 +392,7 @@ export interface components {
              * @description How far the answer reaches; null before it.
              * @enum {string|null}
              */
-            scope: "once" | "session" | "change" | null;
+            scope: "once" | "session" | "change" | "tree" | null;
             /**
              * Format: uuid
              * @description The session of the call.
@@ -486,7 +486,7 @@ export interface components {
              * @description How far the answer reaches; null before it.
              * @enum {string|null}
              */
-            scope: "once" | "session" | "change" | null;
+            scope: "once" | "session" | "change" | "tree" | null;
             /**
              * Format: uuid
              * @description The session of the call.
@@ -580,7 +580,7 @@ export interface components {
              * @description How far the answer reaches; null before it.
              * @enum {string|null}
              */
-            scope: "once" | "session" | "change" | null;
+            scope: "once" | "session" | "change" | "tree" | null;
             /**
              * Format: uuid
              * @description The session of the call.
@@ -723,7 +723,8 @@ export interface components {
             status: "queued" | "streaming" | "completed" | "failed" | "cancelled";
             /** Format: date-time */
             timestamp: string;
-            type: string;
+            /** @enum {string} */
+            type: "reasoning_content" | "content" | "tool_call" | "search" | "error";
         };
         BlockCall: {
             /** @description Any JSON. */
@@ -744,9 +745,14 @@ export interface components {
             cached_tokens: number | null;
             /**
              * Format: int64
-             * @description The most that it could have held: an estimate of the shared prefix.
+             * @description The most that it could have held: an estimate of the longest prefix that the request shares with one of the calls before it.
              */
             possible_tokens: number;
+            /**
+             * Format: uuid
+             * @description The call that it shares this prefix with; null when there is none.
+             */
+            possible_with_id: string | null;
             /**
              * @description The change that ends the shared prefix; null when there is none.
              * @enum {string|null}
@@ -768,6 +774,7 @@ export interface components {
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             error: components["schemas"]["Failure"] | null;
+            estimate: components["schemas"]["CallEstimate"] | null;
             estimated: boolean;
             finish_reason: string | null;
             /** Format: int64 */
@@ -870,6 +877,7 @@ export interface components {
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             error: components["schemas"]["Failure"] | null;
+            estimate: components["schemas"]["CallEstimate"] | null;
             estimated: boolean;
             /**
              * Format: int64
@@ -1004,6 +1012,12 @@ export interface components {
              */
             with_id: string | null;
         };
+        CallEstimate: {
+            /** Format: int64 */
+            input_tokens: number;
+            /** Format: int64 */
+            output_tokens: number;
+        };
         /** @description Reports that a recorded request was sent again, to compare the answers. Nothing entered the conversation. */
         CallReplayed: {
             /**
@@ -1058,9 +1072,20 @@ export interface components {
             turn_id?: string | null;
         };
         CancelResult: {
-            by: string;
+            /**
+             * @description Who settled it: the worker that ran it, or the cancel itself.
+             * @enum {string}
+             */
+            by: "holder" | "canceller";
+            /** @description Tool sessions that answered its calls and are stopped. */
+            children: (string | null)[];
+            /** @description Messages taken from the queue. */
+            removed: (string | null)[];
+            /** @description Messages: interrupted ones, whose partial text is kept, and the results of calls that had none. */
             settled: (string | null)[];
             turn: components["schemas"]["Turn"];
+            /** @description The queued turns that were cancelled with it. */
+            turns: (string | null)[];
         };
         Change: {
             /** @description From here on the provider cannot use its cache. */
@@ -1479,10 +1504,10 @@ export interface components {
             /** @enum {string|null} */
             decision?: "approve" | "deny" | null;
             /**
-             * @description once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed.
+             * @description once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed; tree is session for every call of the tool, and holds in all tool sessions of the same root, as long as the tool and the agent's rules about it stay the same.
              * @enum {string}
              */
-            scope?: "once" | "session" | "change";
+            scope?: "once" | "session" | "change" | "tree";
         };
         Directories: {
             data: components["schemas"]["Directory"][];
@@ -2502,7 +2527,7 @@ export interface components {
              * @description Most tokens of one answer. Replaces the session's and the agent's.
              */
             max_tokens?: number | null;
-            /** @description An object, stored unchanged. */
+            /** @description An object, stored unchanged. The metadata of the answers to a user message repeats its members task and feature. */
             metadata?: {
                 [key: string]: unknown;
             } | null;
@@ -2606,8 +2631,7 @@ export interface components {
         };
         MessagePatch: {
             /** @description Any JSON. */
-            content?: components["schemas"]["UserInput"] | null;
-            marks?: components["schemas"]["MarksPatch"] | null;
+            content: components["schemas"]["UserInput"] | null;
         };
         /** @description Reports that a message waits in the queue, or has moved in it. */
         MessageQueued: {
@@ -2992,7 +3016,7 @@ export interface components {
             tokens: number;
             /**
              * Format: uuid
-             * @description The session's last call, whose beginning it would share; null before the first.
+             * @description The recent call, of this conversation or the one that it was forked from, whose beginning it would share most of; null before the first.
              */
             with_id: string | null;
         };
@@ -3106,6 +3130,11 @@ export interface components {
             name?: string;
             /** @description Absolute; symbolic links are resolved. */
             path?: string | null;
+        };
+        ProjectPatch: {
+            icon?: string | null;
+            /** @description null and an empty one give back the folder's name. */
+            name?: string | null;
         };
         ProviderInfo: {
             configured: boolean;
@@ -3361,8 +3390,11 @@ export interface components {
         ResumeInput: Record<string, never>;
         /** @description Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists. */
         Resync: {
-            /** @description Why: connected, overflow (the reader was too slow), beyond (there is no event to begin after), missed, or a sentence. */
-            reason: string;
+            /**
+             * @description Why.
+             * @enum {string}
+             */
+            reason: "connected" | "overflow" | "beyond" | "missed" | "unreadable";
         };
         /** @description Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists. */
         ResyncEvent: {
@@ -3415,7 +3447,7 @@ export interface components {
              * @description From 0 to 1, relative to the search's best hit.
              */
             score: number;
-            /** @description The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with session_id, that session. */
+            /** @description The session that wrote the message; if it is gone or hidden, the first fork that shares the message; with session, that session. */
             session: components["schemas"]["FoundSession"];
             snippet: components["schemas"]["Snippet"];
         };
@@ -3700,9 +3732,9 @@ export interface components {
         SessionDeleted: {
             /**
              * Format: uuid
-             * @description The session; left out when it ends a watcher's stream.
+             * @description The session.
              */
-            session_id?: string;
+            session_id: string;
         };
         /** @description Reports that a session is gone, or no longer visible to this watcher. The watcher gets no further events of it. */
         SessionDeletedEvent: {
@@ -3879,7 +3911,7 @@ export interface components {
             top_p?: number | null;
             type?: string;
             /**
-             * @description private by default.
+             * @description That of the workspace by default, which is private unless an admin changes it; a tool session is private by default.
              * @enum {string}
              */
             visibility?: "private" | "workspace";
@@ -4871,7 +4903,7 @@ export interface components {
             /** Format: date-time */
             from: string | null;
             /** @enum {string} */
-            group: "agent" | "model" | "session" | "day";
+            group: "agent" | "model" | "session" | "day" | "purpose";
             /** @description Always null: ask for a shorter time, or one agent, to see other rows. */
             next: string | null;
             /** Format: date-time */
@@ -4895,11 +4927,17 @@ export interface components {
             /** Format: date-time */
             day: string | null;
             /** Format: int64 */
+            estimated_calls: number;
+            /** @description US dollars. */
+            estimated_cost: number;
+            /** Format: int64 */
             input_tokens: number;
             model: string | null;
             name: string | null;
             /** Format: int64 */
             output_tokens: number;
+            /** @enum {string|null} */
+            purpose: "step" | "compaction" | "replay" | "dry_run" | null;
             /** @description US dollars. */
             saved: number;
             /** Format: uuid */
@@ -5033,6 +5071,22 @@ export interface components {
              */
             used: number;
         };
+        Workspace: {
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** @enum {string} */
+            visibility: "private" | "workspace";
+        };
+        WorkspacePatch: {
+            /**
+             * @description Who sees sessions that are created without a visibility: their owners and admins (private, also for null), or everybody in the workspace. Existing sessions stay as they are.
+             * @enum {string|null}
+             */
+            visibility?: "private" | "workspace" | null;
+        };
     };
     responses: never;
     parameters: never;
@@ -5067,6 +5121,7 @@ export type Call = components['schemas']['Call'];
 export type CallCache = components['schemas']['CallCache'];
 export type CallDetail = components['schemas']['CallDetail'];
 export type CallDiff = components['schemas']['CallDiff'];
+export type CallEstimate = components['schemas']['CallEstimate'];
 export type CallReplayed = components['schemas']['CallReplayed'];
 export type CallReplayedEvent = components['schemas']['CallReplayedEvent'];
 export type CancelInput = components['schemas']['CancelInput'];
@@ -5195,6 +5250,7 @@ export type Principal = components['schemas']['Principal'];
 export type Problem = components['schemas']['Problem'];
 export type Project = components['schemas']['Project'];
 export type ProjectInput = components['schemas']['ProjectInput'];
+export type ProjectPatch = components['schemas']['ProjectPatch'];
 export type ProviderInfo = components['schemas']['ProviderInfo'];
 export type ProviderPage = components['schemas']['ProviderPage'];
 export type ReasoningPart = components['schemas']['ReasoningPart'];
@@ -5298,5 +5354,7 @@ export type Version = components['schemas']['Version'];
 export type Warmed = components['schemas']['Warmed'];
 export type WhoAmI = components['schemas']['WhoAmI'];
 export type Window = components['schemas']['Window'];
+export type Workspace = components['schemas']['Workspace'];
+export type WorkspacePatch = components['schemas']['WorkspacePatch'];
 export type $defs = Record<string, never>;
 export type operations = Record<string, never>;

@@ -28,11 +28,11 @@ export const searchFor = (choice: SearchChoice) =>
       request<SearchResult>('/v1/search', {
         query: {
           q: choice.q,
-          session_id: choice.in,
+          session: choice.in,
           role: choice.role,
-          agent_id: choice.agent,
-          project_id: choice.project,
-          tool_name: choice.tool,
+          agent: choice.agent,
+          project: choice.project,
+          tool: choice.tool,
           created_from: dayBegins(choice.from, 0),
           created_to: dayBegins(choice.to, 1),
           archived: choice.archived,

@@ -30,7 +30,7 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
   const [error, setError] = useState('');
   const reader = useReader();
   const told = (failure: unknown) => setError(sentence(failure));
-  const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PUT', query: { session_id: session }, body: marks }).catch(told);
+  const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PUT', query: { session }, body: marks }).catch(told);
   const branch = (asked: Promise<Session>) => void asked.then((made) => {
       void queries.invalidateQueries({ queryKey: ['forks'] });
       void queries.invalidateQueries({ queryKey: ['versions'] });

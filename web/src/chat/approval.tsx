@@ -22,7 +22,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
   const owner = useQuery({ ...sessionOf(approval.session_id), enabled: !reader && !named }).data?.owner_id;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
-  const decide = async (decision: 'approve' | 'deny', scope?: 'session' | 'change') => {
+  const decide = async (decision: 'approve' | 'deny', scope?: 'session' | 'change' | 'tree') => {
     setBusy(true);
     setError('');
     try {
@@ -56,6 +56,11 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
         {!named && (owner === me || (admin && !changed)) && (
           <Button disabled={busy} onClick={() => void decide('approve', changed ? 'change' : 'session')}>
             {changed ? 'Accept for this conversation' : 'Always in this conversation'}
+          </Button>
+        )}
+        {!named && approval.root_id !== approval.session_id && (owner === me || (admin && !changed)) && (
+          <Button disabled={busy} onClick={() => void decide('approve', 'tree')}>
+            Always in this conversation and all of its sub-conversations
           </Button>
         )}
         <Button look="danger" disabled={busy} onClick={() => void decide('deny')}>

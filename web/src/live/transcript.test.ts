@@ -26,7 +26,7 @@ beforeEach(() => {
     '/v1/sessions/s': SESSION,
     '/v1/sessions/s/messages?order=desc&limit=60': { data: [message('m1', 1, 'user')], next: null },
     '/v1/sessions/s/messages?status=queued&limit=200': { data: [], next: null },
-    '/v1/sessions/s/approvals?state=pending&limit=200': { data: [], next: null },
+    '/v1/sessions/s/approvals?status=pending&limit=200': { data: [], next: null },
   };
   vi.stubGlobal('fetch', async (path: string) => {
     const answer = answers[path];

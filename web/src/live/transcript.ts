@@ -106,7 +106,7 @@ export class Transcript {
         this.stretch.tail(),
         at === undefined ? null : this.partAt(at),
         request<Page<Message>>(`${path}/messages`, { query: { status: 'queued', limit: PENDING } }),
-        request<Page<Approval>>(`${path}/approvals`, { query: { state: 'pending', limit: PENDING } }),
+        request<Page<Approval>>(`${path}/approvals`, { query: { status: 'pending', limit: PENDING } }),
       ]);
       const last = session.status === 'failed' || session.status === 'cancelled' ? await this.lastTurn() : null;
       if (run !== this.ending) return;

@@ -15,7 +15,7 @@ export function ProjectPage() {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const { data: project, ...asked } = useQuery(projectOf(id));
-  const sessions = useInfiniteQuery({ ...sessionList({ project_id: id }), enabled: project !== undefined });
+  const sessions = useInfiniteQuery({ ...sessionList({ project: id }), enabled: project !== undefined });
   const rows = sessions.data?.pages.flatMap((page) => page.data) ?? [];
   const reader = useReader();
   const [removing, setRemoving] = useState(false);

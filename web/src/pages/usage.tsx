@@ -17,6 +17,7 @@ const GROUPS = [
   ['agent', 'Agents'],
   ['model', 'Models'],
   ['session', 'Conversations'],
+  ['purpose', 'Purposes'],
 ] as const;
 
 export function UsagePage() {
@@ -56,7 +57,7 @@ export function UsagePage() {
 function Figures({ total }: { total: UsageRow }) {
   return (
     <dl className="grid grid-cols-2 gap-3 md:grid-cols-4">
-      <Figure name="Cost" more={total.unpriced_calls > 0 ? `and ${number(total.unpriced_calls)} calls with unknown price` : undefined}>
+      <Figure name="Cost" more={total.unpriced_calls > 0 ? `and ${number(total.unpriced_calls)} calls with unknown price` : total.estimated_calls > 0 ? `${money(total.estimated_cost)} of it estimated` : undefined}>
         {money(total.cost)}
       </Figure>
       <Figure name="Saved by caches" more={`${number(total.cache_hits)} of ${number(total.calls)} calls had a hit`}>

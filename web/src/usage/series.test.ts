@@ -3,7 +3,7 @@ import type { UsageRow } from '../api/types';
 import { daysFrom, inputOf, largestOf, layersOf, since, stacked, tokensOf } from './series';
 
 const row = (fields: Partial<UsageRow>): UsageRow => ({
-  agent_id: null, session_id: null, day: null, model: null, name: null, calls: 1, cost: 0, unpriced_calls: 0, cache_hits: 0, cache_write_tokens: 0, saved: 0,
+  agent_id: null, session_id: null, day: null, model: null, name: null, calls: 1, cost: 0, unpriced_calls: 0, estimated_calls: 0, estimated_cost: 0, purpose: null, cache_hits: 0, cache_write_tokens: 0, saved: 0,
   input_tokens: 0, output_tokens: 0, cached_tokens: 0, unknown_calls: 0, ...fields,
 });
 const days = daysFrom('2026-02-27T00:00:00.000Z', 3);

@@ -23,7 +23,7 @@ export function UsageTable({ name, rows }: { name: string; rows: UsageRow[] }) {
         </thead>
         <tbody className="divide-y divide-line">
           {rows.map((row) => (
-            <tr key={row.agent_id ?? row.session_id ?? row.model ?? row.day}>
+            <tr key={row.agent_id ?? row.session_id ?? row.model ?? row.purpose ?? row.day}>
               <td className="max-w-64 truncate py-2 pr-4">{linkOf(row)}</td>
               <td className="w-40 pr-4">
                 <span aria-hidden className="block h-2.5 rounded bg-chart-1" style={{ width: `${(100 * (row.input_tokens + row.output_tokens)) / most}%` }} />
@@ -45,7 +45,10 @@ export function UsageTable({ name, rows }: { name: string; rows: UsageRow[] }) {
   );
 }
 
+const PURPOSES = { step: 'Conversations', compaction: 'Summaries', replay: 'Replays', dry_run: 'Dry runs' } as const;
+
 export function nameOf(row: UsageRow): string {
+  if (row.purpose) return PURPOSES[row.purpose];
   return row.name || row.model || row.day?.slice(0, 10) || 'unnamed';
 }
 

@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// pace lets work run one at a time, and rests after each piece for as long as that took. Imports have one: each is a
+// transaction of thousands of rows, for which everybody who writes to SQLite waits.
+type pace struct {
+	running chan struct{} // holds an element while something runs
+	rested  time.Time     // until when the last piece is rested from; whoever runs may use it
+}
+
+func newPace() *pace { return &pace{running: make(chan struct{}, 1)} }
+
+// enter waits until work may run, and done ends it. The error is the context's.
+func (p *pace) enter(ctx context.Context) (done func(), err error) {
+	select {
+	case p.running <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if rest := time.Until(p.rested); rest > 0 {
+		timer := time.NewTimer(rest)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			<-p.running
+			return nil, context.Cause(ctx)
+		}
+	}
+	begun := time.Now()
+	return func() {
+		p.rested = time.Now().Add(time.Since(begun))
+		<-p.running
+	}, nil
+}
