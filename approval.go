@@ -10,6 +10,9 @@ import (
 // client answers them.
 const AskUserTool = "ask_user"
 
+// ReadResultTool is the built-in tool that reads what a request shows only in part. The worker offers it by itself.
+const ReadResultTool = "read_result"
+
 // The deadline of approvals, in seconds; no answer counts as a denial.
 const (
 	DefaultApprovalTimeout = 24 * 60 * 60

@@ -295,16 +295,20 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Gap    bool    `json:"gap"`
 	}
 	type manifest struct {
-		Policy         string   `json:"policy"`
-		Ranges         []whole  `json:"ranges"`
-		Middleware     []string `json:"middleware"`
-		CacheKey       *string  `json:"cache_key"`
-		CachedResponse bool     `json:"cached_response"`
-		Dropped        *Dropped `json:"dropped"`
+		Policy         string      `json:"policy"`
+		Ranges         []whole     `json:"ranges"`
+		Turn           *TurnCut    `json:"turn"`
+		Bounds         *TextBounds `json:"bounds"`
+		Middleware     []string    `json:"middleware"`
+		CacheKey       *string     `json:"cache_key"`
+		CachedResponse bool        `json:"cached_response"`
+		Dropped        *Dropped    `json:"dropped"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
 		Ranges:         make([]whole, len(c.Manifest.Ranges)),
+		Turn:           c.Manifest.Turn,
+		Bounds:         c.Manifest.Bounds,
 		Middleware:     c.Manifest.Middleware,
 		CacheKey:       OrNull(c.Manifest.CacheKey),
 		CachedResponse: c.Manifest.CachedResponse,
@@ -347,6 +351,10 @@ func CacheOf(usage Usage, saved *Money) CallCache {
 type Manifest struct {
 	Policy string          `json:"policy"`
 	Ranges []ManifestRange `json:"ranges"`
+	// Turn is set if the running turn is not shown whole.
+	Turn *TurnCut `json:"turn,omitempty"`
+	// Bounds are set if a text was shown in part; null if all were shown whole.
+	Bounds *TextBounds `json:"bounds,omitempty"`
 	// Middleware names the request's middleware, in order.
 	Middleware []string `json:"middleware,omitempty"`
 	// CacheKey is the request's cache key, see model.Request.
@@ -356,6 +364,23 @@ type Manifest struct {
 	// Dropped are the messages that were left out for length; nil if none were. The request says so in their place.
 	Dropped *Dropped `json:"dropped,omitempty"`
 }
+
+// TextBounds say how long the texts of a request were allowed to be, in estimated tokens. A longer one was shown by its
+// beginning and its end; of the results of one step, the largest ones.
+type TextBounds struct {
+	Text int `json:"text"` // a text that somebody posted, or one result of a tool
+	Step int `json:"step"` // the results of one step together
+}
+
+// TurnCut says what a request leaves out of the running turn, which has filled the window. Its fields are sequences.
+type TurnCut struct {
+	From    int64 `json:"from"`            // the turn's first message behind the one that began it
+	Stubbed int64 `json:"stubbed_through"` // up to here only the size of results is shown; 0: all results are shown
+	Dropped int64 `json:"dropped_through"` // up to here nothing but what people said is shown; 0: all steps are shown
+}
+
+// IsZero reports whether nothing is left out.
+func (c TurnCut) IsZero() bool { return c == TurnCut{} }
 
 // ManifestRange is a run of sequences with one reason.
 type ManifestRange struct {

@@ -105,7 +105,8 @@ const (
 		hashExample + `","tools_hash":"` +
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}],` +
-		`"middleware":["redact@1"],"cache_key":null,"cached_response":false},"request_hash":"` + hashExample +
+		`"middleware":["redact@1"],"cache_key":null,"cached_response":false,"turn":null,"bounds":null},"request_hash":"` +
+		hashExample +
 		`","encoder_version":1,` +
 		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,` +
 		`"reasoning_tokens":null},"cache":{"hit":false,"cached_tokens":0,"written_tokens":null,"saved":0},` +

@@ -157,7 +157,9 @@ func startServerIn(
 	s.hub = live.New(s.store, live.Options{Log: log, Relay: s.store.Streams()})
 	models := registry(t)
 	if tools == nil {
-		if tools, err = tool.Join(builtin.ToolsWithin(policy), builtin.Sessions(s.store)); err != nil {
+		if tools, err = tool.Join(
+			builtin.ToolsWithin(policy), builtin.Sessions(s.store), builtin.Record(s.store),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -62,8 +62,9 @@ type conversation struct {
 	calls  int
 
 	anchor, dropped int64
-	through         int64 // what the summary that is being written covers; 0: none is
-	due             int   // turns until it is there
+	cut             parley.TurnCut // of the running turn
+	through         int64          // what the summary that is being written covers; 0: none is
+	due             int            // turns until it is there
 }
 
 // turn adds a turn, and checks the request of each step.
@@ -73,6 +74,7 @@ func (c *conversation) turn(n int) {
 	if rapid.IntRange(1, 12).Draw(c.t, "hidden") == 1 {
 		c.add(parley.Message{Role: parley.RoleUser, Internal: true, Content: content(parley.UserContent{Text: "hidden"})})
 	}
+	c.cut = parley.TurnCut{}
 	c.add(user(id, "question "+fmt.Sprint(n))).TokenEstimate = size("question")
 	for step := range rapid.IntRange(1, 4).Draw(c.t, "steps") {
 		if c.through > 0 && rapid.IntRange(1, 6).Draw(c.t, "at a border") == 1 {
@@ -153,8 +155,9 @@ func (c *conversation) check(running parley.ID) {
 	t, at := c.t, len(c.rows)
 	v := c.view(at, c.policy, c.anchor, c.budget)
 	v.Session.Context.Dropped, v.Turn.ID = c.dropped, running
+	v.Cut, v.Bounds = c.cut, parley.TextBounds{Text: 5000, Step: 10_000} // none of these texts is longer
 	selection := mustView(t, v)
-	c.anchor, c.dropped = selection.Anchor, selection.Dropped
+	c.anchor, c.dropped, c.cut = selection.Anchor, selection.Dropped, selection.Cut
 	request, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
 	head, _ := c.head(at)()
 	if selection.Tokens > c.budget.Tokens && selection.Excess == 0 {
@@ -177,18 +180,20 @@ func (c *conversation) check(running parley.ID) {
 		wanted := visible && m.Sequence >= head.Edge
 		right := false
 		switch fate {
-		case prompt.FateShown:
+		case prompt.FateShown, prompt.FateStubbed:
 			right = wanted || m.Sequence < head.Edge && visible
 		case prompt.FateCovered:
 			right = m.Sequence <= covers
 		case prompt.FateDropped:
-			right = wanted || !shown[m.Sequence]
-			dropped++
+			right = !shown[m.Sequence]
+			if m.TurnID != running || m.Sequence > c.cut.Dropped {
+				dropped++
+			}
 		case prompt.FateRule:
 			limited := c.policy.Kind == parley.PolicyRecent || c.policy.Kind == parley.PolicySingle
 			right = !wanted || m.CoversThrough != nil || limited
 		}
-		if !right || shown[m.Sequence] != (fate == prompt.FateShown) {
+		if !right || shown[m.Sequence] != (fate == prompt.FateShown || fate == prompt.FateStubbed) {
 			t.Fatalf("message %d of %+v is %s (%s)\nmanifest %+v", m.Sequence, m.Marks, fate, reason, manifest)
 		}
 	}
@@ -196,6 +201,11 @@ func (c *conversation) check(running parley.ID) {
 		t.Fatalf("the first task, %d, is not shown by %s: %+v", first.Sequence, c.policy, manifest)
 	}
 	saysDropped(t, request, manifest, dropped)
+	if c.cut.Dropped > 0 != slices.ContainsFunc(request.Messages, func(m model.Message) bool {
+		return strings.HasPrefix(m.Parts[0].Text, "[Older steps of this turn")
+	}) {
+		t.Fatalf("the request says the wrong thing of the turn's older steps: %+v", c.cut)
+	}
 	sameRequest(t, c.rows, selection)
 }
 

@@ -30,11 +30,23 @@ func Build(
 		}
 		messages = append(slices.Clip(messages), steers...)
 	}
+	if selection.Shortened {
+		manifest.Bounds = &selection.Bounds
+	}
+	if !selection.Cut.IsZero() {
+		manifest.Turn = &selection.Cut
+	}
 	return model.Request{
-		Model:      settings.Model,
-		System:     settings.System,
-		Tools:      tools.definitions,
-		Messages:   regroup(messages, settings.Model, files, noticesOf(manifest)),
+		Model:  settings.Model,
+		System: settings.System,
+		Tools:  tools.definitions,
+		Messages: regroup(
+			messages,
+			settings.Model,
+			files,
+			excerptingOf(manifest, messages, tools.definitions),
+			noticesOf(manifest),
+		),
 		Parameters: settings.Parameters,
 		Think:      settings.Think,
 		Search:     settings.Search,
@@ -64,10 +76,16 @@ func Rebuild(
 		return model.Request{}, err
 	}
 	return model.Request{
-		Model:      call.Model,
-		System:     system,
-		Tools:      definitions,
-		Messages:   regroup(shown, call.Model, attached, noticesOf(call.Manifest)),
+		Model:  call.Model,
+		System: system,
+		Tools:  definitions,
+		Messages: regroup(
+			shown,
+			call.Model,
+			attached,
+			excerptingOf(call.Manifest, shown, definitions),
+			noticesOf(call.Manifest),
+		),
 		Parameters: call.Parameters,
 		Think:      call.Think,
 		Search:     call.Search,

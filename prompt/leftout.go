@@ -14,6 +14,7 @@ type Fate string
 // The fates.
 const (
 	FateShown   Fate = "shown"
+	FateStubbed Fate = "stubbed" // a result of the running turn of which only the size is shown
 	FateCovered Fate = "covered" // a summary that is shown stands for it
 	FateRule    Fate = "rule"    // somebody's setting or mark leaves it out, or it is internal or failed
 	FateDropped Fate = "dropped" // no more fits; the request says so in its place
@@ -52,7 +53,7 @@ func Omitted(manifest parley.Manifest, messages []parley.Message, upTo int64) []
 		}
 		o.unread(next, m.Sequence-1)
 		next = m.Sequence + 1
-		if v := o.judge(m); v.fate != FateShown {
+		if v := o.judge(m); v.fate != FateShown && v.fate != FateStubbed {
 			tokens := m.TokenEstimate
 			if tokens == 0 {
 				tokens = EstimateTokens(string(m.Content))
@@ -92,10 +93,14 @@ func (o *omissions) judge(m *parley.Message) verdict {
 	switch included := Includes(o.manifest, m.Sequence); {
 	case out != "":
 		return verdict{FateRule, out}
+	case included && stubs(o.manifest.Turn, m):
+		return verdict{fate: FateStubbed}
 	case included:
 		return verdict{fate: FateShown}
 	case m.Marks.SetAside:
 		return verdict{FateRule, reasonSetAside}
+	case drops(o.manifest.Turn, m):
+		return verdict{FateDropped, reasonDropped}
 	case m.Status == parley.MessageCancelled && o.excepted(m.Sequence):
 		return verdict{FateRule, reasonAgain}
 	case o.excepted(m.Sequence) && standsFor(m):
@@ -143,9 +148,11 @@ func (o *omissions) outside() func(int64) verdict {
 			edge = first
 		}
 	}
-	dropped := o.manifest.Dropped
+	dropped, turn := o.manifest.Dropped, o.manifest.Turn
 	return func(sequence int64) verdict {
 		switch {
+		case turn != nil && sequence >= turn.From && sequence <= turn.Dropped:
+			return verdict{FateDropped, reasonDropped}
 		case sequence <= covers:
 			return verdict{FateCovered, fmt.Sprintf(reasonCovered, summary)}
 		case dropped != nil && sequence >= dropped.From && sequence <= dropped.To:

@@ -27,10 +27,13 @@ const (
 	reasonSteered  = "steered"
 	reasonSetAside = "set aside"
 	reasonInternal = "internal"
+	reasonDropped  = "left out because the running turn no longer fits"
 	reasonAgain    = "asked for again"
 	reasonTooLong  = "dropped: no more fits into the model's context"
 	reasonNarrow   = "dropped: more is set aside than a manifest can name"
 	nothingAside   = ", whole because more is set aside than a manifest can name"
+	shownAsStub    = "; only its size is shown because the running turn is long"
+	shownInPart    = "; shown in part because it is long"
 	unlisted       = "; failed and internal messages within are left out"
 )
 
@@ -125,6 +128,7 @@ type window struct {
 	head   parley.ContextHead
 	again  map[int64]bool // interrupted answers that were repeated
 	turn   parley.Turn
+	cut    *parley.TurnCut
 	// missing is the first of the messages that are dropped for a reason, up to the rows; 0: none are.
 	missing int64
 	start   int64 // where the window was cut; 0: nowhere
@@ -228,6 +232,14 @@ func carriedRanges(all []carried, edge int64) []parley.ManifestRange {
 	return ranges
 }
 
+// hides says why the reading of the record left out a sequence.
+func (w window) hides(sequence int64) string {
+	if w.cut != nil && sequence >= w.cut.From && sequence <= w.cut.Dropped {
+		return reasonDropped
+	}
+	return reasonInternal
+}
+
 // rangeWriter collects the ranges of one run of rows.
 type rangeWriter struct {
 	reason string
@@ -253,7 +265,7 @@ func appendRanges(
 		m := &rows[i]
 		if i > 0 && detail == listAll {
 			for hidden := rows[i-1].Sequence + 1; hidden < m.Sequence; hidden++ {
-				w.leaveOut(hidden, reasonInternal) // tails leave them out
+				w.leaveOut(hidden, of.hides(hidden)) // tails leave them out
 			}
 		}
 		switch why := reasonOut(m); {
@@ -338,7 +350,7 @@ func withSteers(manifest parley.Manifest, steers []parley.Message) (parley.Manif
 func encodedSize(manifest parley.Manifest) int {
 	// Most manifests are far too small to need counting: at most six bytes per byte of text, twenty per number, and the
 	// names.
-	bound := 64 + 6*len(manifest.Policy)
+	bound := 128 + 6*len(manifest.Policy)
 	for _, r := range manifest.Ranges {
 		bound += 112 + 6*len(r.Reason) + 21*len(r.Except)
 	}

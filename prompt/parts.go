@@ -59,6 +59,9 @@ func Parts(request *model.Request, encoded []byte, manifest parley.Manifest, sho
 	for i := range shown {
 		t.rows[shown[i].Sequence] = &shown[i]
 	}
+	if manifest.Bounds != nil {
+		t.cut = excerpts(*manifest.Bounds, shown, nil)
+	}
 	t.tools(request)
 	messages := t.wire.findIn("messages")
 	t.system(request, &messages)
@@ -85,6 +88,7 @@ func Parts(request *model.Request, encoded []byte, manifest parley.Manifest, sho
 
 type takingApart struct {
 	wire     body
+	cut      map[int64]int // the messages that are shown in part
 	manifest parley.Manifest
 	rows     map[int64]*parley.Message
 	parts    []Part
@@ -167,7 +171,7 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	part := Part{
 		Kind:    kind,
 		Role:    new(string(role)),
-		Reason:  reasonIn(t.manifest, p.Sequence),
+		Reason:  t.reason(p.Sequence),
 		weighed: weight(p),
 		beside:  imageWeight(p),
 	}
@@ -252,6 +256,18 @@ func (t *takingApart) rest() {
 		part.Bytes = size
 		t.parts = append(t.parts, part)
 	}
+}
+
+// reason says why a message is in the request, and whether it is shown in part.
+func (t *takingApart) reason(sequence int64) string {
+	reason := reasonIn(t.manifest, sequence)
+	if row := t.rows[sequence]; row != nil && stubs(t.manifest.Turn, row) {
+		return reason + shownAsStub
+	}
+	if _, short := t.cut[sequence]; short {
+		reason += shownInPart
+	}
+	return reason
 }
 
 // reasonIn says why a manifest contains a sequence.

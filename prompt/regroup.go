@@ -43,6 +43,8 @@ type answer struct {
 type grouping struct {
 	model   parley.ModelID
 	files   Attachments
+	texts   excerpting
+	noted   bool // the steps that are left out have been named
 	out     []entry
 	current *answer          // the assistant message that further rows may join
 	open    map[string]*slot // the latest call of each id
@@ -55,10 +57,16 @@ type entry struct {
 }
 
 // regroup turns rows, ascending, into the messages of a request for a model. The rows of one (turn, step) become one
-// assistant message; the results of its calls follow in one tool message, in the order of the calls. Notices stand where
-// messages are missing.
-func regroup(messages []parley.Message, model parley.ModelID, files Attachments, missing notices) []model.Message {
-	g := grouping{model: model, files: files, open: map[string]*slot{}}
+// assistant message; the results of its calls follow in one tool message, in the order of the calls. Texts that are too
+// long are excerpts, and notices stand where messages are missing.
+func regroup(
+	messages []parley.Message,
+	model parley.ModelID,
+	files Attachments,
+	texts excerpting,
+	missing notices,
+) []model.Message {
+	g := grouping{model: model, files: files, texts: texts, open: map[string]*slot{}}
 	for i := range messages {
 		if notice := missing.before(&messages[i]); notice != "" {
 			g.notify(notice)
@@ -74,12 +82,13 @@ func regroup(messages []parley.Message, model parley.ModelID, files Attachments,
 func (g *grouping) add(m *parley.Message) {
 	switch m.Role {
 	case parley.RoleUser:
-		g.say(userParts(m, g.files))
+		g.say(g.userParts(m))
 	case parley.RoleSummary:
 		g.say([]model.Part{textOfRow(m, summaryIntro+textOf(m))})
 	case parley.RoleSystem:
 		g.say([]model.Part{textOfRow(m, systemIntro+textOf(m))})
 	case parley.RoleAssistant:
+		g.noteGap(m)
 		g.join(m)
 		g.addAssistant(m)
 	case parley.RoleToolCall:
@@ -98,6 +107,14 @@ func (g *grouping) say(parts []model.Part) {
 
 // notify says that messages are missing.
 func (g *grouping) notify(notice string) { g.say([]model.Part{textPart(notice)}) }
+
+// noteGap says once, before the first step behind them, that steps of the running turn are left out.
+func (g *grouping) noteGap(m *parley.Message) {
+	if turn := g.texts.turn; turn != nil && turn.Dropped > 0 && m.Sequence > turn.Dropped && !g.noted {
+		g.noted = true
+		g.notify(g.texts.gap())
+	}
+}
 
 // join opens an answer unless the row belongs to the current one.
 func (g *grouping) join(m *parley.Message) {
@@ -167,6 +184,11 @@ func (g *grouping) addResult(m *parley.Message) {
 	}
 	content := decode[parley.ToolResultContent](m)
 	text, images := shownResult(content, g.files)
+	if stubs(g.texts.turn, m) {
+		text, images = g.texts.stub(m, text), nil
+	} else {
+		text = g.texts.result(m, text)
+	}
 	to.filled = true
 	to.part = model.Part{
 		Kind: model.PartToolResult, CallID: to.callID, Name: to.name,
@@ -231,7 +253,7 @@ func textOfRow(m *parley.Message, text string) model.Part {
 
 // userParts returns the context note and the content's parts, each as a part of its own; consecutive links form one
 // list.
-func userParts(m *parley.Message, files Attachments) []model.Part {
+func (g *grouping) userParts(m *parley.Message) []model.Part {
 	content := decodeUser(m)
 	parts := make([]model.Part, 0, len(content.Parts)+2)
 	if m.ContextNote != "" {
@@ -243,7 +265,7 @@ func userParts(m *parley.Message, files Attachments) []model.Part {
 	for i := 0; i < len(content.Parts); i++ {
 		part := &content.Parts[i]
 		if part.Type != parley.PartLink {
-			parts = append(parts, partOf(part, files))
+			parts = append(parts, partOf(part, g.files))
 			continue
 		}
 		list := linksIntro + "\n" + part.Plain()
@@ -251,6 +273,11 @@ func userParts(m *parley.Message, files Attachments) []model.Part {
 			list += "\n" + content.Parts[i+1].Plain()
 		}
 		parts = append(parts, textPart(list))
+	}
+	if m.ContextNote == "" {
+		g.texts.user(m, parts)
+	} else {
+		g.texts.user(m, parts[1:])
 	}
 	for i := range parts {
 		parts[i].Sequence = m.Sequence

@@ -22,9 +22,12 @@ type Tail func(before int64, limit int) (rows []parley.Message, more bool, err e
 // View holds the inputs of a window.
 type View struct {
 	Policy  parley.Policy
-	Session parley.Session // any snapshot; its Context.Anchor belongs to the latest window
-	Turn    parley.Turn    // the running one; zero for a preview without one
-	Budget  Budget         // zero: no bound
+	Session parley.Session    // any snapshot; its Context.Anchor belongs to the latest window
+	Turn    parley.Turn       // the running one; zero for a preview without one
+	Budget  Budget            // zero: no bound
+	Bounds  parley.TextBounds // zero: texts are shown whole
+	Steers  []parley.Message  // that the step delivers
+	Cut     parley.TurnCut    // of the running turn's latest window; zero: the turn was shown whole
 	Tail    Tail
 	// Head reads what may precede the window. It is called if Context.Held is set or the window is cut; nil has none.
 	Head func() (parley.ContextHead, error)
@@ -32,12 +35,15 @@ type View struct {
 
 // Selection is what a policy chose from the record.
 type Selection struct {
-	Messages []parley.Message // in request order; only what the model is to see
-	Manifest parley.Manifest
-	Tokens   int   // of the messages, in stored estimates
-	Anchor   int64 // where the window was cut; 0: nowhere. The session keeps it for the next window
-	Dropped  int64 // from here up to Anchor messages were dropped for length; 0: none. The session keeps it too
-	Excess   int   // tokens by which the obligatory part exceeds the budget; 0: it fits
+	Messages  []parley.Message // in request order; only what the model is to see
+	Manifest  parley.Manifest
+	Tokens    int   // of the messages, in stored estimates
+	Anchor    int64 // where the window was cut; 0: nowhere. The session keeps it for the next window
+	Dropped   int64 // from here up to Anchor messages were dropped for length; 0: none. The session keeps it too
+	Bounds    parley.TextBounds
+	Cut       parley.TurnCut // how the running turn is shown; the turn's next window begins with it
+	Shortened bool           // a message or a steer is shown in part
+	Excess    int            // tokens by which the obligatory part exceeds the budget; 0: it fits
 }
 
 // Window chooses the messages of a call. It reads only the tail that the policy needs. Turns are never cut, and the
@@ -51,6 +57,24 @@ type Selection struct {
 // The window is preceded by the active summary (for policy summary), the first task if the window does not reach it, and
 // pinned messages outside the window.
 func Window(v View) (Selection, error) {
+	selection, err := v.window()
+	if err != nil {
+		return selection, err
+	}
+	if cut := v.shortenTurn(&selection); cut != v.Cut {
+		v.Cut = cut
+		return v.window()
+	}
+	return selection, nil
+}
+
+// window is Window with the running turn shown as the view says.
+func (v View) window() (Selection, error) {
+	light := lightening{bounds: v.Bounds}
+	if !v.Cut.IsZero() {
+		light.cut = &v.Cut
+	}
+	v.Tail, v.Head = light.tail(v.Tail), light.head(v.Head)
 	if v.Policy.Kind != parley.PolicyIterations { // not a setting
 		if err := v.Policy.Validate(); err != nil {
 			return Selection{}, err
@@ -74,13 +98,19 @@ func Window(v View) (Selection, error) {
 	} else {
 		head.First = c.first(rows[0].Sequence)
 	}
-	selection := choose(window{policy: v.Policy, turn: v.Turn, head: head, start: c.anchor, missing: c.missing(rows)}, rows)
+	selection := choose(window{
+		policy: v.Policy, turn: v.Turn, head: head, cut: light.cut, start: c.anchor, missing: c.missing(rows),
+	}, rows)
 	selection.Anchor = c.anchor
 	if d := selection.Manifest.Dropped; d != nil {
 		selection.Dropped = d.From
 	}
-	for i := range selection.Messages {
-		selection.Tokens += TokensOf(&selection.Messages[i])
+	light.restore(selection.Messages)
+	selection.Bounds = v.Bounds
+	selection.Shortened = excerpts(v.Bounds, selection.Messages, nil) != nil || excerpts(v.Bounds, v.Steers, nil) != nil
+	selection.Cut = v.Cut
+	for _, tokens := range sizesOf(v.Bounds, light.cut, selection.Messages) {
+		selection.Tokens += tokens
 	}
 	selection.Tokens += tokensOfNotices(selection.Manifest)
 	selection.Excess = v.Budget.excess(selection.Tokens)

@@ -425,6 +425,7 @@ func (s scriptTool) Source() string                      { return "script" }
 func (t *tools) sortDry(call *toolCall) {
 	offers := func(ref parley.ToolRef) bool { return ref.Offers(call.name) }
 	switch {
+	case t.reader(call):
 	case !slices.ContainsFunc(t.settings.Tools, offers):
 		call.refusal = fmt.Sprintf(resultUnknown, parley.Clip(call.name, 64))
 	case call.malformed:

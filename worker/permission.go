@@ -77,7 +77,7 @@ func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.App
 		ruling = parley.Ruling{Effect: parley.GrantAllow}
 	case call.own && !annotations.Destructive: // the runtime does it by itself
 		ruling = parley.Ruling{Effect: parley.GrantAllow}
-	case ruling.Effect == parley.GrantAllow && r.w.script == nil:
+	case ruling.Effect == parley.GrantAllow && r.w.script == nil && !call.recall:
 		changed, err = r.changed(call, ruling)
 		if changed != "" {
 			ruling = parley.Ruling{Effect: parley.GrantAsk}

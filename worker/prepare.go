@@ -133,8 +133,13 @@ func (t *tools) find() error {
 		t.log().WarnContext(t.ctx, "an agent's patterns match more tools than a model may be shown",
 			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
 	}
+	t.own = definitions[:min(len(definitions), parley.MaxTools)]
 	var err error
-	t.definitions, err = t.w.toolsets.of(definitions[:min(len(definitions), parley.MaxTools)])
+	t.definitions, err = t.w.toolsets.of(t.own)
+	t.bare = t.definitions
+	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {
+		err = t.offerReading()
+	}
 	return err
 }
 

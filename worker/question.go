@@ -36,22 +36,11 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	if err := r.weighed(steers); err != nil {
 		return noQuestion(err)
 	}
-	beside := r.weigh(steers)
-	budget := prompt.NewBudget(
-		r.info,
-		r.settings.Parameters,
-		r.settings.Policy,
-		beside,
-		r.w.ratios.Of(r.settings.Model),
-	)
-	selection, err := prompt.Window(prompt.View{
-		Policy:  r.settings.Policy,
-		Session: r.claim.Session,
-		Turn:    r.claim.Turn,
-		Budget:  budget,
-		Tail:    r.tail,
-		Head:    r.head,
-	})
+	budget, selection, err := r.choose(steers)
+	if err == nil && (selection.Shortened || !selection.Cut.IsZero()) {
+		err = r.tools.offerReading()
+		q.tools = r.definitions.Text()
+	}
 	if err != nil {
 		return noQuestion(err)
 	}
@@ -61,8 +50,10 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	if selection.Excess > 0 {
 		return nil, r.tooLong(budget, &selection), nil
 	}
-	q.estimate = selection.Tokens + beside
+	holds, _ := r.weigh()
+	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers)
 	q.tokens = int64(budget.Scaled(q.estimate))
+	r.cut = selection.Cut
 	r.claim.Session.Context.Anchor, r.claim.Session.Context.Dropped = selection.Anchor, selection.Dropped
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
@@ -76,7 +67,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	if n := len(selection.Messages); n > 0 {
 		r.wrote(selection.Messages[n-1].Sequence)
 	}
-	r.shortening.look(&selection, budget, beside)
+	r.shortening.look(&selection, budget, q.estimate-selection.Tokens)
 	for i := range steers {
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
 		steers[i].Sequence = r.last + 1 + int64(i) // the sequence that it gets with this step
@@ -127,6 +118,51 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	q.call.ToolsHash, q.call.MiddlewareHash = r.definitions.Hash(), r.layers.Hash()
 	return q, nil, nil
+}
+
+// readCut finds out how an earlier run of the turn showed it, once.
+func (r *requests) readCut() error {
+	if r.cutKnown || r.claim.Turn.Attempt <= 1 {
+		return nil
+	}
+	calls, err := r.w.store.Calls(
+		r.writes,
+		store.Scope{WorkspaceID: r.fence.WorkspaceID},
+		r.fence.SessionID,
+		store.CallQuery{TurnID: r.fence.TurnID, Limit: 1},
+	)
+	if err != nil {
+		return err
+	}
+	if len(calls) > 0 && calls[0].Manifest.Turn != nil {
+		r.cut = *calls[0].Manifest.Turn
+	}
+	r.cutKnown = true
+	return nil
+}
+
+// choose chooses the part of the record that a request shows, and what it has room for.
+func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Selection, error) {
+	_, room := r.weigh()
+	if err := r.readCut(); err != nil {
+		return prompt.Budget{}, prompt.Selection{}, err
+	}
+	ratio := r.w.ratios.Of(r.settings.Model)
+	bounds := prompt.BoundsFor(r.info, r.settings.Parameters, room, ratio)
+	beside := room + prompt.TokensShown(bounds, steers)
+	budget := prompt.NewBudget(r.info, r.settings.Parameters, r.settings.Policy, beside, ratio)
+	selection, err := prompt.Window(prompt.View{
+		Policy:  r.settings.Policy,
+		Session: r.claim.Session,
+		Turn:    r.claim.Turn,
+		Budget:  budget,
+		Bounds:  bounds,
+		Steers:  steers,
+		Cut:     r.cut,
+		Tail:    r.tail,
+		Head:    r.head,
+	})
+	return budget, selection, err
 }
 
 // speech builds the question to a speaker, which keeps its own context: the message that began the turn, and its steers

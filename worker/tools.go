@@ -62,6 +62,7 @@ type toolCall struct {
 	client    bool              // a client answers it
 	question  bool              // a person answers it
 	own       bool              // tool waits for work that the speaker does by itself
+	recall    bool              // tool is read_result, which the worker offers by itself
 	lost      bool              // the speaker that made it does not know it any more
 	approval  *parley.Approval  // of a call that was asked about
 	cleared   bool              // its approval is used: it may run, or wait for its own answer
@@ -80,6 +81,9 @@ func (t *tools) sort(call *toolCall) {
 	if t.speaker != nil {
 		call.tool, call.own = t.speaker.Tool(call.name, call.arguments)
 		call.lost = !call.own
+		return
+	}
+	if t.reader(call) {
 		return
 	}
 	for _, ref := range t.settings.Tools {

@@ -71,7 +71,7 @@ func newTurn(c *claimed) *turn {
 	}
 	t.budgets = &budgets{claimed: c, limits: t.limits}
 	t.tools = &tools{claimed: c, rules: t.rules}
-	t.requests = &requests{claimed: c, responses: t.responses, shortening: t.shortening}
+	t.requests = &requests{claimed: c, tools: t.tools, responses: t.responses, shortening: t.shortening}
 	t.asking = &asking{
 		claimed: c, limits: t.limits, budgets: t.budgets, requests: t.requests, responses: t.responses,
 		shortening: t.shortening,
@@ -103,16 +103,23 @@ type tools struct {
 	*claimed
 
 	rules *rules
+	own   []parley.ToolDefinition // the agent's, as the model is shown them
+	bare  prompt.Tools            // of these alone
+	reads bool                    // read_result is offered beside them
 }
 
 // requests builds the request of each step from the record.
 type requests struct {
 	*claimed
 
+	tools       *tools
 	responses   *responses
 	shortening  *shortening
-	keepsInputs bool // questions keep their inputs
-	fixed       int  // estimated tokens of the system prompt and the tools; 0: not yet known
+	keepsInputs bool           // questions keep their inputs
+	fixed       int            // estimated tokens of the system prompt and the agent's tools; 0: not yet known
+	reading     int            // of read_result, if it may be offered
+	cut         parley.TurnCut // how the latest request shows the turn
+	cutKnown    bool           // an earlier run's is read
 }
 
 // asking sends requests, collects their answers, and settles them.

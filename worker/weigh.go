@@ -13,22 +13,25 @@ import (
 // requestBorders is a request's size in tokens beside its messages, system prompt and tools.
 const requestBorders = 3
 
-// weigh estimates what a request holds beside the window: the turn's system prompt and tools, and the step's steers.
-func (r *requests) weigh(steers []parley.Message) int {
+// weigh estimates what every request of the turn holds beside messages, the system prompt and the tools, and what it
+// would hold with read_result. Bounds are computed from the latter, so that they stay the same once it is offered.
+func (r *requests) weigh() (holds, room int) {
 	if r.fixed == 0 {
 		r.fixed = requestBorders + r.w.weights.of(
 			r.settings.Model,
 			r.settings.System,
 		) + r.w.weights.of(
 			r.settings.Model,
-			string(r.definitions.Text()),
+			string(r.tools.bare.Text()),
 		)
+		if definition, may := r.tools.reading(); may {
+			r.reading = r.w.weights.of(r.settings.Model, definition.Description+string(definition.Parameters))
+		}
 	}
-	sum := r.fixed
-	for i := range steers {
-		sum += prompt.TokensOf(&steers[i])
+	if r.tools.reads {
+		return r.fixed + r.reading, r.fixed + r.reading
 	}
-	return sum
+	return r.fixed, r.fixed + r.reading
 }
 
 // tooLong returns the failure of a turn that does not fit into the model's context, whatever is left out.

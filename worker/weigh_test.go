@@ -35,6 +35,8 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 	if anchor == 0 || jumps > 8 {
 		t.Errorf("over 20 turns the window moved %d times, to %d", jumps, anchor)
 	}
+	answer = 2900 // even what is shown of a long text has no room beside it
+	session = r.session(parley.Settings{Model: scriptedID, Parameters: parley.Parameters{MaxTokens: &answer}}, nil)
 	turn := r.ended(r.post(session, strings.Repeat("too long ", 20_000), parley.DuringQueue).Turn.ID)
 	if turn.Status != parley.TurnFailed || turn.Error == nil || turn.Error.Class != parley.ClassContextLength ||
 		!strings.Contains(turn.Error.Detail, "lower max_tokens") {
@@ -46,7 +48,6 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 // of the provider refusing it.
 func TestSteersAreWeighed(t *testing.T) {
 	t.Parallel()
-	run := requests{claimed: &claimed{w: &Worker{}}, fixed: 1}
 	steers := []parley.Message{
 		{
 			Role:    parley.RoleUser,
@@ -54,11 +55,11 @@ func TestSteersAreWeighed(t *testing.T) {
 			Content: []byte(`{"text":"` + strings.Repeat("word ", 400) + `"}`),
 		},
 	}
-	if asQueued := run.weigh(steers); asQueued != 1 {
+	if asQueued := prompt.TokensShown(parley.TextBounds{}, steers); asQueued != 0 {
 		t.Fatalf("a queued message weighs %d", asQueued)
 	}
 	entering(steers)
-	if weight := run.weigh(steers); weight < 300 {
+	if weight := prompt.TokensShown(parley.TextBounds{}, steers); weight < 300 {
 		t.Errorf("a steer of 400 words weighs %d tokens", weight)
 	}
 }

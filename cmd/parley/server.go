@@ -166,7 +166,8 @@ func (s *server) openTools() (tool.Source, error) {
 		return nil, err
 	}
 	s.sources = append(s.sources, endpoints)
-	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store), endpoints,
+	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store),
+		builtin.Record(s.store), endpoints,
 		builtin.NewFetch(builtin.FetchOptions{AllowPrivate: s.settings.Fetch.AllowPrivate})}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})

@@ -118,8 +118,8 @@ var rules = []struct {
 	{"internal/projectdir", []string{"."}},
 	{
 		"tool/builtin",
-		[]string{".", "tool", "store", "internal/netguard", "internal/projectdir"},
-	}, // it reads shared sessions
+		[]string{".", "tool", "store", "internal/netguard", "internal/projectdir", "internal/words"},
+	}, // it reads and searches sessions
 	{
 		"tool/*",
 		[]string{".", "tool", "internal/inflight", "internal/netguard", "internal/program", "internal/schema"},

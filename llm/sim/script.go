@@ -111,13 +111,20 @@ func (r *request) script() (text string, step int) {
 			answers++
 		case model.RoleUser:
 			for _, p := range m.Parts {
-				if strings.HasPrefix(strings.TrimSpace(p.Text), "[") {
+				if isScript(p.Text) {
 					return p.Text, answers
 				}
 			}
 		}
 	}
 	return r.userText(), 0
+}
+
+// isScript reports whether a text begins like a script, a list of lists: other texts may be in brackets too.
+func isScript(text string) bool {
+	inside, list := strings.CutPrefix(strings.TrimSpace(text), "[")
+	inside = strings.TrimSpace(inside)
+	return list && (inside == "" || inside[0] == '[' || inside[0] == ']')
 }
 
 func playStep(a *answer, actions []action, step int) {

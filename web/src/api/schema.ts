@@ -2299,12 +2299,14 @@ export interface components {
             tool_called?: string;
         };
         Manifest: {
+            bounds: components["schemas"]["TextBounds"] | null;
             cache_key: string | null;
             cached_response: boolean | null;
             dropped: components["schemas"]["Dropped"] | null;
             middleware: string[] | null;
             policy: string;
             ranges: components["schemas"]["ManifestRange"][];
+            turn: components["schemas"]["TurnCut"] | null;
         };
         ManifestRange: {
             except: number[] | null;
@@ -4537,6 +4539,12 @@ export interface components {
              */
             type: "step.started";
         };
+        TextBounds: {
+            /** Format: int64 */
+            step: number;
+            /** Format: int64 */
+            text: number;
+        };
         /** @description A text. */
         TextContent: {
             /** @description The text. */
@@ -4872,6 +4880,14 @@ export interface components {
             wait_reason: "approval" | "tool_result" | "input" | "child" | "budget" | "rate_limit" | "outside" | null;
             /** Format: uuid */
             workspace_id: string;
+        };
+        TurnCut: {
+            /** Format: int64 */
+            dropped_through: number;
+            /** Format: int64 */
+            from: number;
+            /** Format: int64 */
+            stubbed_through: number;
         };
         Usage: {
             /** Format: int64 */
@@ -5321,6 +5337,7 @@ export type StepRetrying = components['schemas']['StepRetrying'];
 export type StepRetryingEvent = components['schemas']['StepRetryingEvent'];
 export type StepStarted = components['schemas']['StepStarted'];
 export type StepStartedEvent = components['schemas']['StepStartedEvent'];
+export type TextBounds = components['schemas']['TextBounds'];
 export type TextContent = components['schemas']['TextContent'];
 export type TextPart = components['schemas']['TextPart'];
 export type Tokens = components['schemas']['Tokens'];
@@ -5341,6 +5358,7 @@ export type Tree = components['schemas']['Tree'];
 export type TreeNode = components['schemas']['TreeNode'];
 export type TreeTotal = components['schemas']['TreeTotal'];
 export type Turn = components['schemas']['Turn'];
+export type TurnCut = components['schemas']['TurnCut'];
 export type Usage = components['schemas']['Usage'];
 export type UsageInput = components['schemas']['UsageInput'];
 export type UsageReport = components['schemas']['UsageReport'];

@@ -1,0 +1,241 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
+	"example.org/parley/tool"
+	"example.org/parley/tool/builtin"
+)
+
+// dump is a tool that answers with numbered lines, as many as it is asked for.
+type dump struct{}
+
+func (dump) Definition() parley.ToolDefinition {
+	return parley.ToolDefinition{Name: "dump", Parameters: json.RawMessage(`{"type":"object"}`)}
+}
+
+func (dump) Annotations() parley.ToolAnnotations {
+	return parley.ToolAnnotations{ReadOnly: true, Idempotent: true}
+}
+func (dump) Source() string { return "test" }
+func (dump) Call(_ context.Context, call tool.Call) (tool.Result, error) {
+	var asked struct{ Lines int }
+	if err := json.Unmarshal(call.Arguments, &asked); err != nil {
+		return tool.Result{}, err
+	}
+	var out strings.Builder
+	for i := range asked.Lines {
+		fmt.Fprintf(&out, "line %d of the long answer of a tool\n", i+1)
+	}
+	return tool.JSON(json.Marshal(out.String()))
+}
+
+// dumps is a source of that tool alone.
+type dumps struct{}
+
+func (dumps) Tools() []tool.Tool                 { return []tool.Tool{dump{}} }
+func (dumps) Tool(name string) (tool.Tool, bool) { return dump{}, name == "dump" }
+func (dumps) Expects(string) bool                { return false }
+func (dumps) Await(context.Context)              {}
+func (dumps) Faults() []tool.Fault               { return nil }
+
+// startWithDumps starts a server with the tool dump, those of the record, and one model.
+func startWithDumps(t *testing.T, of model.Model, info model.Info) *testServer {
+	t.Helper()
+	registry := func(t *testing.T) *llm.Registry {
+		t.Helper()
+		models, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{
+			{Name: "sim", Model: sim.New(), DefaultModel: "echo", Models: sim.Models(), Simulator: true},
+			{Name: info.Provider, Model: of, Models: []model.Info{info}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return models
+	}
+	late := &lateRecord{}
+	tools, err := tool.Join(dumps{}, late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startServerOf(t, registry, tools)
+	late.set(builtin.Record(s.store))
+	return s
+}
+
+// lateRecord is the source of the record's tools, whose store opens after the tools are joined.
+type lateRecord struct {
+	mu sync.Mutex // guards of
+	of builtin.Source
+}
+
+func (l *lateRecord) set(of builtin.Source) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.of = of
+}
+
+func (l *lateRecord) source() builtin.Source {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.of
+}
+func (l *lateRecord) Tools() []tool.Tool                 { return l.source().Tools() }
+func (l *lateRecord) Tool(name string) (tool.Tool, bool) { return l.source().Tool(name) }
+func (*lateRecord) Expects(string) bool                  { return false }
+func (*lateRecord) Await(context.Context)                {}
+func (*lateRecord) Faults() []tool.Fault                 { return nil }
+
+// longTurn bounds the wait for a turn of many steps.
+const longTurn = 5 * time.Minute
+
+// says posts a text to a session.
+func (s *testServer) says(session, text string) {
+	s.Helper()
+	got := s.do("POST", "/v1/sessions/"+session+"/messages",
+		`{"content":{"text":`+string(parley.AppendJSONString(nil, text))+`}}`)
+	if got.status != 201 {
+		s.Fatalf("status %d: %s", got.status, got.body)
+	}
+}
+
+// TestALongResultDoesNotEndTheTurn: a result of 27,000 tokens in a window of 20,000 is shown in part; the model reads
+// on with read_result, which it is offered by itself, the record has all of it, and the requests rebuild.
+func TestALongResultDoesNotEndTheTurn(t *testing.T) {
+	t.Parallel()
+	info := sim.Info("script")
+	info.ID, info.Provider, info.Simulator, info.ContextLength, info.MaxOutput = "small/script", "small", false, 20_000, 0
+	s := startWithDumps(t, sim.New(), info)
+	session := s.session(`{"model":"small/script","tools":["dump"]}`).ID.String()
+	s.says(session, `[[{"tool_call":{"name":"dump","arguments":{"Lines":3000}}}],`+
+		`[{"tool_call":{"name":"read_result","arguments":{"id":4,"from":1500,"to":1501}}}],[{"text":"Done."}]]`)
+	if ended := s.awaitEnd(session); ended.Status != parley.SessionCompleted {
+		t.Fatalf("the session is %s", ended.Status)
+	}
+	detail := s.lastCall(session)
+	request := string(detail.Request)
+	if !detail.Exact || len(request) > 20_000 {
+		t.Errorf("exact %t: %s; the request has %d bytes", detail.Exact, detail.Reason, len(request))
+	}
+	for _, want := range []string{
+		"line 1 of the long", "line 3000 of the long", `read_result with \"id\": 4 reads all of it`,
+		"line 1500 of the long answer of a tool\\nline 1501 of the long",
+	} {
+		if !strings.Contains(request, want) {
+			t.Errorf("the request lacks %s: %s", want, parley.Clip(request, 4000))
+		}
+	}
+	if !strings.Contains(fmt.Sprint(reasonsOf(detail)), "shown in part") {
+		t.Errorf("no part says that it is shown in part: %v", reasonsOf(detail))
+	}
+	results := s.do("GET", "/v1/sessions/"+session+"/messages?role=tool_result", "")
+	if !strings.Contains(string(results.body), "line 2000 of the long") {
+		t.Error("the record lacks a part of the result")
+	}
+}
+
+func reasonsOf(detail engine.CallDetail) (reasons []string) {
+	for _, part := range detail.Parts {
+		reasons = append(reasons, part.Reason)
+	}
+	return reasons
+}
+
+// stepper is a model that calls a tool in each of many steps and then answers. It keeps the size of the longest request.
+type stepper struct {
+	steps int
+	over  chan struct{} // closed with the last answer
+
+	mu      sync.Mutex // guards what follows
+	answers int
+	longest int
+}
+
+func (m *stepper) Encode(request model.Request) (model.EncodedRequest, error) {
+	tokens := prompt.EstimateTokens(request.System)
+	for _, message := range request.Messages {
+		for _, part := range message.Parts {
+			tokens += prompt.EstimateTokens(part.Text) + prompt.EstimateTokens(string(part.Arguments)) + 4
+		}
+	}
+	m.mu.Lock()
+	m.longest = max(m.longest, tokens)
+	m.mu.Unlock()
+	body, err := json.Marshal(request)
+	return model.EncodedRequest{Model: request.Model, Body: body, Version: 1}, err
+}
+
+func (m *stepper) EncodeAs(_ int, request model.Request) (model.EncodedRequest, error) {
+	return m.Encode(request)
+}
+
+func (*stepper) Warms(parley.ModelID) (least int, why string) { return 0, "It is a script." }
+
+func (m *stepper) Stream(context.Context, model.EncodedRequest) iter.Seq2[model.Chunk, error] {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answers++
+	n := m.answers
+	return func(yield func(model.Chunk, error) bool) {
+		if n > m.steps {
+			close(m.over)
+			_ = yield(model.Chunk{Kind: model.ChunkText, Text: "Done."}, nil) &&
+				yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}, nil)
+			return
+		}
+		_ = yield(model.Chunk{Kind: model.ChunkToolCall, CallID: fmt.Sprint("c", n), Name: "dump"}, nil) &&
+			yield(model.Chunk{Kind: model.ChunkArguments, Text: `{"Lines":100}`}, nil) &&
+			yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishToolCalls}, nil)
+	}
+}
+
+// TestALongTurnEnds: a turn of 500 steps whose results have 2 MB ends in a window of 32,000 tokens. No request is
+// longer, and the last one rebuilds.
+func TestALongTurnEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("500 steps")
+	}
+	t.Parallel()
+	steps := &stepper{steps: 500, over: make(chan struct{})}
+	s := startWithDumps(t, steps, model.Info{
+		ID: "steps/one", Provider: "steps", Name: "one", Known: true, Tools: true, ContextLength: 32_000,
+	})
+	session := s.session(`{"model":"steps/one","tools":["dump"],"limits":{"max_steps":1000,"max_tool_calls":1000}}`).
+		ID.String()
+	s.says(session, "Look at everything.")
+	select {
+	case <-steps.over:
+	case <-time.After(longTurn):
+		t.Fatal("the turn has not ended")
+	}
+	ended := s.awaitEnd(session)
+	if ended.Status != parley.SessionCompleted {
+		t.Fatalf("the session is %s: %s", ended.Status, s.do("GET", "/v1/sessions/"+session+"/turns", "").body)
+	}
+	if steps.answers != 501 || steps.longest > 28_000 {
+		t.Errorf("%d answers, the longest request has %d tokens", steps.answers, steps.longest)
+	}
+	detail := s.lastCall(session)
+	request := string(detail.Request)
+	if !detail.Exact || !strings.Contains(request, "Look at everything.") ||
+		!strings.Contains(request, "Older steps of this turn, messages 2 to ") ||
+		!strings.Contains(request, `is left out; read_result with \"id\": `) {
+		t.Errorf("exact %t: %s; the last request: %s", detail.Exact, detail.Reason, parley.Clip(request, 4000))
+	}
+	if fmt.Sprint(detail.LeftOut) == "[]" || !strings.Contains(detail.LeftOut[0].Reason, "no longer fits") {
+		t.Errorf("left out: %+v", detail.LeftOut)
+	}
+}

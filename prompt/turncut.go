@@ -1,0 +1,146 @@
+package prompt
+
+import (
+	"fmt"
+	"slices"
+
+	"example.org/parley"
+)
+
+// How a running turn that fills its window is shortened at a step's border: first results of its older steps become
+// stubs, oldest first; if that is not enough, its oldest steps are left out, and the request says so in their place.
+// Both happen in blocks, so that the requests in between share their beginnings.
+const (
+	// turnDue is the share of the window, in percent, from which on its running turn is shortened, if turnOwn of the
+	// window are the turn's own steps.
+	turnDue = 80
+	turnOwn = 40
+	// turnGoal is the share to which the window is brought, turnEnough that to which stubs alone must bring it: else
+	// the next shortening would follow soon.
+	turnGoal, turnEnough = 50, 60
+	// stubTokens is the size of a stub; a result that is not larger stays.
+	stubTokens = 32
+)
+
+// The sentences in requests. They never change: requests must rebuild to the same bytes.
+const (
+	stubText     = "[This result, of %d bytes, is left out.]"
+	stubRead     = "[This result, of %d bytes, is left out; read_result with \"id\": %d reads it.]"
+	droppedSteps = "[Older steps of this turn, messages %d to %d, are left out: they no longer fit.%s]"
+	droppedRead  = " read_result reads one of them by its number."
+)
+
+// stubs reports whether a request shows a row as a stub.
+func stubs(cut *parley.TurnCut, m *parley.Message) bool {
+	return cut != nil && m.Role == parley.RoleToolResult && m.Sequence >= cut.From && m.Sequence <= cut.Stubbed &&
+		contentTokens(m) > stubTokens
+}
+
+// drops reports whether a request leaves a row out. What people said stays.
+func drops(cut *parley.TurnCut, m *parley.Message) bool {
+	return cut != nil && m.Sequence >= cut.From && m.Sequence <= cut.Dropped && m.Role != parley.RoleUser
+}
+
+// shortenTurn returns how the running turn of a selection is to be shown so that the window has room again; the view's
+// cut if it has room, or if nothing helps.
+func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
+	most := v.Budget.Tokens
+	total := v.Budget.Scaled(selection.Tokens)
+	if most <= 0 || total*100 <= most*turnDue || v.Turn.ID.IsZero() {
+		return v.Cut
+	}
+	steps := v.stepsOf(selection.Messages)
+	sizes := sizesOf(v.Bounds, &v.Cut, steps)
+	own := 0
+	for _, tokens := range sizes {
+		own += tokens
+	}
+	if len(steps) == 0 || v.Budget.Scaled(own)*100 <= most*turnOwn {
+		return v.Cut
+	}
+	last := len(steps) - 1 // the newest step stays
+	for last > 0 && steps[last-1].Step == steps[last].Step && steps[last-1].TurnID == steps[last].TurnID {
+		last--
+	}
+	cut := v.Cut
+	if cut.From == 0 {
+		cut.From = steps[0].Sequence
+	}
+	saved := 0
+	enough := func(share int) bool { return (total-v.Budget.Scaled(saved))*100 <= most*share }
+	for i := 0; i < last && !enough(turnGoal); i++ {
+		m := &steps[i]
+		if m.Sequence <= cut.Stubbed || m.Role != parley.RoleToolResult {
+			continue
+		}
+		cut.Stubbed = m.Sequence
+		if stubs(&cut, m) {
+			saved += max(0, sizes[i]-stubTokens-overheadTokens)
+			sizes[i] = min(sizes[i], stubTokens+overheadTokens)
+		}
+	}
+	for i := 0; i < last && !enough(turnEnough); {
+		for i < last { // until the window has the goal's size, whole steps
+			if i > 0 && enough(turnGoal) &&
+				(steps[i].Step != steps[i-1].Step || steps[i].TurnID != steps[i-1].TurnID) {
+				break
+			}
+			cut.Dropped = steps[i].Sequence
+			if drops(&cut, &steps[i]) {
+				saved += sizes[i]
+			}
+			i++
+		}
+	}
+	return cut
+}
+
+// stepsOf returns the messages of the running turn behind the one that began it.
+func (v *View) stepsOf(messages []parley.Message) []parley.Message {
+	at := slices.IndexFunc(messages, func(m parley.Message) bool {
+		return !v.Turn.TriggerMessageID.IsZero() && m.ID == v.Turn.TriggerMessageID
+	})
+	if at < 0 {
+		at = slices.IndexFunc(messages, func(m parley.Message) bool { return m.TurnID == v.Turn.ID })
+	}
+	if at < 0 {
+		return nil
+	}
+	return messages[at+1:]
+}
+
+// sizesOf returns the sizes of messages in a request, in stored estimates.
+func sizesOf(bounds parley.TextBounds, cut *parley.TurnCut, rows []parley.Message) []int {
+	short := excerpts(bounds, rows, unshown)
+	sizes := make([]int, len(rows))
+	for i := range rows {
+		m := &rows[i]
+		tokens := TokensOf(m)
+		switch excerpt, isExcerpt := short[m.Sequence]; {
+		case tokens == 0:
+		case stubs(cut, m):
+			tokens += stubTokens - contentTokens(m)
+		case isExcerpt:
+			tokens += excerpt + excerptBorder - contentTokens(m)
+		}
+		sizes[i] = tokens
+	}
+	return sizes
+}
+
+// stub returns what stands for a result's text.
+func (e excerpting) stub(m *parley.Message, text string) string {
+	if e.readable {
+		return fmt.Sprintf(stubRead, len(text), m.Sequence)
+	}
+	return fmt.Sprintf(stubText, len(text))
+}
+
+// gap returns the sentence in the place of the steps that a request leaves out.
+func (e excerpting) gap() string {
+	read := ""
+	if e.readable {
+		read = droppedRead
+	}
+	return fmt.Sprintf(droppedSteps, e.turn.From, e.turn.Dropped, read)
+}
