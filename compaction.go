@@ -11,7 +11,11 @@ type Compaction struct {
 	SessionID   ID               `json:"session_id"`
 	State       CompactionState  `json:"state"`
 	Reason      CompactionReason `json:"reason,omitempty"`
-	Attempt     int              `json:"attempt"` // begun so far
+	// Through is the last sequence that it may cover, as asked for; 0 (JSON null): any but the newest turn's.
+	Through int64 `json:"through,omitempty"`
+	// Instructions say what this summary must hold besides the usual; "" (JSON null) for none.
+	Instructions string `json:"instructions,omitempty"`
+	Attempt      int    `json:"attempt"` // begun so far
 	// CoversFrom and CoversThrough are the sequences of the first and the last message summarised by the latest
 	// attempt; 0 (JSON null) before the first one.
 	CoversFrom    int64    `json:"covers_from,omitempty"`
@@ -27,6 +31,8 @@ type Compaction struct {
 	CreatedAt  Time  `json:"requested_at"`
 	UpdatedAt  Time  `json:"changed_at"`
 	FinishedAt Time  `json:"finished_at"`
+	// Preview is the answer to a request for a preview, which starts nothing; null otherwise.
+	Preview *CompactionPreview `json:"preview"`
 
 	Holder ID    `json:"-"` // the process running it
 	Epoch  int64 `json:"-"` // claims so far: every write of a claim carries its own
@@ -38,10 +44,27 @@ func (c Compaction) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		*plain
 		Reason        *CompactionReason `json:"reason"`
+		Through       *int64            `json:"through"`
+		Instructions  *string           `json:"instructions"`
 		CoversFrom    *int64            `json:"covers_from"`
 		CoversThrough *int64            `json:"covers_through"`
 		RestsUntil    *int64            `json:"rests_until"`
-	}{(*plain)(&c), OrNull(c.Reason), OrNull(c.CoversFrom), OrNull(c.CoversThrough), OrNull(c.RestsUntil)})
+	}{
+		(*plain)(&c), OrNull(c.Reason), OrNull(c.Through), OrNull(c.Instructions), OrNull(c.CoversFrom),
+		OrNull(c.CoversThrough), OrNull(c.RestsUntil),
+	})
+}
+
+// CompactionPreview is what a compaction would cover, and what its request would cost. The tokens are estimates.
+type CompactionPreview struct {
+	Messages      int     `json:"messages"`            // that would leave the context
+	Tokens        int64   `json:"tokens"`              // that they and the earlier summary take in it now
+	Model         ModelID `json:"model"`               // provider/model that would write the summary
+	RequestTokens int64   `json:"request_tokens"`      // of the request for the summary
+	CachedTokens  int64   `json:"cached_tokens"`       // of those, that the provider's cache may hold
+	OutputTokens  int64   `json:"output_tokens_most"`  // of the longest possible summary
+	Cost          *Money  `json:"cost_most"`           // with an empty cache; null if the price is unknown
+	CachedCost    *Money  `json:"cost_most_if_cached"` // the same with a warm cache
 }
 
 // CompactionState is the state of a compaction:
@@ -91,6 +114,8 @@ const (
 	CompactionRest = 20
 	// MaxCompactionInstructions bounds CompactionSettings.Instructions, in bytes.
 	MaxCompactionInstructions = 16 << 10
+	// MaxSummaryBytes bounds a summary that a person writes.
+	MaxSummaryBytes = 256 << 10
 )
 
 // CompactionSettings say how summaries are written; zero fields mean the defaults.
@@ -137,6 +162,8 @@ type SummaryOrigin struct {
 	CallID       ID    `json:"call_id"`
 	CompactionID ID    `json:"compaction_id"`
 	CoversFrom   int64 `json:"covers_from"`
+	// RevisesID is the summary that a person replaced by this one.
+	RevisesID ID `json:"revises_id,omitzero"`
 }
 
 // OriginOf reads a summary's metadata; it returns the zero value if no compaction wrote it.

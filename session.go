@@ -79,6 +79,8 @@ type Session struct {
 	RootID ID  `json:"root_id"`
 	Depth  int `json:"depth"`  // nesting of tool sessions; 0 for others
 	LogID  ID  `json:"log_id"` // the log that the session writes
+	// for a fork, the log of the conversation that it comes from in the end; zero for others
+	RootLogID ID `json:"-"`
 	// for a fork, the last sequence shared with its parent, 0 for none; null for others
 	ForkedThrough *int64          `json:"forked_through"`
 	Kind          SessionKind     `json:"kind"`
@@ -109,6 +111,15 @@ type Session struct {
 
 	// Accepted is, for a new session, what its owner accepts with it. Only store.Sessions.Accepted reads it.
 	Accepted *Accepted `json:"-"`
+}
+
+// RootLog returns the log of the conversation that a fork comes from in the end, over forks of forks; for others the
+// session's own.
+func (s *Session) RootLog() ID {
+	if s.RootLogID.IsZero() {
+		return s.LogID
+	}
+	return s.RootLogID
 }
 
 // MarshalJSON writes null for absent fields.

@@ -261,13 +261,15 @@ type Call struct {
 	SystemHash Hash    `json:"system_hash"` // of the system prompt's text, kept once
 	ToolsHash  Hash    `json:"tools_hash"`  // of the canonical JSON of the tool definitions, kept once
 	// of what its middleware needs to repeat it, kept once; it may hold secrets
-	MiddlewareHash Hash      `json:"-"`
-	Manifest       Manifest  `json:"manifest"`
-	RequestHash    Hash      `json:"request_hash"` // SHA-256 of the bytes sent
-	EncoderVersion int       `json:"encoder_version"`
-	Usage          Usage     `json:"usage"`
-	Cost           *Money    `json:"cost"`
-	Cache          CallCache `json:"cache"`
+	MiddlewareHash Hash `json:"-"`
+	// of the instruction that a request for a summary appends to the conversation's latest request, kept once
+	InstructionHash Hash      `json:"-"`
+	Manifest        Manifest  `json:"manifest"`
+	RequestHash     Hash      `json:"request_hash"` // SHA-256 of the bytes sent
+	EncoderVersion  int       `json:"encoder_version"`
+	Usage           Usage     `json:"usage"`
+	Cost            *Money    `json:"cost"`
+	Cache           CallCache `json:"cache"`
 	// the most that it could use, if a limit on tokens or money applied
 	Reserved *Reserved `json:"reserved"`
 	// the provider did not say what the call used: cost is an estimate

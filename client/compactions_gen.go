@@ -61,20 +61,36 @@ func (c *Client) AllCovered(
 	})
 }
 
-// CompactSession summarises a session. Summarises all but the newest turn, beside the conversation: the answer does
-// not wait for it. The summary enters the record as a message of role summary, at once or when the running turn ends,
-// and replaces what it covers in later contexts; nothing is deleted. 409 with the reason if there is nothing to
-// summarise, a compaction is pending or running, its summary is queued, or the context policy is not summary. To undo
-// it, set the summary's mark set_aside.
+// CompactSession summarises a session. Summarises all but the newest turn, or what comes before a later message if
+// through says so, beside the conversation: the answer does not wait for it. The summary enters the record as a
+// message of role summary, at once or when the running turn ends, and replaces what it covers in later contexts;
+// nothing is deleted. 409 with the reason if there is nothing to summarise, a compaction is pending or running, its
+// summary is queued, or the context policy is not summary. To undo it, set the summary's mark set_aside. With preview
+// the answer is 200 with what it would cover and cost, and nothing is started.
 //
 // POST /v1/sessions/{session}/compact
-func (c *Client) CompactSession(ctx context.Context, session parley.ID, options ...Option) (parley.Compaction, error) {
+func (c *Client) CompactSession(
+	ctx context.Context,
+	session parley.ID,
+	input CompactInput,
+	options ...Option,
+) (parley.Compaction, error) {
 	return send[parley.Compaction](ctx, c, request{
 		method:  http.MethodPost,
 		path:    "/v1/sessions/" + session.String() + "/compact",
-		input:   struct{}{},
+		input:   input,
 		options: options,
 	})
+}
+
+// CompactInput says what a summary is to cover and to hold.
+type CompactInput struct {
+	// The last sequence that it may cover, rounded down to whole turns; by default all but the newest turn.
+	Through int64 `json:"through,omitempty"`
+	// What this summary must contain in addition to the usual and to the setting's instructions.
+	Instructions string `json:"instructions,omitempty"`
+	// Only answer what it would cover and cost: nothing is written or sent.
+	Preview bool `json:"preview,omitempty"`
 }
 
 // Compaction reads a session's compaction. Returns the running compaction, or the last one if none runs. A session
@@ -88,4 +104,32 @@ func (c *Client) Compaction(ctx context.Context, session parley.ID, options ...O
 		path:    "/v1/sessions/" + session.String() + "/compaction",
 		options: options,
 	})
+}
+
+// ReviseSummary revises a session's summary. Enters a version in your own words, which covers the same messages and
+// replaces the summary in later contexts. The earlier version stays in the record; the new one's mark set_aside
+// brings it back. 409 if message_id is not the summary that the model sees now, and while a turn or a compaction is
+// unfinished.
+//
+// POST /v1/sessions/{session}/summary
+func (c *Client) ReviseSummary(
+	ctx context.Context,
+	session parley.ID,
+	input SummaryInput,
+	options ...Option,
+) (parley.Message, error) {
+	return send[parley.Message](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/sessions/" + session.String() + "/summary",
+		input:   input,
+		options: options,
+	})
+}
+
+// SummaryInput is a summary in a person's words.
+type SummaryInput struct {
+	// The summary that it replaces, which must be the one that the model sees now.
+	MessageID parley.ID `json:"message_id"`
+	// The summary, up to 256 KiB.
+	Text string `json:"text"`
 }

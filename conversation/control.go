@@ -14,7 +14,10 @@ func (c *Conversation) Queue(ctx context.Context) ([]parley.Message, error) {
 		ctx,
 		c.home.Owner,
 		c.ID,
-		engine.MessageList{Paging: engine.Paging{Limit: parley.MaxPage}, Statuses: []parley.MessageStatus{parley.MessageQueued}},
+		engine.MessageList{
+			Paging:   engine.Paging{Limit: parley.MaxPage},
+			Statuses: []parley.MessageStatus{parley.MessageQueued},
+		},
 	)
 	return page.Data, err
 }
@@ -77,10 +80,17 @@ func (c *Conversation) Loop(ctx context.Context, input engine.LoopInput) (parley
 	return started.Loop, err
 }
 
-// Compact requests a summary of everything but the newest turn, without waiting for it (parley.EventCompactionCompleted
-// announces it). CodeConflict, with the reason, if there is nothing to sum up or a summary is being written.
-func (c *Conversation) Compact(ctx context.Context) (parley.Compaction, error) {
-	return c.home.Engine.CompactSession(ctx, c.home.Owner, c.ID)
+// Compact requests a summary of the conversation's older messages, without waiting for it
+// (parley.EventCompactionCompleted announces it); with input.Preview it starts nothing. CodeConflict, with the reason,
+// if there is nothing to sum up or a summary is being written.
+func (c *Conversation) Compact(ctx context.Context, input engine.CompactInput) (parley.Compaction, error) {
+	return c.home.Engine.CompactSession(ctx, c.home.Owner, c.ID, input)
+}
+
+// ReviseSummary replaces the summary that the model sees by another version of it. CodeConflict, with the reason, if
+// the model sees another one, and while a turn or a compaction is unfinished.
+func (c *Conversation) ReviseSummary(ctx context.Context, input engine.SummaryInput) (parley.Message, error) {
+	return c.home.Engine.ReviseSummary(ctx, c.home.Owner, c.ID, input)
 }
 
 // Compaction reads the conversation's running compaction, or the last one.

@@ -392,7 +392,10 @@ func (a *acting) pending(t *testing.T, session parley.ID) parley.Approval {
 		if frame.Type != parley.EventApprovalCreated {
 			continue
 		}
-		page, err := a.client.Approvals(ctx, client.ApprovalsQuery{Session: []parley.ID{session}, Status: []parley.ApprovalState{"pending"}})
+		page, err := a.client.Approvals(
+			ctx,
+			client.ApprovalsQuery{Session: []parley.ID{session}, Status: []parley.ApprovalState{"pending"}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

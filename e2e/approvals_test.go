@@ -123,7 +123,10 @@ func waiting(t *testing.T, c *client.Client, session parley.ID) []parley.Approva
 			break
 		}
 	}
-	page, err := c.Approvals(t.Context(), client.ApprovalsQuery{Session: []parley.ID{session}, Status: []parley.ApprovalState{"pending"}})
+	page, err := c.Approvals(
+		t.Context(),
+		client.ApprovalsQuery{Session: []parley.ID{session}, Status: []parley.ApprovalState{"pending"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func killDuringACompaction(t *testing.T, at place) {
 	random := rand.New(rand.NewPCG(20260101, 47)) //nolint:gosec // instants, not secrets
 	s := startAt(t, at, "--lease", shortLease.String())
 	session := s.longTalk(t, turns)
-	asked, err := s.client.CompactSession(t.Context(), session)
+	asked, err := s.client.CompactSession(t.Context(), session, client.CompactInput{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,10 @@ func occupations(s *server, g *gate) []occupation {
 	open := func(*testing.T, parley.ID) { g.release <- struct{}{} }
 	approve := func(t *testing.T, session parley.ID) {
 		t.Helper()
-		page, err := s.client.Approvals(t.Context(), client.ApprovalsQuery{Session: []parley.ID{session}, Status: []parley.ApprovalState{"pending"}})
+		page, err := s.client.Approvals(
+			t.Context(),
+			client.ApprovalsQuery{Session: []parley.ID{session}, Status: []parley.ApprovalState{"pending"}},
+		)
 		if err != nil || len(page.Data) != 1 {
 			t.Fatalf("%d approvals wait, %v", len(page.Data), err)
 		}

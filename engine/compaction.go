@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"example.org/parley"
 	"example.org/parley/prompt"
@@ -14,22 +15,28 @@ type Compactions interface {
 	RequestCompaction(
 		ctx context.Context,
 		scope store.Scope,
-		sessionID, id parley.ID,
-		reason parley.CompactionReason,
+		sessionID parley.ID,
+		wanted store.NewCompaction,
 	) (parley.Compaction, error)
 	Compaction(ctx context.Context, scope store.Scope, sessionID parley.ID) (parley.Compaction, error)
+	store.Summaries
 }
 
-// CompactInput is the body of a compaction. It has no fields.
-type CompactInput struct{}
+// CompactInput says what a summary is to cover and to hold.
+type CompactInput struct {
+	Through      int64  `json:"through,omitempty" minimum:"1" doc:"The last sequence that it may cover, rounded down to whole turns; by default all but the newest turn."`
+	Instructions string `json:"instructions,omitempty" doc:"What this summary must contain in addition to the usual and to the setting's instructions."`
+	Preview      bool   `json:"preview,omitempty" doc:"Only answer what it would cover and cost: nothing is written or sent."`
+}
 
-// CompactSession requests a summary of all but a session's newest turn. It does not wait for it. It returns
-// CodeConflict, with the reason, if there is nothing to summarise, if the session's policy shows no summaries, or while
-// one is being written.
+// CompactSession requests a summary of a session's older messages. It does not wait for it. It returns CodeConflict,
+// with the reason, if there is nothing to summarise, if the session's policy shows no summaries, or while one is being
+// written. For a preview it returns what the summary would cover and cost, and starts nothing.
 func (e *Engine) CompactSession(
 	ctx context.Context,
 	principal parley.Principal,
 	sessionID parley.ID,
+	input CompactInput,
 ) (_ parley.Compaction, err error) {
 	ctx, call, err := e.enter(ctx, principal, "compactSession", PostMessages, of(sessionID))
 	if err != nil {
@@ -41,23 +48,55 @@ func (e *Engine) CompactSession(
 	if err != nil {
 		return parley.Compaction{}, err
 	}
+	if len(input.Instructions) > parley.MaxCompactionInstructions {
+		return parley.Compaction{}, parley.InvalidField(
+			"instructions",
+			"is longer than %d bytes",
+			parley.MaxCompactionInstructions,
+		)
+	}
+	if input.Through < 0 || input.Through > session.LastSequence {
+		return parley.Compaction{}, parley.InvalidField(
+			"through",
+			"is not a sequence of this session, whose last is %d",
+			session.LastSequence,
+		)
+	}
 	leave, err := e.looks.enter(principal)
 	if err != nil {
 		return parley.Compaction{}, err
 	}
 	defer leave()
-	if err := e.compactable(ctx, scope, &session); err != nil {
+	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
+	if err != nil {
 		return parley.Compaction{}, err
 	}
-	return e.store.RequestCompaction(ctx, scope, sessionID, parley.NewID(), parley.CompactAsked)
+	if err := e.compactable(ctx, scope, &session, &agent, input.Through); err != nil {
+		return parley.Compaction{}, err
+	}
+	wanted := store.NewCompaction{
+		ID: parley.NewID(), Reason: parley.CompactAsked, Through: input.Through, Instructions: input.Instructions,
+	}
+	if !input.Preview {
+		return e.store.RequestCompaction(ctx, scope, sessionID, wanted)
+	}
+	if e.dry == nil {
+		return parley.Compaction{}, parley.Errorf(
+			parley.CodeUnavailable,
+			"This process calls no models; ask one that does.",
+		)
+	}
+	return e.dry.PreviewCompaction(ctx, session, agent, wanted)
 }
 
 // compactable returns CodeConflict with the reason why a session cannot be compacted.
-func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *parley.Session) error {
-	agent, err := e.store.Agent(ctx, scope.WorkspaceID, session.AgentID.String())
-	if err != nil {
-		return err
-	}
+func (e *Engine) compactable(
+	ctx context.Context,
+	scope store.Scope,
+	session *parley.Session,
+	agent *parley.Agent,
+	through int64,
+) error {
 	policy := session.DefaultPolicy()
 	if set := setting.Policy.Nearest(&agent.Settings, &session.Settings); set != nil {
 		policy = *set
@@ -103,16 +142,22 @@ func (e *Engine) compactable(ctx context.Context, scope store.Scope, session *pa
 			return err
 		}
 	}
-	keep := prompt.Keeps(policy, parley.CompactAsked, e.windowOf(&agent, session, policy))
+	keep := prompt.Keeps(policy, parley.CompactAsked, e.windowOf(agent, session, policy))
 	kept, _ := prompt.Kept(rows, unfinished, keep, whole)
-	for i := range rows[kept:] {
-		if m := &rows[kept+i]; m.Role != parley.RoleSummary || m.CoversThrough == nil {
+	for i := kept; i < len(rows); i++ {
+		m := &rows[i]
+		ends := through == 0 || m.Sequence <= through && (i == 0 || prompt.EndsTurn(m, &rows[i-1]))
+		if ends && (m.Role != parley.RoleSummary || m.CoversThrough == nil) {
 			return nil
 		}
 	}
+	if through > 0 && !whole { // it is further back
+		return nil
+	}
 	return parley.Conflict(
 		parley.CompactionNone,
-		"there is nothing to summarise: the newest turn stays in full, and a summary covers everything before it",
+		"there is nothing to summarise: the newest turn stays in full, and a summary covers whole turns before it "+
+			"that none covers yet",
 	)
 }
 
@@ -129,6 +174,67 @@ func (e *Engine) windowOf(agent *parley.Agent, session *parley.Session, policy p
 		return prompt.Budget{}
 	}
 	return prompt.NewBudget(info, set.Parameters, policy, 0, 1)
+}
+
+// SummaryInput is a summary in a person's words.
+type SummaryInput struct {
+	MessageID parley.ID `json:"message_id" required:"true" doc:"The summary that it replaces, which must be the one that the model sees now."`
+	Text      string    `json:"text" required:"true" minLength:"1" doc:"The summary, up to 256 KiB."`
+}
+
+// ReviseSummary replaces the summary that the model sees by a person's version of it, which covers the same messages.
+// The earlier version stays in the record, and is shown again once the new one is set aside. It returns CodeConflict,
+// with the reason, if the model sees another summary, and while a turn or a compaction is unfinished.
+func (e *Engine) ReviseSummary(
+	ctx context.Context,
+	principal parley.Principal,
+	sessionID parley.ID,
+	input SummaryInput,
+) (_ parley.Message, err error) {
+	ctx, call, err := e.enter(ctx, principal, "reviseSummary", PostMessages, of(sessionID))
+	if err != nil {
+		return parley.Message{}, err
+	}
+	defer call.end(ctx, &err)
+	scope := call.Scope
+	switch text := strings.TrimSpace(input.Text); {
+	case text == "":
+		return parley.Message{}, parley.InvalidField("text", "is empty")
+	case len(input.Text) > parley.MaxSummaryBytes:
+		return parley.Message{}, parley.InvalidField("text", "is longer than %d bytes", parley.MaxSummaryBytes)
+	}
+	latest, err := e.store.Compaction(ctx, scope, sessionID) // before the summary: one that ends in between is noticed
+	if err != nil {
+		return parley.Message{}, err
+	}
+	head, err := e.store.ContextHead(ctx, scope.WorkspaceID, sessionID)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	if head.Summary == nil || head.Summary.ID != input.MessageID {
+		if _, err := e.store.Message(ctx, scope, input.MessageID); err != nil {
+			return parley.Message{}, err
+		}
+		return parley.Message{}, parley.Conflict(
+			latest.State,
+			"this is not the summary that the model sees now; only that one can be revised",
+		)
+	}
+	content, err := parley.EncodeContent(parley.TextContent{Text: input.Text})
+	if err != nil {
+		return parley.Message{}, err
+	}
+	revised, err := e.store.ReviseSummary(ctx, scope, sessionID, store.SummaryRevision{
+		OfID: input.MessageID, Latest: latest.MessageID,
+		Summary: store.NewSummary{
+			MessageID: parley.NewID(), Author: principal.Author(), Content: content,
+			TokenEstimate: prompt.EstimateTokens(input.Text),
+		},
+	})
+	if err == nil {
+		call.about(in(sessionID, revised.ID))
+	}
+	return revised, err
 }
 
 // Compaction reads a session's compaction: the one under way, or the last.

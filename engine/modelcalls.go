@@ -42,7 +42,8 @@ func (e *Engine) Call(ctx context.Context, principal parley.Principal, id parley
 // rebuilt is a recorded request, made again.
 type rebuilt struct {
 	prompt.Sent
-	read []parley.Message // messages of the record from the manifest's first to its last
+	read        []parley.Message // messages of the record from the manifest's first to its last
+	instruction string           // that the call appends to the conversation's request; "" for most
 }
 
 // reconstruct reads the inputs of a call and makes its request again. If there are no bytes, the detail's Reason says
@@ -62,6 +63,11 @@ func (e *Engine) reconstruct(ctx context.Context, scope store.Scope, call parley
 	if len(tools) > 0 {
 		detail.Tools = tools
 	}
+	instruction, err := e.callText(ctx, scope, call.InstructionHash)
+	if err != nil {
+		return detail, nil, err
+	}
+	again.instruction = string(instruction)
 	if again.read, err = e.manifestMessages(ctx, scope, call); err != nil {
 		return detail, nil, err
 	}
@@ -156,6 +162,7 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 			detail.Reason = "The request cannot be put together again from the record."
 			return nil //nolint:nilerr // Reason reports it
 		}
+		request = prompt.Instructed(request, again.instruction)
 		once, err := e.encodeAgain(ctx, store.Scope{WorkspaceID: detail.WorkspaceID}, &detail.Call, adapter, &request)
 		if code := parley.ErrorCode(err); err != nil && code != parley.CodeInvalid && code != parley.CodeNotFound {
 			return err

@@ -198,6 +198,10 @@ func (e *Engine) prepareReplay(
 	if err != nil {
 		return nil, err
 	}
+	instruction, err := e.callText(ctx, scope, call.InstructionHash)
+	if err != nil {
+		return nil, err
+	}
 	definitions, err := prompt.DecodeTools(tools)
 	if err != nil {
 		return nil, err
@@ -209,6 +213,7 @@ func (e *Engine) prepareReplay(
 	files := attachments{engine: e, ctx: ctx, workspaceID: call.WorkspaceID, vision: r.info.Sees()}
 	request, err := prompt.Rebuild(call, string(system), definitions, messages, files.of)
 	if err == nil {
+		request = prompt.Instructed(request, string(instruction))
 		r.encoded, r.filter, err = e.encodeFiltered(ctx, scope, &call, r.model, &request)
 	}
 	if err != nil {
@@ -223,6 +228,8 @@ func (e *Engine) prepareReplay(
 		Layers:  layers,
 		OfID:    original.ID,
 		Settled: store.CallSettled{CallID: call.ID},
+
+		Instruction: string(instruction),
 	}
 	return r, nil
 }

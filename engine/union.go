@@ -51,7 +51,7 @@ func checkCount(name string, values int) error {
 type union[T any] struct {
 	limit   int               // rows that each query answers at most
 	compare func(a, b *T) int // in the list's order; 0 for the same row
-	// size of a row of a list that ends with the one that reaches parley.MaxPageBytes; nil for a list without such a bound
+	// size of a row of a list that ends with the one that reaches parley.MaxPageBytes; nil for a list without it
 	size func(*T) int
 }
 

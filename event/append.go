@@ -35,12 +35,3 @@ func appendNumber(to []byte, number json.Number) []byte {
 	}
 	return append(to, number...)
 }
-
-// openObject turns the comma of the first member after start into a brace; without members it writes one.
-func openObject(to []byte, start int) []byte {
-	if len(to) == start {
-		return append(to, '{')
-	}
-	to[start] = '{'
-	return to
-}

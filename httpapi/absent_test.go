@@ -271,6 +271,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		"/v1/messages/"+written.MessageID.String()+"/covered",
 		"",
 	)
+	do("reviseSummary", message, 201, "POST", "/v1/sessions/"+summed+"/summary",
+		`{"message_id":"`+written.MessageID.String()+`","text":"They told stories."}`)
 	do(
 		"listMessages",
 		reflect.TypeFor[page[engine.ChatMessage]](),

@@ -11,12 +11,16 @@ func serveCompact(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := checked(a, x, new(engine.CompactInput)); err != nil {
+	var input engine.CompactInput
+	if err := checked(a, x, &input); err != nil {
 		return err
 	}
-	compaction, err := a.engine.CompactSession(x.r.Context(), x.principal, id)
+	compaction, err := a.engine.CompactSession(x.r.Context(), x.principal, id, input)
 	if err != nil {
 		return err
+	}
+	if input.Preview {
+		return sendJSON(x, http.StatusOK, compaction)
 	}
 	return sendJSON(x, http.StatusAccepted, compaction)
 }
@@ -48,4 +52,20 @@ func serveCovered(a *api, x *exchange) error {
 		return err
 	}
 	return x.sendBytes(http.StatusOK, appendPage(nil, messages.Data, messages.Next, appendMessage))
+}
+
+func serveReviseSummary(a *api, x *exchange) error {
+	id, err := a.session(x)
+	if err != nil {
+		return err
+	}
+	var input engine.SummaryInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	revised, err := a.engine.ReviseSummary(x.r.Context(), x.principal, id, input)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusCreated, revised)
 }

@@ -105,7 +105,8 @@ const (
 		hashExample + `","tools_hash":"` +
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}],` +
-		`"middleware":["redact@1"],"cache_key":null,"cached_response":false,"turn":null,"bounds":null},"request_hash":"` +
+		`"middleware":["redact@1"],"cache_key":null,"cached_response":false,"turn":null,"bounds":null},` +
+		`"request_hash":"` +
 		hashExample +
 		`","encoder_version":1,` +
 		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,` +
@@ -162,10 +163,10 @@ const (
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +
-		`","state":"completed","reason":"messages","attempt":1,"covers_from":1,"covers_through":38,"absorbs_id":null,` +
-		`"call_id":"` + otherIDExample + `","message_id":"` + messageIDExample +
+		`","state":"completed","reason":"messages","through":null,"instructions":null,"attempt":1,"covers_from":1,` +
+		`"covers_through":38,"absorbs_id":null,"call_id":"` + otherIDExample + `","message_id":"` + messageIDExample +
 		`","error":null,"not_before":null,"rests_until":null,"requested_at":"` + timeExample + `","changed_at":"` +
-		timeExample + `","finished_at":"` + timeExample + `"}`
+		timeExample + `","finished_at":"` + timeExample + `","preview":null}`
 
 	projectExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","path":"/home/ada/site","name":"site","icon":null,"created_at":"` + timeExample + `","last_access_at":"` +

@@ -117,7 +117,8 @@ func (s *testServer) says(session, text string) {
 func TestALongResultDoesNotEndTheTurn(t *testing.T) {
 	t.Parallel()
 	info := sim.Info("script")
-	info.ID, info.Provider, info.Simulator, info.ContextLength, info.MaxOutput = "small/script", "small", false, 20_000, 0
+	info.ID, info.Provider, info.Simulator = "small/script", "small", false
+	info.ContextLength, info.MaxOutput = 20_000, 0
 	s := startWithDumps(t, sim.New(), info)
 	session := s.session(`{"model":"small/script","tools":["dump"]}`).ID.String()
 	s.says(session, `[[{"tool_call":{"name":"dump","arguments":{"Lines":3000}}}],`+
@@ -154,7 +155,8 @@ func reasonsOf(detail engine.CallDetail) (reasons []string) {
 	return reasons
 }
 
-// stepper is a model that calls a tool in each of many steps and then answers. It keeps the size of the longest request.
+// stepper is a model that calls a tool in each of many steps and then answers. It keeps the size of the longest
+// request.
 type stepper struct {
 	steps int
 	over  chan struct{} // closed with the last answer

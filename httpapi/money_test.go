@@ -235,7 +235,7 @@ func TestApprovalsOfATree(t *testing.T) {
 		`}}],[{"text":"Done."}]]`)
 	asked := func() []parley.Approval {
 		t.Helper()
-		return want[page[parley.Approval]](s, 200, "GET", at+"/approvals?state=pending", "").Data
+		return want[page[parley.Approval]](s, 200, "GET", at+"/approvals?status=pending", "").Data
 	}
 	decide := func(scope string) {
 		t.Helper()

@@ -13,11 +13,11 @@ import (
 func (s *Store) RequestCompaction(
 	ctx context.Context,
 	scope store.Scope,
-	sessionID, id parley.ID,
-	reason parley.CompactionReason,
+	sessionID parley.ID,
+	wanted store.NewCompaction,
 ) (parley.Compaction, error) {
 	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Compaction, error) {
-		return a.tx.RequestCompaction(scope, sessionID, id, reason)
+		return a.tx.RequestCompaction(scope, sessionID, wanted)
 	})
 }
 
@@ -158,4 +158,16 @@ func (w *changes) PutCompaction(h *transition.Head, c *parley.Compaction) error 
 			") ON CONFLICT (workspace_id, session_id) DO UPDATE SET "+insertCompactionExcluded,
 		args...)
 	return nil
+}
+
+// ReviseSummary implements store.Summaries.
+func (s *Store) ReviseSummary(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	revision store.SummaryRevision,
+) (parley.Message, error) {
+	return transact(ctx, s, scope.WorkspaceID, func(a *attempt) (parley.Message, error) {
+		return a.tx.ReviseSummary(scope, sessionID, revision)
+	})
 }

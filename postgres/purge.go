@@ -32,7 +32,7 @@ const (
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY sequence LIMIT $3)`
 	purgeCalls = `DELETE FROM parley.calls WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.calls
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)
-  	RETURNING system_hash, tools_hash, middleware_hash`
+  	RETURNING system_hash, tools_hash, middleware_hash, instruction_hash`
 	purgeLoops = `DELETE FROM parley.loops WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.loops
   WHERE workspace_id = $1 AND session_id = $2 ORDER BY ordinal LIMIT $3)`
 	purgeTurns = `DELETE FROM parley.turns WHERE workspace_id = $1 AND id IN (SELECT id FROM parley.turns
@@ -50,7 +50,8 @@ const (
 	purgeTexts = `DELETE FROM parley.call_texts t WHERE t.workspace_id = $1 AND t.hash = ANY($2)
  AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.system_hash = t.hash)
  AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.tools_hash = t.hash)
- AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.middleware_hash = t.hash)`
+ AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.middleware_hash = t.hash)
+ AND NOT EXISTS (SELECT 1 FROM parley.calls c WHERE c.workspace_id = $1 AND c.instruction_hash = t.hash)`
 )
 
 // purge deletes at most parley.PurgeBatch rows of a deleted session, versions before their messages, and reports
@@ -163,7 +164,7 @@ func (s *Store) purgeCalls(ctx context.Context, workspaceID, sessionID parley.ID
 			b := tenant(workspaceID)
 			b.read(purgeCalls, func(r *row) error {
 				gone++
-				for range 3 {
+				for range 4 {
 					if hash := r.hash(); !hash.IsZero() {
 						texts[textKey{workspaceID, hash}] = struct{}{}
 					}

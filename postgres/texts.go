@@ -70,7 +70,8 @@ func (c *textCache) add(workspaceID parley.ID, calls []transition.NewCall) {
 
 // textsOf returns the texts that a call refers to.
 func textsOf(workspaceID parley.ID, call *transition.NewCall) (keys []textKey) {
-	for _, hash := range []parley.Hash{call.Call.SystemHash, call.Call.ToolsHash, call.Call.MiddlewareHash} {
+	of := &call.Call
+	for _, hash := range []parley.Hash{of.SystemHash, of.ToolsHash, of.MiddlewareHash, of.InstructionHash} {
 		if !hash.IsZero() {
 			keys = append(keys, textKey{workspaceID, hash})
 		}

@@ -350,6 +350,8 @@ func (b *batch) insertCall(h *transition.Head, call *transition.NewCall, unknown
 		case c.SystemHash:
 		case c.ToolsHash:
 			text = string(call.Tools)
+		case c.InstructionHash:
+			text = call.Instruction
 		default:
 			text = string(call.Middleware)
 		}

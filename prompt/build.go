@@ -68,7 +68,7 @@ func Rebuild(
 		return model.Request{}, err
 	}
 	shown := Shown(call.Manifest, messages)
-	if sumsUp(call.Manifest) { // a replay of such a call too
+	if _, _, ok := sumsUp(call.Manifest); ok { // a replay of such a call too
 		return compactionRequest(call.Model, system, call.Parameters, call.Manifest, shown), nil
 	}
 	attached, err := files(shown)

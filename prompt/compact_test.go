@@ -57,7 +57,7 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 				Content:       content(parley.TextContent{Text: "before"}),
 			}
 		}
-		source, found := prompt.PlanCompaction(rows, earlier, false, most)
+		source, found := prompt.PlanCompaction(rows, earlier, false, 0, most)
 		if !found {
 			return
 		}
@@ -127,12 +127,13 @@ func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
 			rows,
 			earlier,
 			false,
+			0,
 			rapid.SampledFrom([]int{300, 2000, 100_000}).Draw(t, "most"),
 		)
 		if !found {
 			return
 		}
-		system := prompt.CompactionSystem(parley.CompactionSettings{Instructions: "the prices"})
+		system := prompt.SummarySystem("the prices")
 		sent := prompt.CompactionRequest(modelB, system, source)
 		for i := range all {
 			all[i].Marks.SetAside = rapid.Bool().Draw(t, "marked later")
@@ -159,23 +160,24 @@ func TestWhatIsSummedUp(t *testing.T) {
 	r.add(user(parley.ID{}, "recorded alone"))
 	r.add(call(parley.ID{}, 0, "open", `{"q":1}`))
 	r.add(user(turnID(2), "next"))
-	source, found := prompt.PlanCompaction(r.rows, nil, false, 40_000)
+	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 40_000)
 	if !found || source.Through != 2 {
 		t.Fatalf("an open call is covered: %+v", source)
 	}
 	parts := prompt.CompactionRequest(modelA, "", source).Messages[0].Parts
-	if text := parts[0].Text; !utf8.ValidString(text) || len(text) > 17_000 || !strings.HasPrefix(text, "[User] éé") {
+	if text := parts[0].Text; !utf8.ValidString(text) || len(text) > 17_000 ||
+		!strings.HasPrefix(text, "[1] [User] éé") {
 		t.Errorf("a long message is told in %d bytes as %.20q", len(text), text)
 	}
-	if text := parts[1].Text; text != "[Assistant] half an answer "+prompt.Interrupted {
+	if text := parts[1].Text; text != "[2] [Assistant] half an answer "+prompt.Interrupted {
 		t.Errorf("an interrupted answer is told as %q", text)
 	}
 	r.add(result(parley.ID{}, 0, "open", `"found"`))
-	if source, _ := prompt.PlanCompaction(r.rows[:4], nil, true, 40_000); source.Through != 2 {
+	if source, _ := prompt.PlanCompaction(r.rows[:4], nil, true, 0, 40_000); source.Through != 2 {
 		t.Errorf("a turn read in part is covered up to %d", source.Through)
 	}
-	narrow, found := prompt.PlanCompaction(r.rows[:2], nil, false, 2_000)
-	if !found || narrow.Bytes > 2_000 || narrow.Manifest.Policy != "compaction(1024)" {
+	narrow, found := prompt.PlanCompaction(r.rows[:2], nil, false, 0, 2_000)
+	if !found || narrow.Bytes > 2_000 || narrow.Manifest.Policy != "compaction-2(1024)" {
 		t.Errorf("with less room, %+v", narrow.Manifest)
 	}
 }
@@ -216,7 +218,7 @@ func TestOpenCallsAtASummarysCut(t *testing.T) {
 			for _, m := range c.rows {
 				r.add(m)
 			}
-			source, found := prompt.PlanCompaction(r.rows, nil, true, 40_000)
+			source, found := prompt.PlanCompaction(r.rows, nil, true, 0, 40_000)
 			if found != (c.through > 0) || source.Through != c.through {
 				t.Errorf("found %t, covered up to %d; want %d", found, source.Through, c.through)
 			}

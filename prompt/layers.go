@@ -161,15 +161,6 @@ func (l Layers) Request(
 	}, nil
 }
 
-// CacheKey returns the key under which a session's requests use a provider's cache. Each session has its own: its
-// requests share most of their beginnings, and a provider keeps only a limited number of requests per key on one
-// machine. The key reveals nothing of the id that it is derived from.
-func CacheKey(sessionID parley.ID) string {
-	return parley.HashOf(append([]byte("cache key "), sessionID[:]...)).String()[:cacheKeyDigits]
-}
-
-const cacheKeyDigits = 32
-
 // bounded ends an answer longer than parley.MaxAnswerBytes, measured before filters: later readers do not see what
 // filters remove.
 func bounded(chunks chunkStream) chunkStream {

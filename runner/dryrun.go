@@ -68,4 +68,12 @@ type DryRunner interface {
 	// Warm sends the beginning of an agent's requests to its provider, if that gains anything. It returns
 	// CodeUnavailable if that fails.
 	Warm(ctx context.Context, agent parley.Agent) (parley.Warmed, error)
+	// PreviewCompaction returns what a compaction would cover and cost, without starting it. CodeConflict if it would
+	// cover nothing.
+	PreviewCompaction(
+		ctx context.Context,
+		session parley.Session,
+		agent parley.Agent,
+		wanted store.NewCompaction,
+	) (parley.Compaction, error)
 }

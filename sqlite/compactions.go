@@ -13,11 +13,11 @@ import (
 func (s *Store) RequestCompaction(
 	ctx context.Context,
 	scope store.Scope,
-	sessionID, id parley.ID,
-	reason parley.CompactionReason,
+	sessionID parley.ID,
+	wanted store.NewCompaction,
 ) (parley.Compaction, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Compaction, error) {
-		return tx.core.RequestCompaction(scope, sessionID, id, reason)
+		return tx.core.RequestCompaction(scope, sessionID, wanted)
 	})
 }
 
@@ -161,4 +161,16 @@ func (w changes) PutCompaction(h *transition.Head, c *parley.Compaction) error {
 			") ON CONFLICT (session_id) DO UPDATE SET "+insertCompactionExcluded,
 		args...)
 	return err
+}
+
+// ReviseSummary implements store.Summaries.
+func (s *Store) ReviseSummary(
+	ctx context.Context,
+	scope store.Scope,
+	sessionID parley.ID,
+	revision store.SummaryRevision,
+) (parley.Message, error) {
+	return transact(ctx, s, func(tx *txn) (parley.Message, error) {
+		return tx.core.ReviseSummary(scope, sessionID, revision)
+	})
 }

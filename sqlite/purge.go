@@ -85,11 +85,12 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 // textsOfCalls returns the texts of the calls that purgeCalls is about to delete.
 func (t *txn) textsOfCalls(h *transition.Head, limit int64) (keys []textKey, err error) {
 	err = t.each(
-		`WITH doomed AS (SELECT system_hash, tools_hash, middleware_hash FROM calls WHERE session_id = ?1
-			ORDER BY ordinal LIMIT ?2)
+		`WITH doomed AS (SELECT system_hash, tools_hash, middleware_hash, instruction_hash FROM calls
+			WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)
  SELECT system_hash FROM doomed WHERE system_hash IS NOT NULL UNION SELECT tools_hash FROM doomed
   WHERE tools_hash IS NOT NULL
- UNION SELECT middleware_hash FROM doomed WHERE middleware_hash IS NOT NULL`,
+ UNION SELECT middleware_hash FROM doomed WHERE middleware_hash IS NOT NULL
+ UNION SELECT instruction_hash FROM doomed WHERE instruction_hash IS NOT NULL`,
 		func(r *row) error {
 			keys = append(keys, textKey{h.WorkspaceID, r.hash()})
 			return nil
@@ -107,7 +108,8 @@ func (t *txn) purgeTexts(keys []textKey) error {
 		gone, err := t.exec(`DELETE FROM call_texts WHERE workspace_id = ?1 AND hash = ?2
  AND NOT EXISTS (SELECT 1 FROM calls WHERE workspace_id = ?1 AND system_hash = ?2)
  AND NOT EXISTS (SELECT 1 FROM calls WHERE workspace_id = ?1 AND tools_hash = ?2)
- AND NOT EXISTS (SELECT 1 FROM calls WHERE workspace_id = ?1 AND middleware_hash = ?2)`, key.workspaceID, key.hash)
+ AND NOT EXISTS (SELECT 1 FROM calls WHERE workspace_id = ?1 AND middleware_hash = ?2)
+ AND NOT EXISTS (SELECT 1 FROM calls WHERE workspace_id = ?1 AND instruction_hash = ?2)`, key.workspaceID, key.hash)
 		if err != nil {
 			return err
 		}

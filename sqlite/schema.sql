@@ -116,7 +116,7 @@ CREATE TABLE sessions (
   updated_at        INTEGER NOT NULL,      -- last activity
   started_at        INTEGER,
   finished_at       INTEGER
-, root_id BLOB, depth INTEGER NOT NULL DEFAULT 0, forked_through INTEGER, accepted TEXT);
+, root_id BLOB, depth INTEGER NOT NULL DEFAULT 0, forked_through INTEGER, accepted TEXT, root_log_id BLOB);
 
 CREATE UNIQUE INDEX sessions_key         ON sessions (workspace_id, key) WHERE key IS NOT NULL AND deleted_at IS NULL;
 
@@ -337,7 +337,7 @@ CREATE TABLE calls (
   created_at      INTEGER NOT NULL,
   first_token_ms  INTEGER,
   total_ms        INTEGER
-, ordinal INTEGER NOT NULL DEFAULT 0, reserved_tokens INTEGER, reserved_cost INTEGER, reserved_from BLOB, estimated INTEGER NOT NULL DEFAULT 0, purpose TEXT NOT NULL DEFAULT '', middleware_hash BLOB, saved INTEGER, expected TEXT, estimate TEXT);
+, ordinal INTEGER NOT NULL DEFAULT 0, reserved_tokens INTEGER, reserved_cost INTEGER, reserved_from BLOB, estimated INTEGER NOT NULL DEFAULT 0, purpose TEXT NOT NULL DEFAULT '', middleware_hash BLOB, saved INTEGER, instruction_hash BLOB, expected TEXT, estimate TEXT);
 
 CREATE INDEX calls_system  ON calls (workspace_id, system_hash) WHERE system_hash IS NOT NULL;
 
@@ -684,7 +684,7 @@ CREATE TABLE compactions (
   created_at     INTEGER NOT NULL,
   updated_at     INTEGER NOT NULL,
   finished_at    INTEGER
-) WITHOUT ROWID;
+, through INTEGER NOT NULL DEFAULT 0, instructions TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
 
 CREATE INDEX compactions_open ON compactions (not_before, session_id) WHERE state IN ('pending', 'running');
 
@@ -804,6 +804,8 @@ CREATE TABLE deliveries (
   delivered_at INTEGER NOT NULL,
   PRIMARY KEY (session_id, kind, key)
 ) WITHOUT ROWID;
+
+CREATE INDEX calls_instruction ON calls (workspace_id, instruction_hash) WHERE instruction_hash IS NOT NULL;
 
 CREATE TABLE dry_calls (
   id           BLOB PRIMARY KEY,

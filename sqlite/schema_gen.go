@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "26922408b49c63aa0b554554492cd27df34fa6933c7236cd4248499b04c7857a"
+const schemaHash = "15047ec2114f3c88f9073e1efc853df910da59734e58511ef38ef55e47e36374"

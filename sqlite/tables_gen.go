@@ -114,10 +114,10 @@ func insertProjectArgs(to []arg, of *parley.Project) []arg {
 
 // sessionListedColumns reads "s".
 const sessionListedColumns = "s.id, s.workspace_id, s.agent_id, s.owner_id, s.visibility, s.project_id, s.parent_session_id, " +
-	"s.parent_message_id, coalesce(s.root_id, s.id), s.log_id, s.kind, s.mode, s.type, s.feature, " +
-	"s.task, s.key, s.title, s.instructions, s.tags, s.pinned, s.metadata, s.overrides, s.policy, " +
-	"s.retry, s.during, s.status, s.wait_reason, s.depth, s.archived_at, s.created_at, s.updated_at, " +
-	"s.started_at, s.finished_at, s.forked_through"
+	"s.parent_message_id, coalesce(s.root_id, s.id), s.log_id, s.root_log_id, s.kind, s.mode, s.type, " +
+	"s.feature, s.task, s.key, s.title, s.instructions, s.tags, s.pinned, s.metadata, s.overrides, " +
+	"s.policy, s.retry, s.during, s.status, s.wait_reason, s.depth, s.archived_at, s.created_at, " +
+	"s.updated_at, s.started_at, s.finished_at, s.forked_through"
 
 // fillSessionListed reads sessionListedColumns.
 func fillSessionListed(r *row, to *parley.Session) error {
@@ -131,6 +131,7 @@ func fillSessionListed(r *row, to *parley.Session) error {
 	to.ParentMessageID = r.id()
 	to.RootID = r.id()
 	to.LogID = r.id()
+	to.RootLogID = r.id()
 	to.Kind = parley.SessionKind(r.text())
 	to.Mode = parley.Mode(r.text())
 	to.Type = r.text()
@@ -179,12 +180,13 @@ func fillSessionListed(r *row, to *parley.Session) error {
 
 // insertSessionColumns and insertSessionPlaces are for an INSERT INTO sessions, with the arguments of insertSessionArgs.
 const insertSessionColumns = "id, workspace_id, agent_id, owner_id, visibility, project_id, parent_session_id, parent_message_id, " +
-	"root_id, log_id, kind, mode, type, feature, task, key, title, instructions, tags, pinned, metadata, " +
-	"overrides, policy, retry, during, status, wait_reason, depth, archived_at, idempotency_key, " +
-	"fingerprint, created_at, updated_at, started_at, finished_at, forked_through, accepted"
+	"root_id, log_id, root_log_id, kind, mode, type, feature, task, key, title, instructions, tags, " +
+	"pinned, metadata, overrides, policy, retry, during, status, wait_reason, depth, archived_at, " +
+	"idempotency_key, fingerprint, created_at, updated_at, started_at, finished_at, forked_through, " +
+	"accepted"
 
 const insertSessionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " +
-	"?, ?, ?, ?"
+	"?, ?, ?, ?, ?"
 
 // insertSessionArgs appends the arguments of its columns.
 func insertSessionArgs(to []arg, of *transition.SessionRow) ([]arg, error) {
@@ -227,6 +229,7 @@ func insertSessionArgs(to []arg, of *transition.SessionRow) ([]arg, error) {
 		&of.ParentMessageID,
 		&of.RootID,
 		&of.LogID,
+		&of.RootLogID,
 		string(of.Kind),
 		string(of.Mode),
 		of.Type,
@@ -803,7 +806,7 @@ const callColumns = "c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id
 	"c.parameters, c.think, c.search, c.system_hash, c.tools_hash, c.manifest, c.request_hash, " +
 	"c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error, c.created_at, " +
 	"c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.estimate, " +
-	"c.purpose, c.middleware_hash, c.saved"
+	"c.purpose, c.middleware_hash, c.instruction_hash, c.saved"
 
 // fillCall reads callColumns.
 func fillCall(r *row, to *transition.CallRow) error {
@@ -860,6 +863,7 @@ func fillCall(r *row, to *transition.CallRow) error {
 	}
 	to.Purpose = parley.CallPurpose(r.text())
 	to.MiddlewareHash = r.hash()
+	to.InstructionHash = r.hash()
 	to.Saved = r.money()
 	return nil
 }
@@ -867,9 +871,9 @@ func fillCall(r *row, to *transition.CallRow) error {
 // insertCallColumns and insertCallPlaces are for an INSERT INTO calls, with the arguments of insertCallArgs.
 const insertCallColumns = "id, workspace_id, session_id, turn_id, message_id, ordinal, step, attempt, model, parameters, " +
 	"think, search, system_hash, tools_hash, manifest, request_hash, encoder_version, outcome, " +
-	"created_at, expected, purpose, middleware_hash"
+	"created_at, expected, purpose, middleware_hash, instruction_hash"
 
-const insertCallPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertCallPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertCallArgs appends the arguments of its columns.
 func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
@@ -913,6 +917,7 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 		expected,
 		string(of.Purpose),
 		&of.MiddlewareHash,
+		&of.InstructionHash,
 	), nil
 }
 
@@ -1201,9 +1206,9 @@ func insertAuditArgs(to []arg, of *parley.AuditEntry) []arg {
 }
 
 // compactionColumns reads "c".
-const compactionColumns = "c.session_id, c.workspace_id, c.id, c.state, c.reason, c.attempt, c.holder, c.epoch, c.covers_from, " +
-	"c.covers_through, c.absorbs_id, c.call_id, c.message_id, c.error, c.not_before, c.rests_until, " +
-	"c.created_at, c.updated_at, c.finished_at"
+const compactionColumns = "c.session_id, c.workspace_id, c.id, c.state, c.reason, c.through, c.instructions, c.attempt, " +
+	"c.holder, c.epoch, c.covers_from, c.covers_through, c.absorbs_id, c.call_id, c.message_id, c.error, " +
+	"c.not_before, c.rests_until, c.created_at, c.updated_at, c.finished_at"
 
 // fillCompaction reads compactionColumns.
 func fillCompaction(r *row, to *parley.Compaction) error {
@@ -1212,6 +1217,8 @@ func fillCompaction(r *row, to *parley.Compaction) error {
 	to.ID = r.id()
 	to.State = parley.CompactionState(r.text())
 	to.Reason = parley.CompactionReason(r.text())
+	to.Through = r.int64()
+	to.Instructions = r.text()
 	to.Attempt = r.int()
 	to.Holder = r.id()
 	to.Epoch = r.int64()
@@ -1240,18 +1247,19 @@ func scanCompaction(r *row) (found parley.Compaction, err error) {
 }
 
 // insertCompactionColumns and insertCompactionPlaces are for an INSERT INTO compactions, with the arguments of insertCompactionArgs.
-const insertCompactionColumns = "session_id, workspace_id, id, state, reason, attempt, holder, epoch, covers_from, covers_through, " +
-	"absorbs_id, call_id, message_id, error, not_before, rests_until, created_at, updated_at, finished_at"
+const insertCompactionColumns = "session_id, workspace_id, id, state, reason, through, instructions, attempt, holder, epoch, " +
+	"covers_from, covers_through, absorbs_id, call_id, message_id, error, not_before, rests_until, " +
+	"created_at, updated_at, finished_at"
 
-const insertCompactionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertCompactionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertCompactionExcluded is for its ON CONFLICT … DO UPDATE SET.
 const insertCompactionExcluded = "workspace_id = excluded.workspace_id, id = excluded.id, state = excluded.state, " +
-	"reason = excluded.reason, attempt = excluded.attempt, holder = excluded.holder, " +
-	"epoch = excluded.epoch, covers_from = excluded.covers_from, " +
-	"covers_through = excluded.covers_through, absorbs_id = excluded.absorbs_id, " +
-	"call_id = excluded.call_id, message_id = excluded.message_id, error = excluded.error, " +
-	"not_before = excluded.not_before, rests_until = excluded.rests_until, " +
+	"reason = excluded.reason, through = excluded.through, instructions = excluded.instructions, " +
+	"attempt = excluded.attempt, holder = excluded.holder, epoch = excluded.epoch, " +
+	"covers_from = excluded.covers_from, covers_through = excluded.covers_through, " +
+	"absorbs_id = excluded.absorbs_id, call_id = excluded.call_id, message_id = excluded.message_id, " +
+	"error = excluded.error, not_before = excluded.not_before, rests_until = excluded.rests_until, " +
 	"created_at = excluded.created_at, updated_at = excluded.updated_at, " +
 	"finished_at = excluded.finished_at"
 
@@ -1267,6 +1275,8 @@ func insertCompactionArgs(to []arg, of *parley.Compaction) ([]arg, error) {
 		&of.ID,
 		string(of.State),
 		string(of.Reason),
+		of.Through,
+		of.Instructions,
 		of.Attempt,
 		&of.Holder,
 		of.Epoch,

@@ -196,6 +196,9 @@ func (t *txn) insertCall(h *transition.Head, call *transition.NewCall) error {
 	if err := t.insertText(h.WorkspaceID, c.MiddlewareHash, call.Middleware); err != nil {
 		return err
 	}
+	if err := t.insertText(h.WorkspaceID, c.InstructionHash, []byte(call.Instruction)); err != nil {
+		return err
+	}
 	row := call.Row(h)
 	args, err := insertCallArgs(t.args[:0], &row)
 	if err != nil {

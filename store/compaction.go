@@ -24,11 +24,21 @@ type CompactionClaim struct {
 	Agent      parley.Agent // in its current version
 }
 
+// NewCompaction is a compaction to be requested. Only one that somebody asked for has Through and Instructions.
+type NewCompaction struct {
+	ID           parley.ID
+	Reason       parley.CompactionReason
+	Through      int64  // the last sequence that it may cover; 0: any
+	Instructions string // what this summary must hold besides the usual
+}
+
 // CompactionBegin opens the record of an attempt's call.
 type CompactionBegin struct {
 	Call                      parley.Call // ID and everything about the request
 	System                    string
+	Tools                     []byte       // see StepBegin
 	Middleware                []byte       // see StepBegin
+	Instruction               string       // see StepBegin
 	Reservation               *Reservation // see StepBegin
 	CoversFrom, CoversThrough int64
 	AbsorbsID                 parley.ID
@@ -51,10 +61,30 @@ type NewSummary struct {
 	TokenEstimate int
 }
 
+// SummaryRevision is a summary in a person's words, in place of one that a session has.
+type SummaryRevision struct {
+	OfID    parley.ID  // the summary that it replaces
+	Latest  parley.ID  // the summary of the session's latest compaction when that one was read; zero for none
+	Summary NewSummary // covers what the other one covers
+}
+
+// Summaries stores what people make of summaries.
+type Summaries interface {
+	// ReviseSummary enters another version of a summary into the record; the one that it replaces stays there.
+	// CodeConflict while a turn or a compaction is unfinished, if another summary has been written since, or if OfID is
+	// not a summary; CodeNotFound, CodeArchived.
+	ReviseSummary(
+		ctx context.Context,
+		scope Scope,
+		sessionID parley.ID,
+		revision SummaryRevision,
+	) (parley.Message, error)
+}
+
 // Compactions stores the compactions of sessions: at most one row per session, with its own claim apart from the
 // turn's. Each method but the last is a transition that locks the session's head.
 type Compactions interface {
-	// RequestCompaction starts a compaction under a new id. If one is unfinished, a manual request is CodeConflict with
+	// RequestCompaction starts a compaction. If one is unfinished, a manual request is CodeConflict with
 	// the state and any other request returns it. While the summary of the previous compaction is queued, every
 	// request is CodeConflict. An automatic compaction does not start while the previous one rests
 	// (Compaction.RestsUntil), or within CompactionRest messages after its summary was set aside; then
@@ -62,8 +92,8 @@ type Compactions interface {
 	RequestCompaction(
 		ctx context.Context,
 		scope Scope,
-		sessionID, id parley.ID,
-		reason parley.CompactionReason,
+		sessionID parley.ID,
+		wanted NewCompaction,
 	) (parley.Compaction, error)
 	// ClaimCompactions claims up to n compactions for a process with a lease: those that may begin, those of processes
 	// with an expired lease, and those that this process holds but does not run (running lists what it runs). It

@@ -9,15 +9,17 @@ import (
 // NewReplay is a recorded request that was sent again for comparison: an ended call of purpose replay, with its answer.
 // It never enters the conversation.
 type NewReplay struct {
-	Call     parley.Call // everything about the request; the store sets Purpose
-	System   string
-	Tools    []byte
-	Layers   []byte // text of the call's middleware hash
-	Settled  CallSettled
-	OfID     parley.ID // the original call
-	Answer   parley.ReplayAnswer
-	Estimate parley.Reserved // charged if the usage is unknown
-	Charged  []parley.ID     // subjects of the budgets to charge
+	Call   parley.Call // everything about the request; the store sets Purpose
+	System string
+	Tools  []byte
+	Layers []byte // text of the call's middleware hash
+	// Instruction is the text of the call's instruction hash.
+	Instruction string
+	Settled     CallSettled
+	OfID        parley.ID // the original call
+	Answer      parley.ReplayAnswer
+	Estimate    parley.Reserved // charged if the usage is unknown
+	Charged     []parley.ID     // subjects of the budgets to charge
 }
 
 // Replays stores replays.

@@ -41,6 +41,7 @@ type Store interface {
 	Budgets
 	Usage
 	Compactions
+	Summaries
 	Approvals
 	ResponseCache
 	Files

@@ -133,11 +133,13 @@ type Steered struct {
 // StepBegin opens a step: the call's record, the step's first assistant message (streaming, with its sequence) and the
 // steers that the request includes.
 type StepBegin struct {
-	Call       parley.Call   // ID, MessageID, Step, Attempt and everything about the request
-	System     string        // text of Call.SystemHash, stored once per hash
-	Tools      []byte        // canonical JSON of Call.ToolsHash, stored once per hash
-	Middleware []byte        // text of Call.MiddlewareHash, stored once per hash
-	Author     parley.Author // the agent
+	Call       parley.Call // ID, MessageID, Step, Attempt and everything about the request
+	System     string      // text of Call.SystemHash, stored once per hash
+	Tools      []byte      // canonical JSON of Call.ToolsHash, stored once per hash
+	Middleware []byte      // text of Call.MiddlewareHash, stored once per hash
+	// Instruction is the text of Call.InstructionHash, stored once per hash; only requests for summaries have one.
+	Instruction string
+	Author      parley.Author // the agent
 	// AgentType is the trigger's, so that searches by it find what the turn writes.
 	AgentType string
 	Steers    []Steered

@@ -19,6 +19,7 @@ const (
 	nothingToSumUp = "Nothing of this conversation can be summed up yet: its newest turns stay as they are."
 	emptySummary   = "The model gave an empty summary, so nothing was changed."
 	longSummary    = "The model's summary was longer than what it was to stand for, so nothing was changed."
+	calledTools    = "The model called a tool instead of writing a summary, so nothing was changed."
 	cutSummary     = "The model's summary was cut at its token limit, so nothing was changed. Raise max_tokens, or " +
 		"choose another model for compaction."
 	stillTooLong = "The conversation is longer than the model can read, even after its older part was summed up. " +
@@ -32,10 +33,12 @@ type summary struct {
 
 	budgets *budgets
 	window  prompt.Budget // of the session's own requests
+	wishes  string        // what the summary must hold besides the usual
 	source  prompt.Source
 	call    parley.Call
 	text    strings.Builder
 	long    bool // the answer outgrew its source and was cut off
+	called  bool // the answer called a tool and was cut off
 	ended   store.CallSettled
 	status  int
 	finish  parley.FinishReason
@@ -44,6 +47,19 @@ type summary struct {
 // summarise makes one attempt: it reads the messages to summarise, asks the model, and returns the outcome. An error is
 // the store's, or means that ctx has ended.
 func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionClaim) (store.CompactionSettle, error) {
+	s := w.newSummary(ctx, writes, claim)
+	if err := s.choose(&claim.Compaction); err != nil {
+		return store.CompactionSettle{Failure: s.unusable(err)}, nil
+	}
+	form, failure, err := s.form(claim)
+	if err != nil || failure != nil {
+		return store.CompactionSettle{Failure: failure}, err
+	}
+	return s.ask(claim, form)
+}
+
+// newSummary returns an attempt that has done nothing yet.
+func (w *Worker) newSummary(ctx, writes context.Context, claim *store.CompactionClaim) *summary {
 	s := &summary{claimed: &claimed{
 		w: w, ctx: ctx, at: ctx, writes: writes,
 		claim:  store.Claim{Session: claim.Session, Agent: claim.Agent},
@@ -52,27 +68,11 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionC
 	}}
 	s.budgets = &budgets{claimed: s.claimed, limits: &limits{claimed: s.claimed}}
 	s.budgets.limits.set(parley.ValueOf(claim.Agent.Limits))
-	if err := s.choose(); err != nil {
-		return store.CompactionSettle{Failure: s.unusable(err)}, nil
-	}
-	found, err := s.read(claim)
-	if err != nil {
-		return store.CompactionSettle{}, err
-	}
-	if !found {
-		return store.CompactionSettle{
-			Failure: &parley.Failure{
-				Class:    parley.ClassContextLength,
-				Sentence: nothingToSumUp,
-				Attempts: claim.Compaction.Attempt,
-			},
-		}, nil
-	}
-	return s.ask(claim)
+	return s
 }
 
 // choose resolves the model that writes the summary, and the settings of its call.
-func (s *summary) choose() (err error) {
+func (s *summary) choose(compaction *parley.Compaction) (err error) {
 	settings := parley.ValueOf(setting.Compaction.Nearest(&s.claim.Agent.Settings, &s.claim.Session.Settings))
 	if s.settings, err = prompt.Resolve(
 		s.claim.Agent,
@@ -86,7 +86,12 @@ func (s *summary) choose() (err error) {
 	if s.window, err = s.windowOf(); err != nil {
 		return err
 	}
-	s.settings.System, s.settings.Parameters = prompt.CompactionSystem(settings), parley.Parameters{}
+	s.wishes = settings.Instructions
+	if also := compaction.Instructions; also != "" && s.wishes != "" {
+		s.wishes += "\n\n" + also
+	} else if also != "" {
+		s.wishes = also
+	}
 	if settings.Model != "" {
 		s.settings.Model = settings.Model
 	}
@@ -120,8 +125,8 @@ func (s *summary) windowOf() (prompt.Budget, error) {
 	), nil
 }
 
-// read finds what the summary is to cover; it returns false if there is nothing.
-func (s *summary) read(claim *store.CompactionClaim) (bool, error) {
+// read finds what the summary is to cover, as far as most bytes go; it returns false if there is nothing.
+func (s *summary) read(claim *store.CompactionClaim, most int) (bool, error) {
 	session := &s.claim.Session
 	if session.Context.Cleared {
 		return false, nil
@@ -134,13 +139,12 @@ func (s *summary) read(claim *store.CompactionClaim) (bool, error) {
 	if err != nil || kept <= first {
 		return false, err
 	}
-	most := s.room(claim)
 	rows, more, err := s.forward(first, kept, most)
 	if err != nil {
 		return false, err
 	}
 	var found bool
-	s.source, found = prompt.PlanCompaction(rows, head.Summary, more, most)
+	s.source, found = prompt.PlanCompaction(rows, head.Summary, more, claim.Compaction.Through, most)
 	return found, nil
 }
 
@@ -149,7 +153,7 @@ func (s *summary) read(claim *store.CompactionClaim) (bool, error) {
 func (s *summary) room(claim *store.CompactionClaim) int {
 	tokens := s.info.ContextLength
 	if tokens <= 0 {
-		tokens = unknownContext
+		tokens = prompt.UnknownContext
 	}
 	room := min(tokens/sourceShare*bytesPerToken, maxTranscript)
 	if failed := claim.Compaction.Error; failed != nil && failed.Class == parley.ClassContextLength {
@@ -265,32 +269,15 @@ func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more
 }
 
 // ask sends the request and judges its answer.
-func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, error) {
-	request := prompt.CompactionRequest(s.settings.Model, s.settings.System, s.source)
-	manifest := s.source.Manifest
-	q := &question{system: s.settings.System}
-	var err error
-	if q.encoded, q.filter, err = s.encode(&request, &manifest); err != nil {
-		if s.ctx.Err() != nil {
-			return store.CompactionSettle{}, context.Cause(s.ctx)
-		}
-		return store.CompactionSettle{Failure: s.unusable(err)}, nil
+func (s *summary) ask(claim *store.CompactionClaim, form *form) (store.CompactionSettle, error) {
+	q := &question{
+		system: form.system, tools: form.tools, encoded: form.encoded, filter: form.filter, call: form.call,
 	}
-	q.call = parley.Call{
-		ID:             parley.NewID(),
-		WorkspaceID:    s.fence.WorkspaceID,
-		SessionID:      s.fence.SessionID,
-		Purpose:        parley.PurposeCompaction,
-		Attempt:        claim.Compaction.Attempt,
-		Provider:       s.settings.Model.Provider(),
-		Model:          s.settings.Model,
-		Manifest:       manifest,
-		SystemHash:     parley.HashOf([]byte(s.settings.System)),
-		MiddlewareHash: s.layers.Hash(),
-		RequestHash:    parley.HashOf(q.encoded.Body),
-		EncoderVersion: q.encoded.Version,
-		Outcome:        parley.CallOpen,
-	}
+	q.call.ID, q.call.WorkspaceID, q.call.SessionID = parley.NewID(), s.fence.WorkspaceID, s.fence.SessionID
+	q.call.Purpose, q.call.Attempt, q.call.Outcome = parley.PurposeCompaction, claim.Compaction.Attempt, parley.CallOpen
+	q.call.Provider, q.call.Model = s.settings.Model.Provider(), s.settings.Model
+	q.call.MiddlewareHash, q.call.EncoderVersion = s.layers.Hash(), q.encoded.Version
+	q.call.RequestHash = parley.HashOf(q.encoded.Body)
 	q.tokens = int64(len(q.encoded.Body) / bytesPerToken)
 	q.call.Expected = s.info.Price.Expected(q.tokens)
 	s.call = q.call
@@ -304,9 +291,10 @@ func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, err
 	if !s.w.pauses.wait(s.ctx, credential, &s.w.options) {
 		return store.CompactionSettle{}, context.Cause(s.ctx)
 	}
-	err = s.w.store.BeginCompaction(s.writes, claim.Fence, store.CompactionBegin{
-		Call: q.call, System: q.system, Middleware: s.layers.Text(), Reservation: q.reservation,
-		CoversFrom: s.source.From, CoversThrough: s.source.Through, AbsorbsID: s.source.Absorbs,
+	err := s.w.store.BeginCompaction(s.writes, claim.Fence, store.CompactionBegin{
+		Call: q.call, System: q.system, Tools: q.tools, Middleware: s.layers.Text(), Instruction: form.instruction,
+		Reservation: q.reservation,
+		CoversFrom:  s.source.From, CoversThrough: s.source.Through, AbsorbsID: s.source.Absorbs,
 	})
 	if parley.ErrorCode(err) == parley.CodeOverBudget { // other calls used up the rest
 		return store.CompactionSettle{
@@ -317,7 +305,7 @@ func (s *summary) ask(claim *store.CompactionClaim) (store.CompactionSettle, err
 		return store.CompactionSettle{}, err
 	}
 	if s.w.observer.Contents() {
-		q.request = &request
+		q.request = &form.request
 	}
 	return s.settled(s.stream(q), claim.Compaction.Attempt, credential)
 }
@@ -378,12 +366,14 @@ func (s *summary) stream(q *question) (broken error) {
 		switch chunk.Kind {
 		case model.ChunkText:
 			s.text.WriteString(chunk.Text)
+		case model.ChunkToolCall:
+			s.called = true
 		case model.ChunkUsage:
 			usage = chunk.Usage
 		case model.ChunkFinish:
 			s.finish = chunk.Finish
 		}
-		if s.long = s.text.Len() > s.source.Bytes; s.long {
+		if s.long = s.text.Len() > s.source.Bytes; s.long || s.called {
 			break
 		}
 	}
@@ -443,6 +433,8 @@ func (s *summary) judge(broken error) *parley.Failure {
 		return because(model.Class, "", model.Message)
 	case broken != nil:
 		return because(parley.ClassInternal, "", "")
+	case s.called:
+		return because(parley.ClassModel, calledTools, "")
 	case s.long:
 		return because(parley.ClassModel, longSummary, "")
 	case s.finish == "":
@@ -465,7 +457,7 @@ func (s *summary) settled(broken error, attempt int, credential string) (store.C
 		return settle, context.Cause(s.ctx)
 	}
 	if settle.Failure == nil {
-		text := strings.TrimSpace(strings.ReplaceAll(s.text.String(), "\x00", "\uFFFD"))
+		text := s.source.NameDropped(strings.TrimSpace(strings.ReplaceAll(s.text.String(), "\x00", "\uFFFD")))
 		content, err := parley.EncodeContent(parley.TextContent{Text: text})
 		settle.Summary = &store.NewSummary{
 			MessageID:     parley.NewID(),

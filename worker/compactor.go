@@ -22,7 +22,6 @@ const (
 	maxTranscript   = 2 << 20               // most bytes that one attempt summarises
 	leastTranscript = 8 << 10               // fewest bytes, however short the model's context
 	sourceShare     = 2                     // the model's tokens divided by this are for the source
-	unknownContext  = 64_000                // assumed tokens of a model whose context is unknown
 	bytesPerToken   = 4                     // of text, approximately
 	compactionPage  = 256                   // rows per page read for a compaction
 )
@@ -215,7 +214,12 @@ func (w *Worker) wantCompaction(
 	}
 	scope, sessionID := store.Scope{WorkspaceID: session.WorkspaceID}, session.ID
 	c.requests.Go(func() { // ends with the transaction
-		made, err := w.store.RequestCompaction(ctx, scope, sessionID, parley.NewID(), reason)
+		made, err := w.store.RequestCompaction(
+			ctx,
+			scope,
+			sessionID,
+			store.NewCompaction{ID: parley.NewID(), Reason: reason},
+		)
 		switch {
 		case err == nil && made.RestsUntil > 0:
 			c.rest(sessionID, made.RestsUntil)

@@ -41,6 +41,7 @@ type scripted struct {
 	endless  answerFunc // played when the others are over
 	unpriced bool
 	vision   bool
+	caching  bool
 	reads    int // the context's length in tokens; 0: unknown
 
 	summaries *scripted // answers for summaryID if set
@@ -112,6 +113,7 @@ func (m *scripted) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 		Provider:      "test",
 		Known:         true,
 		Vision:        m.vision,
+		Caching:       m.caching,
 		ContextLength: m.reads,
 		Price:         &model.Price{Input: 1, Output: 2},
 	}

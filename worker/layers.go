@@ -63,10 +63,22 @@ func (c *claimed) encode(
 	request *model.Request,
 	manifest *parley.Manifest,
 ) (model.EncodedRequest, model.AnswerFilter, error) {
+	key := ""
 	if c.info.Caching {
-		request.CacheKey = prompt.CacheKey(c.fence.SessionID)
+		group := prompt.CacheGroupOf(&c.claim.Session, request.Model, request.System, c.definitions.Hash())
+		key = c.w.cacheKeys.of(group, c.fence.SessionID, c.w.options.now())
 	}
-	manifest.CacheKey, manifest.Middleware = request.CacheKey, c.layers.Names()
+	return c.encodeWith(key, request, manifest)
+}
+
+// encodeWith is encode under a given cache key; "" for none.
+func (c *claimed) encodeWith(
+	key string,
+	request *model.Request,
+	manifest *parley.Manifest,
+) (model.EncodedRequest, model.AnswerFilter, error) {
+	request.CacheKey = key
+	manifest.CacheKey, manifest.Middleware = key, c.layers.Names()
 	exchange := model.Exchange{WorkspaceID: c.fence.WorkspaceID, SessionID: c.fence.SessionID}
 	filter, err := c.layers.Request(c.ctx, exchange, request)
 	if err != nil {

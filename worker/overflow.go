@@ -164,7 +164,12 @@ func (s *shortening) summaryNow(
 	reason parley.CompactionReason,
 ) (*parley.Message, parley.Compaction, error) {
 	scope := store.Scope{WorkspaceID: s.fence.WorkspaceID}
-	c, err := s.w.store.RequestCompaction(s.writes, scope, s.fence.SessionID, parley.NewID(), reason)
+	c, err := s.w.store.RequestCompaction(
+		s.writes,
+		scope,
+		s.fence.SessionID,
+		store.NewCompaction{ID: parley.NewID(), Reason: reason},
+	)
 	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary is waiting already
 		return nil, c, err
 	}

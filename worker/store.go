@@ -61,6 +61,7 @@ type turnStore interface {
 	Message(ctx context.Context, scope store.Scope, id parley.ID) (parley.Message, error)
 	Turn(ctx context.Context, scope store.Scope, id parley.ID) (parley.Turn, error)
 	Calls(ctx context.Context, scope store.Scope, sessionID parley.ID, query store.CallQuery) ([]parley.Call, error)
+	CallText(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]byte, error)
 	ContextTail(
 		ctx context.Context,
 		workspaceID, sessionID parley.ID,

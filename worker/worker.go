@@ -46,8 +46,10 @@ type Worker struct {
 	weights  *weights
 	ratios   *prompt.Ratios
 	pauses   *pauses
-	answers  *inflight.Bytes // that the answers being given hold, by workspace
-	results  *inflight.Bytes // that the answers of tools hold, by workspace
+	// cacheKeys chooses the cache keys of requests whose sessions share them.
+	cacheKeys *cacheKeys
+	answers   *inflight.Bytes // that the answers being given hold, by workspace
+	results   *inflight.Bytes // that the answers of tools hold, by workspace
 
 	// recalling is held while an answer of a turn that was taken over is read, to check a loop's condition: it may be
 	// as long as an answer may be.
@@ -109,6 +111,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		runtimes:  map[string]runner.Runtime{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
+		cacheKeys: &cacheKeys{},
 		answers:   inflight.NewBytes(answersBytes, 0),
 		results:   newResults(),
 		prompts:   newPrompts(),

@@ -181,7 +181,7 @@ func (c *chat) compact(ctx context.Context, _ string) error {
 	if err := c.inSession(); err != nil {
 		return err
 	}
-	compaction, err := c.server.CompactSession(ctx, c.session.ID)
+	compaction, err := c.server.CompactSession(ctx, c.session.ID, client.CompactInput{})
 	if err != nil {
 		return err
 	}

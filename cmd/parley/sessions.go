@@ -21,7 +21,8 @@ func sessionsCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "sessions",
 		Short: "List, make, change, show, fork, archive, export, share and delete sessions",
 	}
-	command.AddCommand(contextCommand(shared, term), previewCommand(shared, term), compactCommand(shared, term))
+	command.AddCommand(contextCommand(shared, term), previewCommand(shared, term), compactCommand(shared, term),
+		reviseCommand(shared, term))
 
 	var output string
 	var markdown bool

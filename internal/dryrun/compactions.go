@@ -14,14 +14,14 @@ import (
 func (m *Memory) RequestCompaction(
 	_ context.Context,
 	scope store.Scope,
-	sessionID, _ parley.ID,
-	reason parley.CompactionReason,
+	sessionID parley.ID,
+	wanted store.NewCompaction,
 ) (parley.Compaction, error) {
 	return parley.Compaction{
 		WorkspaceID: scope.WorkspaceID,
 		SessionID:   sessionID,
 		State:       parley.CompactionFailed,
-		Reason:      reason,
+		Reason:      wanted.Reason,
 		RestsUntil:  math.MaxInt64,
 	}, nil
 }

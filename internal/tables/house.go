@@ -138,6 +138,8 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "id", Kind: ID, Field: "ID", In: "read insert"},
 			{Name: "state", Kind: Text, Field: "State", In: "read insert"},
 			{Name: "reason", Kind: Text, Field: "Reason", In: "read insert"},
+			{Name: "through", Kind: Integer, Field: "Through", In: "read insert"},
+			{Name: "instructions", Kind: Text, Field: "Instructions", In: "read insert"},
 			{Name: "attempt", Kind: Integer, Field: "Attempt", In: "read insert"},
 			{Name: "holder", Kind: ID, Field: "Holder", In: "read insert"},
 			{Name: "epoch", Kind: Integer, Field: "Epoch", In: "read insert"},

@@ -168,6 +168,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "estimate", Kind: Text, Field: "Estimate", In: "read settle", Codec: JSON},
 			{Name: "purpose", Kind: Text, Field: "Purpose", In: "read insert"},
 			{Name: "middleware_hash", Kind: Bytes, Field: "MiddlewareHash", In: "read insert"},
+			{Name: "instruction_hash", Kind: Bytes, Field: "InstructionHash", In: "read insert"},
 			{Name: "saved", Kind: Integer, Field: "Saved", In: "read settle"},
 		},
 	},

@@ -27,6 +27,7 @@ var sessions = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "parent_message_id", Kind: ID, Field: "ParentMessageID", In: "listed insert"},
 			{Name: "root_id", Kind: ID, Field: "RootID", In: "listed insert", From: "coalesce(s.root_id, s.id)"},
 			{Name: "log_id", Kind: ID, Field: "LogID", In: "listed insert"},
+			{Name: "root_log_id", Kind: ID, Field: "RootLogID", In: "listed insert"},
 			{Name: "kind", Kind: Text, Field: "Kind", In: "listed insert"},
 			{Name: "mode", Kind: Text, Field: "Mode", In: "listed insert"},
 			{Name: "type", Kind: Text, Field: "Type", In: "listed insert"},

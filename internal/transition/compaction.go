@@ -10,9 +10,10 @@ import (
 // RequestCompaction implements the transition of store.Compactions.
 func (t *Tx) RequestCompaction(
 	scope store.Scope,
-	sessionID, id parley.ID,
-	reason parley.CompactionReason,
+	sessionID parley.ID,
+	wanted store.NewCompaction,
 ) (parley.Compaction, error) {
+	reason := wanted.Reason
 	h, err := t.lock(scope, sessionID)
 	if err != nil {
 		return parley.Compaction{}, err
@@ -28,13 +29,15 @@ func (t *Tx) RequestCompaction(
 		return parley.Compaction{}, err
 	}
 	c := &parley.Compaction{
-		ID:          id,
-		WorkspaceID: h.WorkspaceID,
-		SessionID:   h.ID,
-		State:       parley.CompactionPending,
-		Reason:      reason,
-		CreatedAt:   t.now,
-		UpdatedAt:   t.now,
+		ID:           wanted.ID,
+		WorkspaceID:  h.WorkspaceID,
+		SessionID:    h.ID,
+		State:        parley.CompactionPending,
+		Reason:       reason,
+		Through:      wanted.Through,
+		Instructions: wanted.Instructions,
+		CreatedAt:    t.now,
+		UpdatedAt:    t.now,
 	}
 	if last != nil {
 		if !last.State.Finished() {
@@ -229,7 +232,9 @@ func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.Compaction
 	step := store.StepBegin{
 		Call:        begin.Call,
 		System:      begin.System,
+		Tools:       begin.Tools,
 		Middleware:  begin.Middleware,
+		Instruction: begin.Instruction,
 		Reservation: begin.Reservation,
 	}
 	if _, err := t.reserve(h, &step); err != nil {
@@ -285,24 +290,9 @@ func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle store.Compaction
 	if err != nil {
 		return err
 	}
-	if origin, err = parley.CanonicalJSON(origin); err != nil {
+	m, err := t.summaryOf(h, settle.Summary, c.CoversThrough, origin)
+	if err != nil {
 		return err
-	}
-	covers := c.CoversThrough
-	m := &parley.Message{
-		ID:            settle.Summary.MessageID,
-		WorkspaceID:   h.WorkspaceID,
-		SessionID:     h.ID,
-		LogID:         h.LogID,
-		Role:          parley.RoleSummary,
-		Status:        parley.MessageCompleted,
-		Author:        settle.Summary.Author,
-		Content:       settle.Summary.Content,
-		CoversThrough: &covers,
-		Metadata:      origin,
-		TokenEstimate: settle.Summary.TokenEstimate,
-		CreatedAt:     t.now,
-		UpdatedAt:     t.now,
 	}
 	if !settle.Call.Usage.IsZero() {
 		m.Usage = &settle.Call.Usage
@@ -312,6 +302,92 @@ func (t *Tx) enterSummary(h *Head, c *parley.Compaction, settle store.Compaction
 	}
 	t.enqueue(h, m, h.takeFront(), store.Idempotency{})
 	return nil
+}
+
+// summaryOf returns a summary's message.
+func (t *Tx) summaryOf(h *Head, summary *store.NewSummary, covers int64, origin []byte) (*parley.Message, error) {
+	metadata, err := parley.CanonicalJSON(origin)
+	if err != nil {
+		return nil, err
+	}
+	return &parley.Message{
+		ID:            summary.MessageID,
+		WorkspaceID:   h.WorkspaceID,
+		SessionID:     h.ID,
+		LogID:         h.LogID,
+		Role:          parley.RoleSummary,
+		Status:        parley.MessageCompleted,
+		Author:        summary.Author,
+		Content:       summary.Content,
+		CoversThrough: &covers,
+		Metadata:      metadata,
+		TokenEstimate: summary.TokenEstimate,
+		CreatedAt:     t.now,
+		UpdatedAt:     t.now,
+	}, nil
+}
+
+// ReviseSummary implements the transition of store.Summaries.
+func (t *Tx) ReviseSummary(
+	scope store.Scope,
+	sessionID parley.ID,
+	revision store.SummaryRevision,
+) (parley.Message, error) {
+	h, err := t.lock(scope, sessionID)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	of, err := t.rows.Message(h.WorkspaceID, revision.OfID)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	parts, err := t.parts(h)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	if of == nil || !holds(parts, of) {
+		return parley.Message{}, NotFound("message")
+	}
+	c, err := t.rows.Compaction(h)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	switch {
+	case h.ArchivedAt != 0:
+		err = parley.Errorf(
+			parley.CodeArchived,
+			"this session is archived; reopen it with PATCH {\"archived\": false}, then revise its summary",
+		)
+	case of.Role != parley.RoleSummary || of.CoversThrough == nil:
+		err = parley.Conflict(of.Role, "only a summary can be revised; this message is of role %s", of.Role)
+	case !h.TurnID.IsZero():
+		err = parley.Conflict(h.Status, "a turn is unfinished; revise the summary when it has ended, or cancel it")
+	case c != nil && !c.State.Finished():
+		err = parley.Conflict(c.State, "another summary is being written; revise that one")
+	case c != nil && c.MessageID != revision.Latest:
+		err = parley.Conflict(c.State, "another summary has been written meanwhile; revise that one")
+	}
+	if err != nil {
+		return parley.Message{}, err
+	}
+	from := parley.OriginOf(of.Metadata)
+	from.RevisesID = of.ID
+	origin, err := json.Marshal(from)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	m, err := t.summaryOf(h, &revision.Summary, *of.CoversThrough, origin)
+	if err != nil {
+		return parley.Message{}, err
+	}
+	if err := t.record(h, m, store.Idempotency{}); err != nil {
+		return parley.Message{}, err
+	}
+	if c != nil {
+		c.MessageID, c.UpdatedAt = m.ID, t.now
+		h.saveCompaction(c)
+	}
+	return *m, nil
 }
 
 // compactionFailed records why an attempt gave no summary: another attempt follows after a pause, or the compaction is

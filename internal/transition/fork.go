@@ -110,7 +110,7 @@ func (t *Tx) forkedBefore(scope store.Scope, wanted store.NewFork) (*store.Opene
 // createFork makes a session that continues after a cut.
 func (t *Tx) createFork(parent *Head, wanted store.NewFork, parts []Part, cut Link, tally Tally) *Head {
 	through := cut.Sequence
-	wanted.Session.ForkedThrough = &through
+	wanted.Session.ForkedThrough, wanted.Session.RootLogID = &through, parent.RootLog()
 	h := t.createSession(store.NewSession{Session: wanted.Session, Idempotency: wanted.Idempotency})
 	h.LastSequence, h.LastHash, h.NextCall = cut.Sequence, cut.ContentHash, tally.Calls+1
 	h.Statistics.Messages, h.Statistics.UserFacing = cut.Sequence, cut.Sequence-tally.Internal

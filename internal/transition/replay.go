@@ -23,10 +23,11 @@ func (t *Tx) RecordReplay(scope store.Scope, replay store.NewReplay) error {
 		h.Changes.NewCalls,
 		NewCall{
 			StepBegin: store.StepBegin{
-				Call:       call,
-				System:     replay.System,
-				Tools:      replay.Tools,
-				Middleware: replay.Layers,
+				Call:        call,
+				System:      replay.System,
+				Tools:       replay.Tools,
+				Middleware:  replay.Layers,
+				Instruction: replay.Instruction,
 			},
 		},
 	)

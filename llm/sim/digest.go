@@ -18,14 +18,8 @@ const (
 )
 
 func (digest) play(a *answer) {
-	var shown []part
+	shown := a.request.summed()
 	size := 0
-	if i := a.request.lastUser(); i >= 0 {
-		shown = a.request.Messages[i].Parts
-	}
-	if n := len(shown); n > 1 {
-		shown = shown[:n-1] // the last message asks for the summary
-	}
 	for _, p := range shown {
 		size += len(p.Text)
 	}
@@ -38,4 +32,20 @@ func (digest) play(a *answer) {
 	if a.say(model.ChunkText, text) {
 		a.finish(parley.FinishStop)
 	}
+}
+
+// summed returns what a request for a summary shows: the parts of its last message but the one that asks; if it has no
+// other, the messages before it.
+func (r *request) summed() (shown []part) {
+	i := r.lastUser()
+	if i < 0 {
+		return nil
+	}
+	if n := len(r.Messages[i].Parts); n > 1 {
+		return r.Messages[i].Parts[:n-1]
+	}
+	for _, m := range r.Messages[:i] {
+		shown = append(shown, m.Parts...)
+	}
+	return shown
 }

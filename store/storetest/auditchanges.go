@@ -280,6 +280,11 @@ func (w *world) changes(t *testing.T) []audited {
 	broken := w.broken(t, parley.ClassStream)
 	again := w.again("")
 	waiting, _, approval := w.asked(t)
+	summed := w.session(t)
+	w.exchange(t, summed, "q", "a")
+	summary := w.compacted(t, summed, 2, "short").MessageID
+	shorter, err := parley.EncodeContent(parley.TextContent{Text: "shorter"})
+	must(t, "EncodeContent", err)
 	outside, draft := w.streaming(t)
 	looping := w.newLoop(3)
 	inLoop := w.session(t)
@@ -478,9 +483,21 @@ func (w *world) changes(t *testing.T) []audited {
 			no,
 		},
 		{"compact", nil, true, func(ctx context.Context) error {
-			_, err := w.store.RequestCompaction(ctx, w.scope, outside, parley.NewID(), parley.CompactAsked)
+			_, err := w.store.RequestCompaction(
+				ctx,
+				w.scope,
+				outside,
+				store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactAsked},
+			)
 			return err
 		}, []concern{{Session: outside}}, parley.CodeConflict},
+		{"revise summary", nil, true, func(ctx context.Context) error {
+			_, err := w.store.ReviseSummary(ctx, w.scope, summed, store.SummaryRevision{
+				OfID: summary, Latest: summary,
+				Summary: store.NewSummary{MessageID: parley.NewID(), Author: w.owner.Author(), Content: shorter},
+			})
+			return err
+		}, []concern{{Session: summed}}, parley.CodeConflict},
 		{
 			"open in a client",
 			nil,

@@ -31,13 +31,14 @@ func testCompactions(t *testing.T, open Open) {
 		"ClaimedWithALeaseAlone":              compactUnleased,
 		"ASummaryThatIsRemovedFromTheQueue":   compactRemoved,
 		"BesideATurnThatFailsAndIsTakenAgain": compactThenRetry,
+		"APersonRevisesASummary":              compactRevised,
 	})
 }
 
 func (w *world) requestCompaction(t reporter, session parley.ID, reason parley.CompactionReason) parley.Compaction {
 	t.Helper()
 	id := parley.NewID()
-	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, id, reason)
+	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, store.NewCompaction{ID: id, Reason: reason})
 	must(t, "RequestCompaction", err)
 	if c.ID != id || c.State != parley.CompactionPending {
 		t.Fatalf("RequestCompaction made %+v", c)
@@ -292,12 +293,22 @@ func compactOnce(t *testing.T, w *world) {
 	for _, state := range []parley.CompactionState{parley.CompactionPending, parley.CompactionRunning} {
 		for _, reason := range []parley.CompactionReason{parley.CompactMessages, parley.CompactTokens,
 			parley.CompactOverflow} {
-			c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), reason)
+			c, err := w.store.RequestCompaction(
+				w.ctx,
+				w.scope,
+				session,
+				store.NewCompaction{ID: parley.NewID(), Reason: reason},
+			)
 			if err != nil || c.ID != first.ID || c.State != state {
 				t.Errorf("another one by %s is %+v, %v", reason, c, err)
 			}
 		}
-		_, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactAsked)
+		_, err := w.store.RequestCompaction(
+			w.ctx,
+			w.scope,
+			session,
+			store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactAsked},
+		)
 		refused(t, "asking for another one", err, parley.CodeConflict)
 		if state == parley.CompactionPending {
 			w.claimCompaction(t, session)
@@ -354,7 +365,12 @@ func compactRests(t *testing.T, w *world) {
 		c.RestsUntil != 2+parley.CompactionRest {
 		t.Fatalf("given up, it is %+v", c)
 	}
-	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactTokens)
+	c, err := w.store.RequestCompaction(
+		w.ctx,
+		w.scope,
+		session,
+		store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactTokens},
+	)
 	if err != nil || c.ID != claim.Fence.CompactionID || c.RestsUntil != 2+parley.CompactionRest {
 		t.Errorf("an automatic one is %+v, %v; want the last one, resting", c, err)
 	}
@@ -374,7 +390,12 @@ func compactSetAside(t *testing.T, w *world) {
 	w.exchange(t, session, "q", "a")
 	first := w.compacted(t, session, 2, "short")
 	w.mark(t, first.MessageID, parley.MarksChange{SetAside: new(true)})
-	c, err := w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactMessages)
+	c, err := w.store.RequestCompaction(
+		w.ctx,
+		w.scope,
+		session,
+		store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactMessages},
+	)
 	if err != nil || c.ID != first.ID || c.RestsUntil != 3+parley.CompactionRest {
 		t.Errorf("after its summary was set aside, an automatic one is %+v, %v", c, err)
 	}
@@ -391,7 +412,12 @@ func (w *world) mark(t reporter, message parley.ID, change parley.MarksChange) {
 func compactWaits(t *testing.T, w *world) {
 	claim := w.started(t, "long")
 	w.compacted(t, claim.Session.ID, 1, "short")
-	_, err := w.store.RequestCompaction(w.ctx, w.scope, claim.Session.ID, parley.NewID(), parley.CompactMessages)
+	_, err := w.store.RequestCompaction(
+		w.ctx,
+		w.scope,
+		claim.Session.ID,
+		store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactMessages},
+	)
 	refused(t, "a compaction before the last one's summary is in the record", err, parley.CodeConflict)
 	w.answer(t, claim, "done")
 	w.requestCompaction(t, claim.Session.ID, parley.CompactMessages)
@@ -476,7 +502,14 @@ func compactScopes(t *testing.T, w *world) {
 		refused(
 			t,
 			"RequestCompaction",
-			second(w.store.RequestCompaction(w.ctx, scope, session, parley.NewID(), parley.CompactAsked)),
+			second(
+				w.store.RequestCompaction(
+					w.ctx,
+					scope,
+					session,
+					store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactAsked},
+				),
+			),
 			parley.CodeNotFound,
 		)
 		refused(t, "Compaction", second(w.store.Compaction(w.ctx, scope, session)), parley.CodeNotFound)
@@ -486,7 +519,14 @@ func compactScopes(t *testing.T, w *world) {
 	refused(
 		t,
 		"asking in an archived session",
-		second(w.store.RequestCompaction(w.ctx, w.scope, session, parley.NewID(), parley.CompactAsked)),
+		second(
+			w.store.RequestCompaction(
+				w.ctx,
+				w.scope,
+				session,
+				store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactAsked},
+			),
+		),
 		parley.CodeArchived,
 	)
 }
@@ -558,4 +598,44 @@ func sharedCompaction(t *testing.T, w, other *world) {
 		w.answer(t, w.claim(t), "answered")
 		other.check(t, session)
 	}
+}
+
+func compactRevised(t *testing.T, w *world) {
+	session := w.session(t)
+	w.exchange(t, session, "q", "a")
+	first := w.compacted(t, session, 2, "short")
+	content, err := parley.EncodeContent(parley.TextContent{Text: "shorter"})
+	must(t, "EncodeContent", err)
+	revise := func(of, latest parley.ID) (parley.Message, error) {
+		return w.store.ReviseSummary(w.ctx, w.scope, session, store.SummaryRevision{
+			OfID: of, Latest: latest,
+			Summary: store.NewSummary{MessageID: parley.NewID(), Author: w.owner.Author(), Content: content},
+		})
+	}
+	before := w.check(t, session)
+	_, err = revise(first.MessageID, parley.NewID())
+	refused(t, "a revision after another summary", err, parley.CodeConflict)
+	_, err = revise(before.Record[0].ID, first.MessageID)
+	refused(t, "a revision of a question", err, parley.CodeConflict)
+	_, err = revise(parley.NewID(), first.MessageID)
+	refused(t, "a revision of nothing", err, parley.CodeNotFound)
+	w.unchanged(t, "refused revisions", session, before)
+	revised, err := revise(first.MessageID, first.MessageID)
+	must(t, "ReviseSummary", err)
+	if revised.Sequence != 4 || *revised.CoversThrough != 2 ||
+		parley.OriginOf(revised.Metadata).RevisesID != first.MessageID ||
+		w.compaction(t, session).MessageID != revised.ID {
+		t.Errorf("the revision is %+v", revised)
+	}
+	head, err := w.store.ContextHead(w.ctx, w.scope.WorkspaceID, session)
+	must(t, "ContextHead", err)
+	if head.Summary == nil || head.Summary.ID != revised.ID {
+		t.Errorf("the context begins with %+v", head.Summary)
+	}
+	_, err = revise(first.MessageID, first.MessageID)
+	refused(t, "the same revision again", err, parley.CodeConflict)
+	w.requestCompaction(t, session, parley.CompactAsked)
+	_, err = revise(revised.ID, revised.ID)
+	refused(t, "a revision beside a compaction", err, parley.CodeConflict)
+	w.check(t, session)
 }

@@ -98,6 +98,11 @@ func forkOfFork(t *testing.T, w *world) {
 		w.exchange(t, parent, "p"+strconv.Itoa(i), "-")
 	}
 	child := w.fork(t, parent, 4)
+	root, below, read := w.check(t, parent).Session.LogID, w.fork(t, child.ID, 2), w.check(t, child.ID).Session
+	if child.RootLog() != root || read.RootLog() != root || below.RootLog() != root {
+		t.Errorf("the fork's root is the log %s, read %s, its fork's %s; want %s",
+			child.RootLog(), read.RootLog(), below.RootLog(), root)
+	}
 	w.exchange(t, child.ID, "c0", "-")
 	w.exchange(t, child.ID, "c1", "-")
 	grandchild := w.fork(t, child.ID, 6)

@@ -321,10 +321,19 @@ func searchFilters(t *testing.T, w *world) {
 		"roles": {func(q *store.SearchQuery) {
 			q.Roles = []parley.Role{parley.RoleUser, parley.RoleAssistant}
 		}, []string{"needle kept", "needle one"}},
-		"tool":     {func(q *store.SearchQuery) { q.ToolNames = []string{"needle_tool", "other"} }, []string{"tool_call needle_tool"}},
-		"no tool":  {func(q *store.SearchQuery) { q.ToolNames = []string{"needle"} }, []string{}},
-		"agent":    {func(q *store.SearchQuery) { q.AgentIDs = []parley.ID{other.ID, parley.NewID()} }, []string{"tool_call needle_tool"}},
-		"project":  {func(q *store.SearchQuery) { q.ProjectIDs = []parley.ID{parley.NewID(), project.ID} }, []string{"tool_call needle_tool"}},
+		"tool": {
+			func(q *store.SearchQuery) { q.ToolNames = []string{"needle_tool", "other"} },
+			[]string{"tool_call needle_tool"},
+		},
+		"no tool": {func(q *store.SearchQuery) { q.ToolNames = []string{"needle"} }, []string{}},
+		"agent": {
+			func(q *store.SearchQuery) { q.AgentIDs = []parley.ID{other.ID, parley.NewID()} },
+			[]string{"tool_call needle_tool"},
+		},
+		"project": {
+			func(q *store.SearchQuery) { q.ProjectIDs = []parley.ID{parley.NewID(), project.ID} },
+			[]string{"tool_call needle_tool"},
+		},
 		"session":  {func(q *store.SearchQuery) { q.SessionID = titled }, []string{"[needle alone]"}},
 		"archived": {func(q *store.SearchQuery) { q.Archived = &yes }, []string{"needle kept"}},
 		"others": {func(q *store.SearchQuery) {

@@ -105,9 +105,6 @@ func (e *encoder) appends(o *object, stored bool) {
 		result = "([]byte, error)"
 	}
 	e.line("func (e *%s) %s(to []byte) %s {", o.name, name, result)
-	if o.whole[0].optional() {
-		e.line("start := len(to)")
-	}
 	e.members(o)
 	if e.fails {
 		e.line("return append(to, '}'), nil\n}\n")
@@ -117,7 +114,6 @@ func (e *encoder) appends(o *object, stored bool) {
 }
 
 func (e *encoder) members(o *object) {
-	opened := !o.whole[0].optional()
 	for i := range o.whole {
 		f := &o.whole[i]
 		value := "e." + f.path
@@ -126,11 +122,8 @@ func (e *encoder) members(o *object) {
 			e.line("if e.%s != nil {", f.under)
 		case f.omitted:
 			e.line("if %s {", given(value, f.typ))
-		case !opened:
-			e.line("to = openObject(to, start)")
-			opened = true
 		}
-		if opened && i == 0 {
+		if i == 0 {
 			e.text(`{"` + f.name + `":`)
 		} else {
 			e.text(`,"` + f.name + `":`)
@@ -139,9 +132,6 @@ func (e *encoder) members(o *object) {
 		if f.optional() {
 			e.line("}")
 		}
-	}
-	if !opened {
-		e.line("to = openObject(to, start)")
 	}
 }
 

@@ -266,6 +266,13 @@ func (m *model) flatten(o *object) error {
 			o.whole = append(o.whole, inner)
 		}
 	}
+	if first := o.whole[0]; !m.isBase(o) && first.optional() {
+		return fmt.Errorf(
+			"event.%s begins with %s, which may be left out: let it begin with another",
+			o.name,
+			first.path,
+		)
+	}
 	return nil
 }
 

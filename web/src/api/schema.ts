@@ -1140,7 +1140,17 @@ export interface components {
             /** Format: uuid */
             session_id: string;
         };
-        CompactInput: Record<string, never>;
+        CompactInput: {
+            /** @description What this summary must contain in addition to the usual and to the setting's instructions. */
+            instructions?: string;
+            /** @description Only answer what it would cover and cost: nothing is written or sent. */
+            preview?: boolean;
+            /**
+             * Format: int64
+             * @description The last sequence that it may cover, rounded down to whole turns; by default all but the newest turn.
+             */
+            through?: number;
+        };
         Compaction: {
             /** Format: uuid */
             absorbs_id: string | null;
@@ -1159,10 +1169,12 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             /** Format: date-time */
             finished_at: string | null;
+            instructions: string | null;
             /** Format: uuid */
             message_id: string | null;
             /** Format: date-time */
             not_before: string | null;
+            preview: components["schemas"]["CompactionPreview"] | null;
             /** @enum {string|null} */
             reason: "messages" | "tokens" | "overflow" | "asked" | null;
             /** Format: date-time */
@@ -1173,6 +1185,8 @@ export interface components {
             session_id: string;
             /** @enum {string} */
             state: "none" | "pending" | "running" | "completed" | "failed";
+            /** Format: int64 */
+            through: number | null;
             /** Format: uuid */
             workspace_id: string;
         };
@@ -1274,6 +1288,23 @@ export interface components {
              * @enum {string}
              */
             type: "compaction.failed";
+        };
+        CompactionPreview: {
+            /** Format: int64 */
+            cached_tokens: number;
+            /** @description US dollars. */
+            cost_most: number | null;
+            /** @description US dollars. */
+            cost_most_if_cached: number | null;
+            /** Format: int64 */
+            messages: number;
+            model: string;
+            /** Format: int64 */
+            output_tokens_most: number;
+            /** Format: int64 */
+            request_tokens: number;
+            /** Format: int64 */
+            tokens: number;
         };
         CompactionSettings: {
             /** @description What summaries of these conversations must contain in addition to the usual. */
@@ -4539,6 +4570,15 @@ export interface components {
              */
             type: "step.started";
         };
+        SummaryInput: {
+            /**
+             * Format: uuid
+             * @description The summary that it replaces, which must be the one that the model sees now.
+             */
+            message_id: string | null;
+            /** @description The summary, up to 256 KiB. */
+            text: string | null;
+        };
         TextBounds: {
             /** Format: int64 */
             step: number;
@@ -5153,6 +5193,7 @@ export type CompactionCompleted = components['schemas']['CompactionCompleted'];
 export type CompactionCompletedEvent = components['schemas']['CompactionCompletedEvent'];
 export type CompactionFailed = components['schemas']['CompactionFailed'];
 export type CompactionFailedEvent = components['schemas']['CompactionFailedEvent'];
+export type CompactionPreview = components['schemas']['CompactionPreview'];
 export type CompactionSettings = components['schemas']['CompactionSettings'];
 export type CompactionStarted = components['schemas']['CompactionStarted'];
 export type CompactionStartedEvent = components['schemas']['CompactionStartedEvent'];
@@ -5337,6 +5378,7 @@ export type StepRetrying = components['schemas']['StepRetrying'];
 export type StepRetryingEvent = components['schemas']['StepRetryingEvent'];
 export type StepStarted = components['schemas']['StepStarted'];
 export type StepStartedEvent = components['schemas']['StepStartedEvent'];
+export type SummaryInput = components['schemas']['SummaryInput'];
 export type TextBounds = components['schemas']['TextBounds'];
 export type TextContent = components['schemas']['TextContent'];
 export type TextPart = components['schemas']['TextPart'];

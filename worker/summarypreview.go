@@ -1,0 +1,77 @@
+package worker
+
+import (
+	"context"
+
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/store"
+)
+
+// PreviewCompaction implements runner.DryRunner: it makes the request for the summary and sends nothing.
+func (w *Worker) PreviewCompaction(
+	ctx context.Context,
+	session parley.Session,
+	agent parley.Agent,
+	wanted store.NewCompaction,
+) (parley.Compaction, error) {
+	c := parley.Compaction{
+		WorkspaceID: session.WorkspaceID, SessionID: session.ID, State: parley.CompactionNone, Reason: wanted.Reason,
+		Through: wanted.Through, Instructions: wanted.Instructions,
+	}
+	claim := &store.CompactionClaim{
+		Fence:      store.CompactionFence{WorkspaceID: session.WorkspaceID, SessionID: session.ID},
+		Compaction: c, Session: session, Agent: agent,
+	}
+	claim.Compaction.Attempt = 1
+	s := w.newSummary(ctx, ctx, claim)
+	if err := s.choose(&claim.Compaction); err != nil {
+		return c, refusedBy(s.unusable(err), nil)
+	}
+	form, failure, err := s.form(claim)
+	switch {
+	case err != nil:
+		return c, err
+	case failure != nil:
+		return c, parley.Conflict(parley.CompactionNone, "%s", failure.Sentence)
+	}
+	c.CoversFrom, c.CoversThrough, c.AbsorbsID = s.source.From, s.source.Through, s.source.Absorbs
+	c.Preview = s.preview(form)
+	return c, nil
+}
+
+// PreviewCompaction implements runner.DryRunner.
+func (d *DryRunner) PreviewCompaction(
+	ctx context.Context,
+	session parley.Session,
+	agent parley.Agent,
+	wanted store.NewCompaction,
+) (parley.Compaction, error) {
+	return d.w.PreviewCompaction(ctx, session, agent, wanted)
+}
+
+// preview estimates what a request for a summary covers and costs.
+func (s *summary) preview(f *form) *parley.CompactionPreview {
+	p := &parley.CompactionPreview{
+		Messages: len(s.source.Messages), Model: s.settings.Model,
+		RequestTokens: int64(len(f.encoded.Body) / bytesPerToken),
+		OutputTokens:  int64(s.budgets.longestAnswer(&question{encoded: f.encoded, call: f.call})),
+	}
+	if !s.source.Absorbs.IsZero() {
+		p.Messages--
+	}
+	for i := range s.source.Messages {
+		p.Tokens += int64(prompt.TokensOf(&s.source.Messages[i]))
+	}
+	if f.sent > 0 { // counted by the provider
+		p.RequestTokens = f.sent + int64(prompt.EstimateTokens(f.instruction))
+		if s.info.Caching {
+			p.CachedTokens = f.sent
+		}
+	}
+	p.Cost = s.info.Price.Most(p.RequestTokens, p.OutputTokens)
+	p.CachedCost = s.info.Price.Cost(parley.Usage{
+		InputTokens: &p.RequestTokens, OutputTokens: &p.OutputTokens, CachedTokens: &p.CachedTokens,
+	})
+	return p
+}
