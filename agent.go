@@ -227,6 +227,17 @@ func (p Policy) SummaryLimit() int {
 	return p.Limit
 }
 
+// TokenLimit returns the tokens in the context that make a summary due whatever the model can read; 0: none.
+func (p Policy) TokenLimit() int {
+	if p.Kind == PolicySummary {
+		return p.Tokens
+	}
+	return 0
+}
+
+// Summarises reports whether the policy shows summaries.
+func (p Policy) Summarises() bool { return p.Kind == PolicySummary }
+
 // String returns the form used in manifests: "all", "recent(10)", "single", "summary(50)", "summary(8000 tokens)".
 func (p Policy) String() string {
 	switch p.Kind {

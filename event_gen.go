@@ -31,6 +31,8 @@ const (
 	EventCompactionCompleted EventType = "compaction.completed"
 	EventCompactionFailed    EventType = "compaction.failed"
 	EventCallReplayed        EventType = "call.replayed"
+	EventContextDropped      EventType = "context.dropped"
+	EventContextAssumed      EventType = "context.assumed"
 )
 
 // The live types: no sequence, no id, never stored.

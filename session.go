@@ -179,6 +179,8 @@ type Context struct {
 	ClearedAt Time  `json:"cleared_at"` // when it was last emptied
 
 	Anchor  int64 `json:"-"` // where the latest shortened window began; 0: none was shortened
+	Dropped int64 `json:"-"` // from here up to Anchor messages were dropped for length; 0: none were
+	Assumed bool  `json:"-"` // it was said that the model's length is unknown
 	Cleared bool  `json:"-"` // empty until the next message, where the window will begin
 	Held    bool  `json:"-"` // ContextHead may be non-empty: some message is or was pinned, or is a summary
 }

@@ -294,6 +294,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		To     int64   `json:"to"`
 		Except []int64 `json:"except"`
 		Reason string  `json:"reason"`
+		Gap    bool    `json:"gap"`
 	}
 	type manifest struct {
 		Policy         string      `json:"policy"`
@@ -303,6 +304,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Middleware     []string    `json:"middleware"`
 		CacheKey       *string     `json:"cache_key"`
 		CachedResponse bool        `json:"cached_response"`
+		Dropped        *Dropped    `json:"dropped"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
@@ -312,6 +314,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Middleware:     c.Manifest.Middleware,
 		CacheKey:       OrNull(c.Manifest.CacheKey),
 		CachedResponse: c.Manifest.CachedResponse,
+		Dropped:        c.Manifest.Dropped,
 	}
 	if shown.Middleware == nil {
 		shown.Middleware = []string{}
@@ -360,6 +363,8 @@ type Manifest struct {
 	CacheKey string `json:"cache_key,omitempty"`
 	// CachedResponse says that the answer was cached from an equal request: nothing was sent.
 	CachedResponse bool `json:"cached_response,omitempty"`
+	// Dropped are the messages that were left out for length; nil if none were. The request says so in their place.
+	Dropped *Dropped `json:"dropped,omitempty"`
 }
 
 // TextBounds say how long the texts of a request were allowed to be, in estimated tokens. A longer one was shown by its
@@ -385,6 +390,16 @@ type ManifestRange struct {
 	To     int64   `json:"to"` // inclusive
 	Except []int64 `json:"except,omitempty"`
 	Reason string  `json:"reason"`
+	// Gap says that the request notes, before this range, that messages are missing.
+	Gap bool `json:"gap,omitempty"`
+}
+
+// Dropped is a run of messages that no longer fit into a request.
+type Dropped struct {
+	From   int64  `json:"from"`  // sequence of the first
+	To     int64  `json:"to"`    // of the last
+	Count  int64  `json:"count"` // how many are not shown; those in between that are shown come before the rest
+	Reason string `json:"reason"`
 }
 
 // MaxManifestBytes bounds a stored manifest.

@@ -629,6 +629,8 @@ type Total struct {
 
 // LeftOut is a run of messages of the record that a call was not shown.
 type LeftOut struct {
+	// Whether a summary covers them, a rule leaves them out, or no more fitted.
+	Fate   string `json:"fate"`
 	From   int64  `json:"from"`
 	To     int64  `json:"to"`
 	Count  int64  `json:"count"`

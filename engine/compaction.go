@@ -101,7 +101,7 @@ func (e *Engine) compactable(
 	if set := setting.Policy.Nearest(&agent.Settings, &session.Settings); set != nil {
 		policy = *set
 	}
-	if policy.Kind != parley.PolicySummary {
+	if !policy.Summarises() {
 		return parley.Conflict(
 			policy.Kind,
 			`the context policy of this session is %s, which shows no summaries; set context_policy to `+
@@ -142,7 +142,8 @@ func (e *Engine) compactable(
 			return err
 		}
 	}
-	kept, _ := prompt.Kept(rows, unfinished, prompt.Keeps(policy, parley.CompactAsked), whole)
+	keep := prompt.Keeps(policy, parley.CompactAsked, e.windowOf(agent, session, policy))
+	kept, _ := prompt.Kept(rows, unfinished, keep, whole)
 	for i := kept; i < len(rows); i++ {
 		m := &rows[i]
 		ends := through == 0 || m.Sequence <= through && (i == 0 || prompt.EndsTurn(m, &rows[i-1]))
@@ -158,6 +159,21 @@ func (e *Engine) compactable(
 		"there is nothing to summarise: the newest turn stays in full, and a summary covers whole turns before it "+
 			"that none covers yet",
 	)
+}
+
+// windowOf divides the context of a session's model. Its system prompt and tools count as nothing here: whoever writes
+// the summary weighs them.
+func (e *Engine) windowOf(agent *parley.Agent, session *parley.Session, policy parley.Policy) prompt.Budget {
+	set := setting.Effective(parley.Settings{}, &session.Settings, &agent.Settings)
+	id := set.Model
+	if id == "" {
+		id = e.models.Default()
+	}
+	_, info, err := e.models.Resolve(id)
+	if err != nil { // a model that is gone bounds nothing
+		return prompt.Budget{}
+	}
+	return prompt.NewBudget(info, set.Parameters, policy, 0, 1)
 }
 
 // SummaryInput is a summary in a person's words.

@@ -239,6 +239,20 @@ func Catalogue() []Description {
 			{Name: "message_id", Doc: "The message whose object grows.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "patch", Doc: "To be applied in order.", Type: reflect.TypeFor[[]PatchOperation]()},
 		}}},
+		{Event: parley.EventContextDropped, Durable: true, Object: Object{Name: "ContextDropped", Type: reflect.TypeFor[ContextDropped](), Doc: "Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record.", Fields: []Field{
+			{Name: "turn_id", Doc: "The turn whose request is the first without them.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "model", Doc: "provider/model that reads the request.", Type: reflect.TypeFor[parley.ModelID]()},
+			{Name: "from", Doc: "Sequence of the first message left out.", Type: reflect.TypeFor[int64]()},
+			{Name: "to", Doc: "Sequence of the last one.", Type: reflect.TypeFor[int64]()},
+			{Name: "count", Doc: "How many; those in between that are still shown do not count.", Type: reflect.TypeFor[int64]()},
+			{Name: "reason", Doc: "Why, for people.", Type: reflect.TypeFor[string]()},
+		}}},
+		{Event: parley.EventContextAssumed, Durable: true, Object: Object{Name: "ContextAssumed", Type: reflect.TypeFor[ContextAssumed](), Doc: "Reports that the model's context length is unknown, so that an assumed one decides what fits. It is sent once per session, when the context comes near it.", Fields: []Field{
+			{Name: "turn_id", Doc: "The turn whose request comes near it.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "model", Doc: "provider/model of unknown length.", Type: reflect.TypeFor[parley.ModelID]()},
+			{Name: "context_length", Doc: "The assumed length, in tokens.", Type: reflect.TypeFor[int64]()},
+		}}},
 	}
 }
 

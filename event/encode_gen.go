@@ -1243,6 +1243,60 @@ func (e *PatchOperation) size() int {
 	return 50 + len(e.Path) + len(e.From) + len(e.Value)
 }
 
+// AppendJSON appends the object.
+func (e *ContextDropped) AppendJSON(to []byte) []byte {
+	to = append(to, `{"turn_id":`...)
+	to = appendID(to, e.TurnID)
+	to = append(to, `,"call_id":`...)
+	to = appendID(to, e.CallID)
+	to = append(to, `,"model":`...)
+	to = parley.AppendJSONString(to, string(e.Model))
+	to = append(to, `,"from":`...)
+	to = strconv.AppendInt(to, e.From, 10)
+	to = append(to, `,"to":`...)
+	to = strconv.AppendInt(to, e.To, 10)
+	to = append(to, `,"count":`...)
+	to = strconv.AppendInt(to, e.Count, 10)
+	to = append(to, `,"reason":`...)
+	to = parley.AppendJSONString(to, e.Reason)
+	return append(to, '}')
+}
+
+func (e *ContextDropped) size() int {
+	return 206 + len(e.Model) + len(e.Reason)
+}
+
+// Type is context.dropped.
+func (*ContextDropped) Type() parley.EventType { return parley.EventContextDropped }
+
+// Encode encodes the event.
+func (e ContextDropped) Encode() Encoded {
+	return Encoded{parley.EventContextDropped, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *ContextAssumed) AppendJSON(to []byte) []byte {
+	to = append(to, `{"turn_id":`...)
+	to = appendID(to, e.TurnID)
+	to = append(to, `,"model":`...)
+	to = parley.AppendJSONString(to, string(e.Model))
+	to = append(to, `,"context_length":`...)
+	to = strconv.AppendInt(to, e.ContextLength, 10)
+	return append(to, '}')
+}
+
+func (e *ContextAssumed) size() int {
+	return 100 + len(e.Model)
+}
+
+// Type is context.assumed.
+func (*ContextAssumed) Type() parley.EventType { return parley.EventContextAssumed }
+
+// Encode encodes the event.
+func (e ContextAssumed) Encode() Encoded {
+	return Encoded{parley.EventContextAssumed, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
 // New returns an empty payload of a type, to decode into; nil for an unknown type.
 func New(kind parley.EventType) Payload {
 	switch kind {
@@ -1314,6 +1368,10 @@ func New(kind parley.EventType) Payload {
 		return &Resync{}
 	case parley.EventObjectPatch:
 		return &ObjectPatch{}
+	case parley.EventContextDropped:
+		return &ContextDropped{}
+	case parley.EventContextAssumed:
+		return &ContextAssumed{}
 	}
 	return nil
 }

@@ -127,6 +127,12 @@ func (s *Store) ContextHead(
 			head.First = &m
 			return err
 		}, args...)
+		var e filter
+		text = "SELECT " + e.edge(e.visibleLog(store.Scope{}, sessionID), sessionID, shared)
+		b.read(text, func(r *row) error {
+			head.Edge = r.int64()
+			return nil
+		}, e.args...)
 		text, args = pinnedMessages(sessionID, shared)
 		b.read(text, func(r *row) error {
 			m, err := scanMessage(r)
@@ -165,16 +171,15 @@ func (l *filter) firstOf(log string, shared []transition.Part, rest, order strin
 	return " FROM (" + merged(arms, order) + ") m"
 }
 
-// firstTask finds the first user message behind the edge, if the summary covers it.
+// firstTask finds the first user message behind the edge.
 func firstTask(sessionID parley.ID, shared []transition.Part) (string, []arg) {
-	summary, args := activeSummary(sessionID, shared)
-	l := filter{args: args}
+	var l filter
 	log := l.visibleLog(store.Scope{}, sessionID)
 	rest := " AND m.role = 'user' AND m.sequence >= " + l.edge(
 		log,
 		sessionID,
 		shared,
-	) + " AND m.sequence <= (SELECT m.covers_through" + summary + ")" +
+	) +
 		l.shown(
 			sessionID,
 			shared,

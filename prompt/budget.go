@@ -7,45 +7,113 @@ import (
 	"example.org/parley/model"
 )
 
-// Budget bounds the messages of a request. The zero Budget bounds nothing.
+// Budget divides a model's context: it says how many tokens a request's messages may have, and at which sizes the
+// window is shortened. Every line comes from here, so that no combination of settings puts one behind the next:
+// Keep ≤ Due ≤ Wait ≤ Tokens ≤ Most and Keep ≤ Cut ≤ Tokens. The zero Budget bounds nothing.
 type Budget struct {
 	Tokens int     // the model's tokens for messages; 0: no bound
 	Most   int     // the part of them for what must be shown; 0: Tokens
 	Ratio  float64 // the model's tokens divided by the stored estimates; 0: 1
+	// Ceiling is the size at which the policy has the window shortened even if the model could read more; 0: none.
+	Ceiling int
+	// Assumed says that the model's length is unknown and UnknownContext stands in for it.
+	Assumed bool
 }
 
 const (
+	// UnknownContext is the context length of a model whose own is unknown, in tokens.
+	UnknownContext = 32_000
 	// DefaultReserve is kept for an answer that neither max_tokens nor a known limit of the model bounds, in tokens.
 	DefaultReserve = 4096
 	// leastReserve is the least that an answer needs, unless max_tokens is smaller.
 	leastReserve = 1024
 )
 
-// Reserve returns the tokens kept for a model's answer: max_tokens, else the model's longest answer, else
-// DefaultReserve; without max_tokens no more than half of the model's context.
-func Reserve(model model.Info, parameters parley.Parameters) int {
-	switch {
-	case parameters.MaxTokens != nil:
-		return *parameters.MaxTokens
-	case model.MaxOutput > 0:
-		return min(model.MaxOutput, model.ContextLength/2)
+// The lines of a window, as percentages of the tokens that it may have.
+const (
+	dueShare  = 80 // a summary is due
+	waitShare = 95 // a request waits for it
+	cutShare  = 66 // what a window keeps that had to drop messages
+	keepShare = 25 // what a summary leaves in full
+	wholeMost = 50 // what one turn that stays in full may have
+)
+
+// contextOf returns a model's context length, UnknownContext if it is not known.
+func contextOf(model model.Info) int {
+	if model.ContextLength <= 0 {
+		return UnknownContext
 	}
-	return min(DefaultReserve, model.ContextLength/2)
+	return model.ContextLength
 }
 
-// NewBudget returns what a model's context leaves for messages beside the answer and fixed estimated tokens (the system
-// prompt, the tools, the step's new messages). Nothing is bounded if the context's length is unknown.
-func NewBudget(model model.Info, parameters parley.Parameters, fixed int, ratio float64) Budget {
-	if model.ContextLength <= 0 {
-		return Budget{Ratio: ratio}
+// Reserve returns the tokens kept for a model's answer: max_tokens, else the model's longest answer, else
+// DefaultReserve. It is at most half of the context, unless max_tokens asks for more of a known one.
+func Reserve(model model.Info, parameters parley.Parameters) int {
+	half := contextOf(model) / 2
+	switch {
+	case parameters.MaxTokens != nil && model.ContextLength > 0:
+		return *parameters.MaxTokens
+	case parameters.MaxTokens != nil:
+		return min(*parameters.MaxTokens, half)
+	case model.MaxOutput > 0:
+		return min(model.MaxOutput, half)
 	}
+	return min(DefaultReserve, half)
+}
+
+// NewBudget divides what a model's context leaves for messages beside the answer and fixed estimated tokens (the system
+// prompt, the tools, the step's new messages). What must be shown has no bound if the context's length is unknown: then
+// the provider decides.
+func NewBudget(model model.Info, parameters parley.Parameters, policy parley.Policy, fixed int, ratio float64) Budget {
 	reserve := Reserve(model, parameters)
 	least := reserve
 	if parameters.MaxTokens == nil {
 		least = min(reserve, leastReserve)
 	}
-	left := model.ContextLength - int(float64(fixed)*ratio)
-	return Budget{Tokens: max(1, left-reserve), Most: max(1, left-least), Ratio: ratio}
+	b := Budget{Ratio: ratio, Ceiling: policy.TokenLimit(), Assumed: model.ContextLength <= 0}
+	left := contextOf(model) - b.Scaled(fixed)
+	b.Tokens, b.Most = max(1, left-reserve), max(1, left-least)
+	if b.Assumed {
+		b.Most = math.MaxInt
+	}
+	return b
+}
+
+// Due is the size from which on a summary is due; 0: at none.
+func (b Budget) Due() int {
+	switch due := shareOf(b.Tokens, dueShare); {
+	case b.Ceiling == 0:
+		return due
+	case due == 0:
+		return b.Ceiling
+	default:
+		return min(b.Ceiling, due)
+	}
+}
+
+// Wait is the size beyond which a request waits for a summary; 0: at none.
+func (b Budget) Wait() int { return shareOf(b.Tokens, waitShare) }
+
+// Cut is the size to which a window that has outgrown its tokens is cut; 0: none.
+func (b Budget) Cut() int { return shareOf(b.Tokens, cutShare) }
+
+// Keep is the size of the newest turns that a summary leaves in full; 0: any.
+func (b Budget) Keep() int {
+	if due := b.Due(); due > 0 {
+		return max(1, due*keepShare/dueShare)
+	}
+	return 0
+}
+
+// whole is the size up to which a single turn stays in full, whatever Keep says; 0: any.
+func (b Budget) whole() int { return shareOf(b.Tokens, wholeMost) }
+
+// shareOf returns so many percent of a number of tokens, at least one of any.
+func shareOf(tokens, percent int) int {
+	if tokens <= 0 {
+		return 0
+	}
+	return max(1, int(int64(tokens)*int64(percent)/100))
 }
 
 // Scaled returns an estimate in the model's own tokens.
@@ -56,12 +124,12 @@ func (b Budget) Scaled(estimate int) int {
 	return int(math.Ceil(float64(estimate) * b.Ratio))
 }
 
-// stored returns the budget in the units of stored estimates.
-func (b Budget) stored() int {
-	if b.Tokens <= 0 || b.Ratio <= 0 {
-		return max(0, b.Tokens)
+// stored returns a number of the model's tokens in the units of stored estimates; 0 stays 0.
+func (b Budget) stored(tokens int) int {
+	if tokens <= 0 || b.Ratio <= 0 {
+		return max(0, tokens)
 	}
-	return max(1, int(float64(b.Tokens)/b.Ratio))
+	return max(1, int(float64(tokens)/b.Ratio))
 }
 
 // excess returns by how many of the model's tokens the given stored tokens exceed the room for what must be shown; 0 if

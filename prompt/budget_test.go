@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 
 func TestNewBudget(t *testing.T) {
 	t.Parallel()
-	answer := 2000
+	answer, long := 2000, 64_000
 	for name, c := range map[string]struct {
 		model       model.Info
 		parameters  parley.Parameters
@@ -19,7 +20,8 @@ func TestNewBudget(t *testing.T) {
 		ratio       float64
 		least, most int // Tokens and Most
 	}{
-		"unknown length": {model.Info{MaxOutput: 5}, parley.Parameters{}, 100, 1, 0, 0},
+		"unknown length":              {model.Info{MaxOutput: 5}, parley.Parameters{}, 100, 1, 31_895, math.MaxInt},
+		"unknown length, long answer": {model.Info{}, parley.Parameters{MaxTokens: &long}, 0, 1, 16_000, math.MaxInt},
 		"max_tokens": {model.Info{ContextLength: 8000, MaxOutput: 4000},
 			parley.Parameters{MaxTokens: &answer}, 500, 1, 5500, 5500},
 		"the model's longest": {model.Info{ContextLength: 8000, MaxOutput: 3000}, parley.Parameters{}, 500, 1,
@@ -31,7 +33,7 @@ func TestNewBudget(t *testing.T) {
 			6500, 6500},
 		"nothing left": {model.Info{ContextLength: 2000}, parley.Parameters{MaxTokens: &answer}, 500, 1, 1, 1},
 	} {
-		got := prompt.NewBudget(c.model, c.parameters, c.fixed, c.ratio)
+		got := prompt.NewBudget(c.model, c.parameters, parley.Policy{Kind: parley.PolicyAll}, c.fixed, c.ratio)
 		if got.Tokens != c.least || got.Most != c.most {
 			t.Errorf("%s: %+v, want %d and %d", name, got, c.least, c.most)
 		}
@@ -88,9 +90,9 @@ func TestBudgetOfALongTurn(t *testing.T) {
 		prompt.Budget{Tokens: 400, Most: 450, Ratio: 1},
 	)
 	selection := mustView(t, v)
-	if len(selection.Messages) != 1 || selection.Excess != 54 {
+	if len(selection.Messages) != 2 || selection.Excess != 98 {
 		t.Errorf(
-			"%d messages, %d tokens too many; want the running turn's alone, 54 too many",
+			"%d messages, %d tokens too many; want the first task and the running turn's, 98 too many",
 			len(selection.Messages),
 			selection.Excess,
 		)
@@ -118,7 +120,7 @@ func TestBudgetReadsOnlyTheTail(t *testing.T) {
 			t.Errorf("%s read %d rows for %d", policy, first, len(selection.Messages))
 		}
 		r.reads = 0
-		v.Session.Context.Anchor = selection.Anchor
+		v.Session.Context.Anchor, v.Session.Context.Dropped = selection.Anchor, selection.Dropped
 		mustView(t, v)
 		if r.reads > len(selection.Messages)+40 {
 			t.Errorf("%s read %d rows for a known window of %d", policy, r.reads, len(selection.Messages))
@@ -132,7 +134,9 @@ func TestManifestExplainsTheCut(t *testing.T) {
 	r := plain(100)
 	r.add(user(turnID(101), "now"))
 	selection := mustView(t, r.view(len(r.rows), parley.Policy{Kind: parley.PolicyAll}, 0, prompt.Budget{Tokens: 300}))
-	if reason := selection.Manifest.Ranges[0].Reason; !strings.Contains(reason, "no more fits") {
-		t.Errorf("the first range says %q", reason)
+	dropped := selection.Manifest.Dropped
+	if dropped == nil || !strings.Contains(dropped.Reason, "no more fits") ||
+		dropped.To != selection.Manifest.Ranges[1].From-1 || dropped.From != 2 {
+		t.Errorf("dropped: %+v beside %+v", dropped, selection.Manifest.Ranges)
 	}
 }

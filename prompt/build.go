@@ -41,7 +41,11 @@ func Build(
 		System: settings.System,
 		Tools:  tools.definitions,
 		Messages: regroup(
-			messages, settings.Model, files, excerptingOf(manifest, messages, tools.definitions),
+			messages,
+			settings.Model,
+			files,
+			excerptingOf(manifest, messages, tools.definitions),
+			noticesOf(manifest),
 		),
 		Parameters: settings.Parameters,
 		Think:      settings.Think,
@@ -72,10 +76,16 @@ func Rebuild(
 		return model.Request{}, err
 	}
 	return model.Request{
-		Model:      call.Model,
-		System:     system,
-		Tools:      definitions,
-		Messages:   regroup(shown, call.Model, attached, excerptingOf(call.Manifest, shown, definitions)),
+		Model:  call.Model,
+		System: system,
+		Tools:  definitions,
+		Messages: regroup(
+			shown,
+			call.Model,
+			attached,
+			excerptingOf(call.Manifest, shown, definitions),
+			noticesOf(call.Manifest),
+		),
 		Parameters: call.Parameters,
 		Think:      call.Think,
 		Search:     call.Search,

@@ -12,11 +12,11 @@ import (
 
 // How much of a conversation a compaction leaves in full.
 const (
-	// KeepShare is the share of the limit for a summary that the newest turns, which it does not cover, may have: the
-	// limit divided by KeepShare.
+	// KeepShare is the share of a limit in messages that the newest turns, which a summary does not cover, may have:
+	// the limit divided by KeepShare. In tokens they may have Budget.Keep.
 	KeepShare = 4
-	// KeepTurns is how many complete turns stay uncovered however long they are. If the model has refused a request as
-	// too long, only the running turn does.
+	// KeepTurns is how many complete turns stay uncovered, unless one alone would fill half of the window. If the model
+	// has refused a request as too long, only the running turn does.
 	KeepTurns = 1
 )
 
@@ -40,9 +40,12 @@ const (
 	olderPolicy      = "compaction"
 )
 
+// LongestPiece is the most of a single message that a summarising request shows, in bytes.
+const LongestPiece = 16 << 10
+
 // pieceSizes are the bytes to which single messages are cut in a summarising request, from the largest to the smallest:
 // a smaller size is used if otherwise not even one turn would fit.
-var pieceSizes = [...]int{16 << 10, 4 << 10, 1 << 10, 256} //nolint:gochecknoglobals // never written
+var pieceSizes = [...]int{LongestPiece, 4 << 10, 1 << 10, 256} //nolint:gochecknoglobals // never written
 
 // Source is what a summary is written from.
 type Source struct {
@@ -53,24 +56,26 @@ type Source struct {
 	Bytes         int // size of the transcript
 }
 
-// Keep says how much of the newest turns a compaction leaves in full: always Turns of them, and more up to the given
-// messages and tokens (0: any number).
-type Keep struct{ Turns, Messages, Tokens int }
+// Keep says how much of the newest turns a compaction leaves in full: always Turns of them, unless they have more than
+// Most tokens, and more turns up to the given messages and tokens. Zero tokens mean any number. Tokens are stored
+// estimates.
+type Keep struct{ Turns, Messages, Tokens, Most int }
 
 // Keeps returns what a compaction leaves in full. One requested by a person, or needed by a request that was too long,
 // leaves as little as possible.
-func Keeps(policy parley.Policy, reason parley.CompactionReason) Keep {
-	switch {
-	case reason == parley.CompactOverflow:
+func Keeps(policy parley.Policy, reason parley.CompactionReason, budget Budget) Keep {
+	if reason == parley.CompactOverflow {
 		return Keep{}
-	case reason == parley.CompactAsked:
-		return Keep{Turns: KeepTurns}
-	case policy.Kind == parley.PolicySummary && policy.Tokens > 0:
-		return Keep{Turns: KeepTurns, Messages: parley.DefaultSummaryLimit, Tokens: policy.Tokens / KeepShare}
-	case policy.Kind == parley.PolicySummary:
-		return Keep{Turns: KeepTurns, Messages: policy.SummaryLimit() / KeepShare}
 	}
-	return Keep{Turns: KeepTurns, Messages: parley.DefaultSummaryLimit / KeepShare}
+	keep := Keep{Turns: KeepTurns, Most: budget.stored(budget.whole())}
+	if reason == parley.CompactAsked {
+		return keep
+	}
+	keep.Messages, keep.Tokens = parley.MaxPolicyLimit, budget.stored(budget.Keep())
+	if limit := policy.SummaryLimit(); policy.Kind == parley.PolicySummary && limit > 0 {
+		keep.Messages = limit / KeepShare
+	}
+	return keep
 }
 
 // Kept counts the newest rows that a compaction leaves in full: rows, newest first, are settled and newer than
@@ -79,40 +84,36 @@ func Keeps(policy parley.Policy, reason parley.CompactionReason) Keep {
 func Kept(rows []parley.Message, unfinished parley.Turn, keep Keep, whole bool) (int, bool) {
 	own := running(rows, unfinished)
 	start, turns, messages, tokens := own, 0, 0, 0
-	for at := own; at+1 < len(rows); at++ {
-		if standsFor(&rows[at]) { // a summary is not a turn
-			continue
+	for at := own; at < len(rows); at++ {
+		if !standsFor(&rows[at]) { // a summary is not a turn
+			messages++
+			tokens += TokensOf(&rows[at])
 		}
-		messages++
-		tokens += TokensOf(&rows[at])
-		if !startsTurn(&rows[at], &rows[at+1]) {
-			continue
-		}
-		if turns >= keep.Turns && (messages > keep.Messages || keep.Tokens > 0 && tokens > keep.Tokens) {
+		switch {
+		case keep.Most > 0 && turns < keep.Turns && tokens > keep.Most,
+			turns >= keep.Turns && (messages > keep.Messages || keep.Tokens > 0 && tokens > keep.Tokens):
 			return start, true
+		case at+1 == len(rows):
+			if whole { // the oldest turn stays too
+				return len(rows), true
+			}
+			return start, false
+		case !standsFor(&rows[at]) && startsTurn(&rows[at], &rows[at+1]):
+			turns, start = turns+1, at+1
 		}
-		turns, start = turns+1, at+1
-	}
-	if whole && turns < keep.Turns {
-		return len(rows), true
 	}
 	return start, whole
 }
 
-// compactionShare is the percentage of a model's context at which a summary is written even before the policy's own
-// limit is reached.
-const compactionShare = 70
-
 // CompactionDue says why a summary of a context is due: messages not covered by a summary (a summary counts as one), or
-// tokens; "" if none is due.
-func CompactionDue(policy parley.Policy, model model.Info, messages, tokens int64) parley.CompactionReason {
+// the model's tokens; "" if none is due.
+func CompactionDue(policy parley.Policy, budget Budget, messages, tokens int64) parley.CompactionReason {
 	limit := int64(policy.SummaryLimit())
-	switch {
-	case policy.Kind != parley.PolicySummary:
-	case limit > 0 && messages >= limit:
+	switch due := int64(budget.Due()); {
+	case !policy.Summarises():
+	case policy.Kind == parley.PolicySummary && limit > 0 && messages >= limit:
 		return parley.CompactMessages
-	case policy.Tokens > 0 && tokens >= int64(policy.Tokens),
-		model.ContextLength > 0 && tokens >= int64(model.ContextLength)*compactionShare/100:
+	case due > 0 && tokens >= due:
 		return parley.CompactTokens
 	}
 	return ""

@@ -171,7 +171,7 @@ func CommonPrefix(before, after *Sent) Shared {
 			same = all && system
 		case KindParameters:
 		default:
-			same = p.Sequence != nil && shown[shownAs{*p.Sequence, model.Role(*p.Role)}]
+			same = shown[shownAs{parley.ValueOf(p.Sequence), model.Role(*p.Role)}] // a notice has no sequence
 		}
 		if same {
 			s.Bytes += p.Bytes

@@ -40,13 +40,11 @@ func before(head parley.ContextHead, rows []parley.Message) []carried {
 	return out
 }
 
-// tokensOfHead returns the most that a head takes.
+// tokensOfHead returns the most that a head takes, the first task aside: mostly it is one of the rows.
 func tokensOfHead(head parley.ContextHead) int {
-	sum := tokensOf(head.Pinned)
-	for _, m := range []*parley.Message{head.Summary, head.First} {
-		if m != nil {
-			sum += TokensOf(m)
-		}
+	sum := tokensOf(head.Pinned) + len(head.Pinned)*noticeRoom
+	if head.Summary != nil {
+		sum += TokensOf(head.Summary)
 	}
 	return sum
 }

@@ -30,6 +30,9 @@ func drawMarks(t *rapid.T, r *record) {
 func (r *record) view(at int, policy parley.Policy, anchor int64, budget prompt.Budget) prompt.View {
 	session := r.session(at)
 	session.Context = parley.Context{Anchor: anchor, Held: true}
+	if policy.Kind != parley.PolicyRecent {
+		session.Context.Dropped = min(anchor, 1)
+	}
 	return prompt.View{
 		Policy:  policy,
 		Session: session,
@@ -147,9 +150,12 @@ func checkCarried(t *rapid.T, r *record, at int, head parley.ContextHead, policy
 	var covered int64
 	if policy.Kind == parley.PolicySummary && head.Summary != nil {
 		covered = *head.Summary.CoversThrough
-		if !shown[head.Summary.Sequence] || head.First != nil && !shown[head.First.Sequence] {
+		if !shown[head.Summary.Sequence] {
 			t.Fatalf("the summary %d or the first task is not shown: %v", head.Summary.Sequence, shown)
 		}
+	}
+	if first := head.First; first != nil && policy.Kind != parley.PolicySingle && !shown[first.Sequence] {
+		t.Fatalf("the first task %d is not shown: %v", first.Sequence, shown)
 	}
 	for i, m := range r.rows[:at] {
 		visible := !m.Internal && !m.Marks.SetAside &&

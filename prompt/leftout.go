@@ -8,8 +8,21 @@ import (
 	"example.org/parley"
 )
 
+// Fate is what became of a message of the record in a call's request. Each message has exactly one.
+type Fate string
+
+// The fates.
+const (
+	FateShown   Fate = "shown"
+	FateStubbed Fate = "stubbed" // a result of the running turn of which only the size is shown
+	FateCovered Fate = "covered" // a summary that is shown stands for it
+	FateRule    Fate = "rule"    // somebody's setting or mark leaves it out, or it is internal or failed
+	FateDropped Fate = "dropped" // no more fits; the request says so in its place
+)
+
 // LeftOut is a run of messages of the record that a call was not shown.
 type LeftOut struct {
+	Fate   Fate   `json:"fate" enum:"covered,rule,dropped" doc:"Whether a summary covers them, a rule leaves them out, or no more fitted."` //nolint:lll // a tag cannot be broken
 	From   int64  `json:"from"`
 	To     int64  `json:"to"`
 	Count  int64  `json:"count"`
@@ -23,6 +36,8 @@ const (
 	reasonCovered  = "covered by the summary in message %d"
 	reasonEdge     = "before the context edge at message %d"
 	reasonNoLonger = "shown by no range of the manifest"
+	reasonWithin   = "set aside at the time, internal, failed, or a summary"
+	reasonStands   = "a summary that another one replaces, or that the policy does not show"
 )
 
 // Omitted says which messages up to a sequence a call was not shown, and why. It needs the messages between the first
@@ -38,12 +53,12 @@ func Omitted(manifest parley.Manifest, messages []parley.Message, upTo int64) []
 		}
 		o.unread(next, m.Sequence-1)
 		next = m.Sequence + 1
-		if reason := o.reason(m); reason != "" {
+		if v := o.judge(m); v.fate != FateShown && v.fate != FateStubbed {
 			tokens := m.TokenEstimate
 			if tokens == 0 {
 				tokens = EstimateTokens(string(m.Content))
 			}
-			o.add(m.Sequence, m.Sequence, reason, &tokens)
+			o.add(m.Sequence, m.Sequence, v, &tokens)
 		}
 	}
 	o.unread(next, upTo)
@@ -53,24 +68,45 @@ func Omitted(manifest parley.Manifest, messages []parley.Message, upTo int64) []
 type omissions struct {
 	manifest parley.Manifest
 	rows     []parley.Message
-	why      func(sequence int64) string
+	why      func(sequence int64) verdict
 	out      []LeftOut
 }
 
-// reason says why a message that was read is not shown, "" if it is.
-func (o *omissions) reason(m *parley.Message) string {
+// verdict is the fate of a message, and why.
+type verdict struct {
+	fate   Fate
+	reason string
+}
+
+// FateOf says what became of a message in a call's request, with the reason unless it is shown. It needs the same
+// messages as Omitted.
+func FateOf(manifest parley.Manifest, messages []parley.Message, m *parley.Message) (Fate, string) {
+	o := omissions{manifest: manifest, rows: messages}
+	o.why = o.outside()
+	v := o.judge(m)
+	return v.fate, v.reason
+}
+
+// judge decides about a message that was read.
+func (o *omissions) judge(m *parley.Message) verdict {
 	out := reasonOut(m)
 	switch included := Includes(o.manifest, m.Sequence); {
 	case out != "":
-		return out
+		return verdict{FateRule, out}
+	case included && stubs(o.manifest.Turn, m):
+		return verdict{fate: FateStubbed}
 	case included:
-		return ""
+		return verdict{fate: FateShown}
 	case m.Marks.SetAside:
-		return reasonSetAside
+		return verdict{FateRule, reasonSetAside}
+	case drops(o.manifest.Turn, m):
+		return verdict{FateDropped, reasonDropped}
 	case m.Status == parley.MessageCancelled && o.excepted(m.Sequence):
-		return reasonAgain
+		return verdict{FateRule, reasonAgain}
+	case o.excepted(m.Sequence) && standsFor(m):
+		return verdict{FateRule, reasonStands}
 	case o.excepted(m.Sequence):
-		return reasonSetAside + " at the time"
+		return verdict{FateRule, reasonSetAside + " at the time"}
 	}
 	return o.why(m.Sequence)
 }
@@ -85,16 +121,20 @@ func (o *omissions) excepted(sequence int64) bool {
 	return false
 }
 
-// outside says why the window does not reach a message.
-func (o *omissions) outside() func(int64) string {
+// outside decides about messages that no range contains.
+func (o *omissions) outside() func(int64) verdict {
 	var summary, covers, edge int64
-	first := int64(0) // start of the window; messages carried before it do not count
+	first, last := int64(0), int64(0) // of the window; messages carried before it do not count
 	for _, r := range o.manifest.Ranges {
 		reason, _, _ := strings.Cut(r.Reason, ";")
 		carried := reason == reasonSummary || reason == reasonFirst || reason == reasonPinned
-		if !carried && (first == 0 || r.From < first) {
+		if carried {
+			continue
+		}
+		if first == 0 || r.From < first {
 			first = r.From
 		}
+		last = max(last, r.To)
 	}
 	for i := range o.rows {
 		m := &o.rows[i]
@@ -108,37 +148,42 @@ func (o *omissions) outside() func(int64) string {
 			edge = first
 		}
 	}
-	return func(sequence int64) string {
+	dropped, turn := o.manifest.Dropped, o.manifest.Turn
+	return func(sequence int64) verdict {
 		switch {
-		case o.manifest.Turn != nil && sequence >= o.manifest.Turn.From && sequence <= o.manifest.Turn.Dropped:
-			return reasonDropped
+		case turn != nil && sequence >= turn.From && sequence <= turn.Dropped:
+			return verdict{FateDropped, reasonDropped}
 		case sequence <= covers:
-			return fmt.Sprintf(reasonCovered, summary)
+			return verdict{FateCovered, fmt.Sprintf(reasonCovered, summary)}
+		case dropped != nil && sequence >= dropped.From && sequence <= dropped.To:
+			return verdict{FateDropped, dropped.Reason}
 		case sequence < edge:
-			return fmt.Sprintf(reasonEdge, edge)
+			return verdict{FateRule, fmt.Sprintf(reasonEdge, edge)}
 		case len(o.manifest.Ranges) == 0:
-			return reasonNoLonger
+			return verdict{FateRule, reasonNoLonger}
+		case sequence > first && sequence < last:
+			return verdict{FateRule, reasonWithin}
 		}
-		return reasonOutside + " (" + o.manifest.Policy + ")"
+		return verdict{FateRule, reasonOutside + " (" + o.manifest.Policy + ")"}
 	}
 }
 
 // unread adds messages that were not read.
 func (o *omissions) unread(from, to int64) {
 	for from <= to {
-		reason, end := o.why(from), to
-		for end > from && o.why(end) != reason { // reasons change at few sequences
+		v, end := o.why(from), to
+		for end > from && o.why(end) != v { // verdicts change at few sequences
 			end = from + (end-from)/2
 		}
-		o.add(from, end, reason, nil)
+		o.add(from, end, v, nil)
 		from = end + 1
 	}
 }
 
-func (o *omissions) add(from, to int64, reason string, tokens *int) {
+func (o *omissions) add(from, to int64, v verdict, tokens *int) {
 	if last := len(o.out) - 1; last >= 0 {
 		l := &o.out[last]
-		if l.Reason == reason && l.To == from-1 && (l.Tokens == nil) == (tokens == nil) {
+		if l.Fate == v.fate && l.Reason == v.reason && l.To == from-1 && (l.Tokens == nil) == (tokens == nil) {
 			l.To, l.Count = to, l.Count+to-from+1
 			if tokens != nil {
 				sum := *l.Tokens + *tokens
@@ -147,5 +192,8 @@ func (o *omissions) add(from, to int64, reason string, tokens *int) {
 			return
 		}
 	}
-	o.out = append(o.out, LeftOut{From: from, To: to, Count: to - from + 1, Reason: reason, Tokens: tokens})
+	o.out = append(
+		o.out,
+		LeftOut{Fate: v.fate, From: from, To: to, Count: to - from + 1, Reason: v.reason, Tokens: tokens},
+	)
 }

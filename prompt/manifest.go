@@ -29,8 +29,8 @@ const (
 	reasonInternal = "internal"
 	reasonDropped  = "left out because the running turn no longer fits"
 	reasonAgain    = "asked for again"
-	overBudget     = "; begins here because no more fits into the model's context"
-	narrowed       = "; begins here because more is set aside than a manifest can name"
+	reasonTooLong  = "dropped: no more fits into the model's context"
+	reasonNarrow   = "dropped: more is set aside than a manifest can name"
 	nothingAside   = ", whole because more is set aside than a manifest can name"
 	shownAsStub    = "; only its size is shown because the running turn is long"
 	shownInPart    = "; shown in part because it is long"
@@ -85,11 +85,16 @@ func choose(w window, rows []parley.Message) Selection {
 	at := len(rows) - running(rows, w.turn)
 	slices.Reverse(rows)
 	w.again = givenAgain(rows, w.turn)
+	w.reason = reasonTooLong
 	for _, detail := range []listing{listAll, listSetAside} {
 		if m, fits := w.describe(rows, at, detail, ""); fits {
 			return Selection{Messages: w.shown(rows), Manifest: m}
 		}
 	}
+	if w.missing == 0 && len(rows) > 0 {
+		w.missing = rows[0].Sequence
+	}
+	w.reason = reasonNarrow
 	// More messages are set aside individually than a manifest can name: drop the oldest turns, as few as possible, and
 	// say so in the manifest.
 	starts := []int{at}
@@ -100,12 +105,12 @@ func choose(w window, rows []parley.Message) Selection {
 	}
 	slices.Reverse(starts)
 	first := sort.Search(len(starts), func(i int) bool {
-		_, fits := w.describe(rows[starts[i]:], at-starts[i], listSetAside, narrowed)
+		_, fits := w.describe(rows[starts[i]:], at-starts[i], listSetAside, "")
 		return fits
 	})
 	if first < len(starts) {
 		rows, at = rows[starts[first]:], at-starts[first]
-		m, _ := w.describe(rows, at, listSetAside, narrowed)
+		m, _ := w.describe(rows, at, listSetAside, "")
 		return Selection{Messages: w.shown(rows), Manifest: m}
 	}
 	// Even the running turn alone is too much: showing it whole takes precedence.
@@ -124,7 +129,10 @@ type window struct {
 	again  map[int64]bool // interrupted answers that were repeated
 	turn   parley.Turn
 	cut    *parley.TurnCut
-	rule   string // why it begins where it does, if not only because of the policy
+	// missing is the first of the messages that are dropped for a reason, up to the rows; 0: none are.
+	missing int64
+	start   int64 // where the window was cut; 0: nowhere
+	reason  string
 }
 
 // shown returns what the model sees: the messages before the rows, and the rows that are not left out.
@@ -153,8 +161,10 @@ const (
 // describe writes the manifest of a window whose running turn begins at index at, and reports whether it is small
 // enough.
 func (w window) describe(rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
-	m := parley.Manifest{Policy: w.policy.String(), Ranges: carriedRanges(before(w.head, rows))}
-	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String()+w.rule+suffix, detail, w)
+	carried := before(w.head, rows)
+	m := parley.Manifest{Policy: w.policy.String(), Ranges: carriedRanges(carried, w.head.Edge)}
+	m.Dropped = w.droppedBefore(rows, carried)
+	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String(), detail, w)
 	if detail == listSetAside && len(m.Ranges)*40 > parley.MaxManifestBytes {
 		return m, false
 	}
@@ -166,19 +176,58 @@ func (w window) describe(rows []parley.Message, at int, detail listing, suffix s
 	return m, encodedSize(m) <= parley.MaxManifestBytes-steerRoom
 }
 
-// carriedRanges returns the ranges of the messages that precede a window.
-func carriedRanges(all []carried) []parley.ManifestRange {
+// droppedBefore returns what is dropped between the first missing message and the rows; nil if nothing is.
+func (w window) droppedBefore(rows []parley.Message, carried []carried) *parley.Dropped {
+	start := w.start
+	if len(rows) > 0 {
+		start = rows[0].Sequence
+	}
+	if w.missing == 0 || w.missing >= start {
+		return nil
+	}
+	d := &parley.Dropped{From: w.missing, To: start - 1, Reason: w.reason}
+	shown := int64(0)
+	for _, c := range carried { // ascending
+		switch at := c.message.Sequence; {
+		case standsFor(c.message):
+		case at == d.From:
+			d.From++
+		case at > d.From && at <= d.To:
+			shown++
+		}
+	}
+	if d.From > d.To {
+		return nil
+	}
+	d.Count = d.To - d.From + 1 - shown
+	return d
+}
+
+// carriedRanges returns the ranges of the messages that precede a window. Before a pinned one that does not continue
+// what is shown the request notes the gap: it would read as the answer to another question.
+func carriedRanges(all []carried, edge int64) []parley.ManifestRange {
 	ranges := make([]parley.ManifestRange, 0, len(all)+2)
+	shown := int64(0) // up to here nothing is missing
 	for _, c := range all {
 		sequence := c.message.Sequence
-		if n := len(
-			ranges,
-		); n > 0 && ranges[n-1].Reason == c.reason && ranges[n-1].To+1 == sequence &&
-			!standsFor(c.message) {
-			ranges[n-1].To = sequence
+		if standsFor(c.message) {
+			ranges = append(ranges, parley.ManifestRange{From: sequence, To: sequence, Reason: c.reason})
 			continue
 		}
-		ranges = append(ranges, parley.ManifestRange{From: sequence, To: sequence, Reason: c.reason})
+		if sequence >= edge {
+			shown = max(shown, edge-1)
+		}
+		last := len(ranges) - 1
+		continues := sequence <= shown+1
+		shown = sequence
+		if continues && last >= 0 && ranges[last].Reason == c.reason && ranges[last].To+1 == sequence {
+			ranges[last].To = sequence
+			continue
+		}
+		ranges = append(ranges, parley.ManifestRange{
+			From: sequence, To: sequence, Reason: c.reason,
+			Gap: c.reason == reasonPinned && !continues && c.message.Role != parley.RoleToolResult,
+		})
 	}
 	return ranges
 }
@@ -303,7 +352,10 @@ func encodedSize(manifest parley.Manifest) int {
 	// names.
 	bound := 128 + 6*len(manifest.Policy)
 	for _, r := range manifest.Ranges {
-		bound += 96 + 6*len(r.Reason) + 21*len(r.Except)
+		bound += 112 + 6*len(r.Reason) + 21*len(r.Except)
+	}
+	if manifest.Dropped != nil {
+		bound += 160 + 6*len(manifest.Dropped.Reason)
 	}
 	if bound <= smallManifest {
 		return bound

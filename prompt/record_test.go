@@ -70,6 +70,7 @@ func (r *record) head(n int) func() (parley.ContextHead, error) {
 				edge = m.Sequence
 			}
 		}
+		head.Edge = edge
 		seen := func(m *parley.Message) bool {
 			return !m.Internal && !m.Marks.SetAside &&
 				(m.Status == parley.MessageCompleted || m.Status == parley.MessageCancelled)
@@ -81,9 +82,7 @@ func (r *record) head(n int) func() (parley.ContextHead, error) {
 		}
 		for i := range r.rows[:n] {
 			m := &r.rows[i]
-			if head.First == nil && head.Summary != nil && m.Role == parley.RoleUser && m.Sequence >= edge &&
-				m.Sequence <= *head.Summary.CoversThrough &&
-				seen(m) {
+			if head.First == nil && m.Role == parley.RoleUser && m.Sequence >= edge && seen(m) {
 				head.First = m
 			}
 			pair := slices.ContainsFunc(r.rows[:n], func(p parley.Message) bool {

@@ -58,16 +58,23 @@ type entry struct {
 
 // regroup turns rows, ascending, into the messages of a request for a model. The rows of one (turn, step) become one
 // assistant message; the results of its calls follow in one tool message, in the order of the calls. Texts that are too
-// long are excerpts.
+// long are excerpts, and notices stand where messages are missing.
 func regroup(
 	messages []parley.Message,
 	model parley.ModelID,
 	files Attachments,
 	texts excerpting,
+	missing notices,
 ) []model.Message {
 	g := grouping{model: model, files: files, texts: texts, open: map[string]*slot{}}
 	for i := range messages {
+		if notice := missing.before(&messages[i]); notice != "" {
+			g.notify(notice)
+		}
 		g.add(&messages[i])
+	}
+	if d := missing.dropped; d != nil { // nothing that follows is shown
+		g.notify(droppedText(d))
 	}
 	return g.messages()
 }
@@ -98,11 +105,14 @@ func (g *grouping) say(parts []model.Part) {
 	g.out = append(g.out, entry{user: &model.Message{Role: model.RoleUser, Parts: parts}})
 }
 
+// notify says that messages are missing.
+func (g *grouping) notify(notice string) { g.say([]model.Part{textPart(notice)}) }
+
 // noteGap says once, before the first step behind them, that steps of the running turn are left out.
 func (g *grouping) noteGap(m *parley.Message) {
 	if turn := g.texts.turn; turn != nil && turn.Dropped > 0 && m.Sequence > turn.Dropped && !g.noted {
 		g.noted = true
-		g.say([]model.Part{textPart(g.texts.gap())})
+		g.notify(g.texts.gap())
 	}
 }
 

@@ -29,7 +29,7 @@ type View struct {
 	Steers  []parley.Message  // that the step delivers
 	Cut     parley.TurnCut    // of the running turn's latest window; zero: the turn was shown whole
 	Tail    Tail
-	// Head reads what may precede the window. It is called if Context.Held is set; nil has none.
+	// Head reads what may precede the window. It is called if Context.Held is set or the window is cut; nil has none.
 	Head func() (parley.ContextHead, error)
 }
 
@@ -39,6 +39,7 @@ type Selection struct {
 	Manifest  parley.Manifest
 	Tokens    int   // of the messages, in stored estimates
 	Anchor    int64 // where the window was cut; 0: nowhere. The session keeps it for the next window
+	Dropped   int64 // from here up to Anchor messages were dropped for length; 0: none. The session keeps it too
 	Bounds    parley.TextBounds
 	Cut       parley.TurnCut // how the running turn is shown; the turn's next window begins with it
 	Shortened bool           // a message or a steer is shown in part
@@ -49,11 +50,12 @@ type Selection struct {
 // running one is whole; only a context edge or a summary may lie inside a turn.
 //
 // The window's start stays the same from call to call, so that calls share their prefix. Only when the window has grown
-// to one and a half times what recent(n) asks for, or to the whole budget, does it jump: to the n messages, or to two
-// thirds of the budget. The session keeps the position (Selection.Anchor). For recent(n) it never moves during a turn.
+// to twice what recent(n) asks for, or to the whole budget, does it jump: to the n messages, or to two thirds of the
+// budget. The session keeps the position (Selection.Anchor) and what was dropped for length (Selection.Dropped). For
+// recent(n) it never moves during a turn.
 //
-// The window is preceded by the active summary (for policy summary), the first task that it covers, and pinned messages
-// outside the window.
+// The window is preceded by the active summary (for policy summary), the first task if the window does not reach it, and
+// pinned messages outside the window.
 func Window(v View) (Selection, error) {
 	selection, err := v.window()
 	if err != nil {
@@ -81,24 +83,28 @@ func (v View) window() (Selection, error) {
 	if v.Session.Context.Cleared && v.Turn.ID.IsZero() { // the next message will be the first
 		return Selection{Manifest: parley.Manifest{Policy: v.Policy.String(), Ranges: []parley.ManifestRange{}}}, nil
 	}
-	var head parley.ContextHead
-	if v.Session.Context.Held && v.Head != nil {
-		var err error
-		if head, err = v.Head(); err != nil {
-			return Selection{}, err
-		}
+	c, err := newCut(v)
+	if err != nil {
+		return Selection{}, err
 	}
-	if v.Policy.Kind != parley.PolicySummary {
-		head.Summary, head.First = nil, nil
-	}
-	c := newCut(v, head)
 	rows, err := c.read(v.Tail)
 	if err != nil {
 		return Selection{}, err
 	}
 	slices.Reverse(rows)
-	selection := choose(window{policy: v.Policy, turn: v.Turn, head: head, rule: c.why(rows), cut: light.cut}, rows)
+	head := c.head
+	if len(rows) == 0 {
+		head.First = c.first(c.floor + 1)
+	} else {
+		head.First = c.first(rows[0].Sequence)
+	}
+	selection := choose(window{
+		policy: v.Policy, turn: v.Turn, head: head, cut: light.cut, start: c.anchor, missing: c.missing(rows),
+	}, rows)
 	selection.Anchor = c.anchor
+	if d := selection.Manifest.Dropped; d != nil {
+		selection.Dropped = d.From
+	}
 	light.restore(selection.Messages)
 	selection.Bounds = v.Bounds
 	selection.Shortened = excerpts(v.Bounds, selection.Messages, nil) != nil || excerpts(v.Bounds, v.Steers, nil) != nil
@@ -106,6 +112,7 @@ func (v View) window() (Selection, error) {
 	for _, tokens := range sizesOf(v.Bounds, light.cut, selection.Messages) {
 		selection.Tokens += tokens
 	}
+	selection.Tokens += tokensOfNotices(selection.Manifest)
 	selection.Excess = v.Budget.excess(selection.Tokens)
 	return selection, nil
 }
@@ -124,8 +131,12 @@ func running(rows []parley.Message, turn parley.Turn) int {
 		return at + 1
 	}
 	n := 0
-	for n < len(rows) && rows[n].TurnID == turn.ID {
-		n++
+	for i := range rows {
+		if rows[i].TurnID == turn.ID {
+			n = i + 1
+		} else if !standsFor(&rows[i]) { // a summary may have entered at a step's border
+			break
+		}
 	}
 	return n
 }

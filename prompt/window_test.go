@@ -132,8 +132,8 @@ func TestWindowReadsOnlyTheTail(t *testing.T) {
 		policy parley.Policy
 		most   int
 	}{
-		{parley.Policy{Kind: parley.PolicyRecent, Limit: 10}, 10 + 5 + 32},
-		{parley.Policy{Kind: parley.PolicyRecent, Limit: 1000}, 1536},
+		{parley.Policy{Kind: parley.PolicyRecent, Limit: 10}, 2*10 + 32},
+		{parley.Policy{Kind: parley.PolicyRecent, Limit: 1000}, 2048},
 		{parley.Policy{Kind: parley.PolicySingle}, 32},
 	} {
 		r.reads = 0

@@ -89,9 +89,9 @@ const (
 	activeSummary = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
  WHERE m.log_id = ?1 AND m.role = 'summary' AND m.sequence IS NOT NULL AND m.covers_through >= ` + edge + shown +
 		` ORDER BY m.sequence DESC LIMIT 1`
-	firstTask = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
- WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence >= ` + edge + ` AND m.sequence <= ?2` + shown +
-		` ORDER BY m.sequence LIMIT 1`
+	latestEdge = "SELECT " + edge
+	firstTask  = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_role
+ WHERE m.log_id = ?1 AND m.role = 'user' AND m.sequence >= ` + edge + shown + ` ORDER BY m.sequence LIMIT 1`
 	pinnedMessages = "SELECT " + listedColumns + ` FROM messages m INDEXED BY messages_pinned
  WHERE m.log_id = ?1 AND m.pinned = 1 AND m.sequence IS NOT NULL AND ` + messageSize + ` <= ?4
  AND m.pinned_event >= (SELECT h.cleared_event FROM heads h WHERE h.session_id = ?2)` + shown +
@@ -158,14 +158,19 @@ func (s *Store) ContextHead(
 			return err
 		}
 		if len(messages) > 0 {
-			head.Summary = &messages[0]
-			messages = nil
-			if err := c.each(firstTask, note, at.logID, *head.Summary.CoversThrough); err != nil {
-				return err
-			}
-			if len(messages) > 0 {
-				head.First = &messages[0]
-			}
+			head.Summary, messages = &messages[0], nil
+		}
+		if err := c.each(firstTask, note, at.logID); err != nil {
+			return err
+		}
+		if len(messages) > 0 {
+			head.First = &messages[0]
+		}
+		if _, err := c.one(latestEdge, func(r *row) error {
+			head.Edge = r.int64()
+			return nil
+		}, at.logID); err != nil {
+			return err
 		}
 		pins := pinnedPage{left: parley.MaxPinnedBytes}
 		if err := pins.readOwn(c, at); err != nil {

@@ -49,25 +49,19 @@ func headOfFork(c *conn, at location) (head parley.ContextHead, err error) {
 			break
 		}
 	}
+	head.Edge = edge
 	if len(found) > 0 {
 		summary := found[0]
 		head.Summary, found = &summary, nil
-		for _, p := range parts {
-			if err := c.each(
-				sharedFirst,
-				note,
-				p.LogID,
-				at.sessionID,
-				edge,
-				min(p.Through, *summary.CoversThrough),
-			); err != nil {
-				return head, err
-			}
-			if len(found) > 0 {
-				first := found[0]
-				head.First, found = &first, nil
-				break
-			}
+	}
+	for _, p := range parts {
+		if err := c.each(sharedFirst, note, p.LogID, at.sessionID, edge, p.Through); err != nil {
+			return head, err
+		}
+		if len(found) > 0 {
+			first := found[0]
+			head.First = &first
+			break
 		}
 	}
 	pins := pinnedPage{left: parley.MaxPinnedBytes}

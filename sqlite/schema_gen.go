@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "28fdac8b8b6e4f4ea7a09bec3189cc276f883056204d9ae07f334f18c72d58b2"
+const schemaHash = "15047ec2114f3c88f9073e1efc853df910da59734e58511ef38ef55e47e36374"

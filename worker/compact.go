@@ -32,7 +32,8 @@ type summary struct {
 	*claimed // what a call needs: the session, its model, its middleware
 
 	budgets *budgets
-	wishes  string // what the summary must hold besides the usual
+	window  prompt.Budget // of the session's own requests
+	wishes  string        // what the summary must hold besides the usual
 	source  prompt.Source
 	call    parley.Call
 	text    strings.Builder
@@ -82,6 +83,9 @@ func (s *summary) choose(compaction *parley.Compaction) (err error) {
 	); err != nil {
 		return err
 	}
+	if s.window, err = s.windowOf(); err != nil {
+		return err
+	}
 	s.wishes = settings.Instructions
 	if also := compaction.Instructions; also != "" && s.wishes != "" {
 		s.wishes += "\n\n" + also
@@ -96,6 +100,29 @@ func (s *summary) choose(compaction *parley.Compaction) (err error) {
 	}
 	s.layers, err = s.w.layersOf(&s.claim.Session, &s.claim.Agent, &s.info)
 	return err
+}
+
+// windowOf divides the context of the session's own model, beside its system prompt and tools. A model that is gone
+// bounds nothing.
+func (s *summary) windowOf() (prompt.Budget, error) {
+	_, info, err := s.w.models.Resolve(s.settings.Model)
+	if err != nil {
+		return prompt.Budget{Ceiling: s.settings.Policy.TokenLimit()}, nil
+	}
+	shown, _ := (&tools{claimed: s.claimed}).named()
+	definitions, err := s.w.toolsets.of(shown[:min(len(shown), parley.MaxTools)])
+	if err != nil {
+		return prompt.Budget{}, err
+	}
+	beside := s.w.weights.of(s.settings.Model, s.settings.System) +
+		s.w.weights.of(s.settings.Model, string(definitions.Text()))
+	return prompt.NewBudget(
+		info,
+		s.settings.Parameters,
+		s.settings.Policy,
+		beside,
+		s.w.ratios.Of(s.settings.Model),
+	), nil
 }
 
 // read finds what the summary is to cover, as far as most bytes go; it returns false if there is nothing.
@@ -126,7 +153,7 @@ func (s *summary) read(claim *store.CompactionClaim, most int) (bool, error) {
 func (s *summary) room(claim *store.CompactionClaim) int {
 	tokens := s.info.ContextLength
 	if tokens <= 0 {
-		tokens = unknownContext
+		tokens = prompt.UnknownContext
 	}
 	room := min(tokens/sourceShare*bytesPerToken, maxTranscript)
 	if failed := claim.Compaction.Error; failed != nil && failed.Class == parley.ClassContextLength {
@@ -148,7 +175,7 @@ func (s *summary) uncovered(claim *store.CompactionClaim, earlier *parley.Messag
 	if earlier != nil {
 		covered = *earlier.CoversThrough
 	}
-	keep := prompt.Keeps(s.settings.Policy, claim.Compaction.Reason)
+	keep := prompt.Keeps(s.settings.Policy, claim.Compaction.Reason, s.window)
 	var rows []parley.Message
 	for before := claim.Session.LastSequence + 1; ; {
 		page, older, err := s.tail(before)
@@ -207,7 +234,7 @@ func boundary(rows []parley.Message, n int, last int64) int64 {
 // forward reads settled, non-internal messages between two sequences in ascending order, up to most bytes; more reports
 // that the range continues.
 func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more bool, err error) {
-	internal, size := false, 0
+	internal, size, held := false, 0, 0
 	for after := from - 1; after < to-1; {
 		page, err := s.w.store.Messages(
 			s.writes,
@@ -227,7 +254,9 @@ func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more
 			if page[i].Status.Settled() {
 				rows = append(rows, page[i])
 			}
-			if size += page[i].Size(); size > 2*most { // long messages are cut, so twice as much may fit
+			// Long messages are cut, so more may fit than is read.
+			size, held = size+min(page[i].Size(), prompt.LongestPiece), held+page[i].Size()
+			if size > 2*most || held > 2*maxTranscript {
 				return rows, true, nil
 			}
 			after = page[i].Sequence

@@ -15,13 +15,13 @@ const (
 	maxCompactions  = 8                     // at once in a process; they use no turn's slot
 	compactionPoll  = 2 * time.Second       // between looks without a hint
 	compactionBound = 5 * time.Minute       // for one attempt
+	summaryPatience = 60 * time.Second      // a request with a full window waits for its summary
 	overflowLook    = time.Second           // between a turn's looks at a compaction that it waits for
 	maxResting      = 4096                  // sessions remembered as pausing their compactions
 	compactionPause = 50 * time.Millisecond // before an attempt with a smaller source
 	maxTranscript   = 2 << 20               // most bytes that one attempt summarises
 	leastTranscript = 8 << 10               // fewest bytes, however short the model's context
 	sourceShare     = 2                     // the model's tokens divided by this are for the source
-	unknownContext  = 64_000                // assumed tokens of a model whose context is unknown
 	bytesPerToken   = 4                     // of text, approximately
 	compactionPage  = 256                   // rows per page read for a compaction
 )

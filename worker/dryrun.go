@@ -365,6 +365,7 @@ func refusedBy(failure *parley.Failure, err error) error {
 // preview returns the request of the turn's next step, and whether it would be sent.
 func (t *turn) preview() (runner.Previewed, error) {
 	t.requests.keepsInputs = true
+	t.shortening.waited = true // it shows what there is
 	q, failure, err := t.requests.question(position{step: 1, attempt: 1}, nil)
 	if err != nil {
 		return runner.Previewed{}, err

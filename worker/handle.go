@@ -114,6 +114,11 @@ func (t *turn) Ask() (runner.Next, error) {
 		next, err, broken = runner.AskNext, nil, nil
 		t.position.steers = true
 	}
+	if errors.Is(err, errFull) {
+		t.position.steers = true
+		err = t.shortening.awaitSummary()
+		next, broken = runner.AskNext, err
+	}
 	if errors.Is(err, errNoRoom) {
 		next, err, broken = runner.AskNext, nil, nil
 		t.position.steers = true

@@ -54,6 +54,8 @@ type Options struct {
 	sleep  func(ctx context.Context, d time.Duration) bool // false if ctx ended first
 	jitter func(limit time.Duration) time.Duration         // a random duration in [0, limit]
 	now    func() time.Time
+
+	summaryPatience time.Duration // how long a full window waits for a summary
 }
 
 func (o Options) withDefaults() Options {
@@ -81,6 +83,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.summaryPatience == 0 {
+		o.summaryPatience = summaryPatience
 	}
 	if o.sleep == nil {
 		o.sleep = sleep

@@ -1,6 +1,8 @@
 package worker
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"example.org/parley"
@@ -13,28 +15,72 @@ import (
 type latestRequest struct {
 	messages int64 // messages that no summary covers; a summary counts as one
 	others   int64 // those of other turns
-	tokens   int64 // size of the whole context
+	tokens   int64 // size of the messages, in the model's tokens
+	beside   int64 // size of the rest of the request
 	last     int64 // the record's last sequence at that time
+	budget   prompt.Budget
 
 	due parley.CompactionReason // why a summary is due; "" if none is
 }
 
 // look notes what a request shows of the record, and whether a summary is due. The summary is requested once the answer
 // has begun, so that it never delays a first token.
-func (s *shortening) look(selection *prompt.Selection) {
-	if s.settings.Policy.Kind != parley.PolicySummary {
+func (s *shortening) look(selection *prompt.Selection, budget prompt.Budget, beside int) {
+	if !s.settings.Policy.Summarises() {
 		return
 	}
 	s.latest.messages, s.latest.others = prompt.Uncovered(*selection, s.claim.Turn)
-	s.latest.tokens, s.latest.last = int64(selection.Tokens), s.last
-	s.latest.due = prompt.CompactionDue(s.settings.Policy, s.info, s.latest.messages, s.latest.tokens)
+	s.latest.tokens, s.latest.last = int64(budget.Scaled(selection.Tokens)), s.last
+	s.latest.budget, s.latest.beside = budget, int64(budget.Scaled(beside))
+	if d := selection.Manifest.Dropped; d != nil { // a summary can cover them
+		s.latest.others += d.Count
+		s.latest.messages += d.Count
+	}
+	s.latest.due = prompt.CompactionDue(s.settings.Policy, budget, s.latest.messages, s.latest.tokens)
+}
+
+// errFull says that a request waits for a summary, instead of leaving out what the summary will cover.
+var errFull = errors.New("worker: the window waits for a summary")
+
+// mustWait reports whether a window comes so near its bound, or would newly drop messages, that the request waits for a
+// summary first.
+func (s *shortening) mustWait(selection *prompt.Selection, budget prompt.Budget) bool {
+	if !s.settings.Policy.Summarises() || s.waited || selection.Excess > 0 { // no summary makes the turn itself shorter
+		return false
+	}
+	before := s.claim.Session.Context
+	drops := selection.Dropped > 0 && (selection.Anchor != before.Anchor || selection.Dropped != before.Dropped)
+	if line := budget.Wait(); !drops && (line == 0 || budget.Scaled(selection.Tokens) <= line) {
+		return false
+	}
+	_, others := prompt.Uncovered(*selection, s.claim.Turn)
+	return drops || others > 0
+}
+
+// awaitSummary gives the session's summary a while to be written, and enters it. Without one the request drops what no
+// longer fits. An error is the store's.
+func (s *shortening) awaitSummary() error {
+	s.waited = true
+	ctx, stop := context.WithTimeout(s.ctx, s.w.options.summaryPatience)
+	defer stop()
+	entered, _, err := s.summaryNow(ctx, parley.CompactTokens)
+	if entered != nil { // it may not have covered enough
+		s.waited = false
+	}
+	return err
 }
 
 // compactAtEnd requests a summary if the context has reached its limit when the run ends.
 func (s *shortening) compactAtEnd() {
-	s.shortenBeside(
-		prompt.CompactionDue(s.settings.Policy, s.info, s.latest.messages+s.last-s.latest.last, s.latest.tokens),
-	)
+	if !s.settings.Policy.Summarises() {
+		return
+	}
+	s.shortenBeside(prompt.CompactionDue(
+		s.settings.Policy,
+		s.latest.budget,
+		s.latest.messages+s.last-s.latest.last,
+		s.latest.tokens,
+	))
 }
 
 // shortenBeside requests a summary for a reason ("" for none): once per run, and only if there are turns that it could
@@ -50,7 +96,7 @@ func (s *shortening) shortenBeside(reason parley.CompactionReason) {
 // noteUsed corrects the estimate upwards by the provider's count.
 func (s *shortening) noteUsed(usage parley.Usage) {
 	if usage.InputTokens != nil && usage.OutputTokens != nil {
-		s.latest.tokens = max(s.latest.tokens, *usage.InputTokens+*usage.OutputTokens)
+		s.latest.tokens = max(s.latest.tokens, *usage.InputTokens+*usage.OutputTokens-s.latest.beside)
 	}
 }
 
@@ -58,7 +104,7 @@ func (s *shortening) noteUsed(usage parley.Usage) {
 // anything was shown.
 func (s *shortening) overflows(a *answer) bool {
 	if a.failure == nil || a.failure.Class != parley.ClassContextLength || a.shown ||
-		s.settings.Policy.Kind != parley.PolicySummary {
+		!s.settings.Policy.Summarises() {
 		return false
 	}
 	if s.overflowed {
@@ -94,54 +140,67 @@ func (t *turn) shorten(a *answer) (runner.Next, error) {
 // compactNow waits for a compaction of the session, requesting one unless one is under way, and enters its summary into
 // the record. A failure says why there is none; an error is the store's.
 func (s *shortening) compactNow(because *parley.Failure) (*parley.Failure, error) {
+	entered, c, err := s.summaryNow(s.ctx, parley.CompactOverflow)
+	switch {
+	case err != nil:
+		return nil, err
+	case entered != nil || s.ctx.Err() != nil:
+		return nil, nil
+	case c.Error == nil || c.Error.Sentence == nothingToSumUp:
+		return because, nil
+	}
+	return &parley.Failure{
+		Class:    parley.ClassContextLength,
+		Sentence: notSummedUp + c.Error.Sentence,
+		Detail:   because.Detail,
+		Attempts: because.Attempts,
+	}, nil
+}
+
+// summaryNow waits until ctx ends for a compaction of the session, requesting one unless one is under way, and enters
+// its summary into the record; nil if there is none.
+func (s *shortening) summaryNow(
+	ctx context.Context,
+	reason parley.CompactionReason,
+) (*parley.Message, parley.Compaction, error) {
 	scope := store.Scope{WorkspaceID: s.fence.WorkspaceID}
 	c, err := s.w.store.RequestCompaction(
 		s.writes,
 		scope,
 		s.fence.SessionID,
-		store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactOverflow},
+		store.NewCompaction{ID: parley.NewID(), Reason: reason},
 	)
 	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary is waiting already
-		return nil, err
+		return nil, c, err
 	}
 	for err == nil && !c.State.Finished() {
 		poke(s.w.compactor.now)
-		if !s.await(c.ID) {
-			return nil, nil
+		if !s.await(ctx, c.ID) {
+			return nil, c, nil
 		}
 		if c, err = s.w.store.Compaction(s.writes, scope, s.fence.SessionID); err != nil {
-			return nil, err
+			return nil, c, err
 		}
 	}
 	entered, err := s.w.store.EnterSummary(s.writes, s.fence)
-	if err != nil {
-		return nil, err
-	}
-	if entered == nil {
-		if c.Error == nil || c.Error.Sentence == nothingToSumUp {
-			return because, nil
-		}
-		return &parley.Failure{
-			Class:    parley.ClassContextLength,
-			Sentence: notSummedUp + c.Error.Sentence,
-			Detail:   because.Detail,
-			Attempts: because.Attempts,
-		}, nil
+	if err != nil || entered == nil {
+		return nil, c, err
 	}
 	s.wrote(entered.Sequence)
-	s.claim.Session.Context.Held = true
-	return nil, nil
+	now := &s.claim.Session.Context
+	now.Held, now.Anchor, now.Dropped = true, 0, 0
+	return entered, c, nil
 }
 
-// await returns when there may be news of a compaction; false if the turn's context ended first.
-func (s *shortening) await(compactionID parley.ID) bool {
+// await returns when there may be news of a compaction; false if ctx ended first.
+func (s *shortening) await(ctx context.Context, compactionID parley.ID) bool {
 	look := time.NewTimer(overflowLook)
 	defer look.Stop()
 	select {
-	case <-s.ctx.Done():
+	case <-ctx.Done():
 		return false
 	case <-s.w.compactor.news(compactionID):
 	case <-look.C:
 	}
-	return s.ctx.Err() == nil
+	return ctx.Err() == nil
 }

@@ -122,11 +122,31 @@ func (t *tools) await() {
 	t.w.tools.Await(ctx)
 }
 
-// find collects the definitions that the model is shown: in the agent's order, those of a pattern by name, each name
-// once.
+// find collects the definitions that the model is shown.
 func (t *tools) find() error {
+	definitions, missing := t.named()
+	for _, name := range missing {
+		t.log().WarnContext(t.ctx, "an agent names a tool that this server does not have",
+			"agent_id", t.claim.Agent.ID, "tool", name)
+	}
+	if n := len(definitions); n > parley.MaxTools {
+		t.log().WarnContext(t.ctx, "an agent's patterns match more tools than a model may be shown",
+			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
+	}
+	t.own = definitions[:min(len(definitions), parley.MaxTools)]
+	var err error
+	t.definitions, err = t.w.toolsets.of(t.own)
+	t.bare = t.definitions
+	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {
+		err = t.offerReading()
+	}
+	return err
+}
+
+// named returns the definitions of the agent's tools: in the agent's order, those of a pattern by name, each name once;
+// and the names of those that this server does not have.
+func (t *tools) named() (definitions []parley.ToolDefinition, missing []string) {
 	seen := make(map[string]bool, len(t.settings.Tools))
-	var definitions []parley.ToolDefinition
 	add := func(definition parley.ToolDefinition) {
 		if seen[definition.Name] {
 			return
@@ -147,26 +167,13 @@ func (t *tools) find() error {
 		}
 		found := t.serverTools(ref)
 		if len(found) == 0 {
-			t.log().WarnContext(t.ctx, "an agent names a tool that this server does not have",
-				"agent_id", t.claim.Agent.ID, "tool", ref.Name)
+			missing = append(missing, ref.Name)
 		}
 		for _, tool := range found {
 			add(tool.Definition())
 		}
 	}
-	if n := len(definitions); n > parley.MaxTools {
-		t.log().WarnContext(t.ctx, "an agent's patterns match more tools than a model may be shown",
-			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
-		definitions = definitions[:parley.MaxTools]
-	}
-	t.own = definitions
-	var err error
-	t.definitions, err = t.w.toolsets.of(definitions)
-	t.bare = t.definitions
-	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {
-		err = t.offerReading()
-	}
-	return err
+	return definitions, missing
 }
 
 // serverTools returns the server's tools that match an entry, by name.

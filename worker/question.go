@@ -44,22 +44,30 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	if err != nil {
 		return noQuestion(err)
 	}
+	if r.shortening.mustWait(&selection, budget) {
+		return nil, nil, errFull
+	}
 	if selection.Excess > 0 {
 		return nil, r.tooLong(budget, &selection), nil
 	}
 	holds, _ := r.weigh()
 	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers)
 	q.tokens = int64(budget.Scaled(q.estimate))
-	r.claim.Session.Context.Anchor, r.cut = selection.Anchor, selection.Cut
+	r.cut = selection.Cut
+	r.claim.Session.Context.Anchor, r.claim.Session.Context.Dropped = selection.Anchor, selection.Dropped
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
 		Messages: int64(len(selection.Messages)),
 		Tokens:   int64(selection.Tokens),
+		Dropped:  selection.Manifest.Dropped,
+	}
+	if budget.Assumed && (budget.Scaled(selection.Tokens) >= budget.Due() || selection.Manifest.Dropped != nil) {
+		q.window.Assumed = prompt.UnknownContext
 	}
 	if n := len(selection.Messages); n > 0 {
 		r.wrote(selection.Messages[n-1].Sequence)
 	}
-	r.shortening.look(&selection)
+	r.shortening.look(&selection, budget, q.estimate-selection.Tokens)
 	for i := range steers {
 		q.steers = append(q.steers, store.Steered{MessageID: steers[i].ID, Revision: steers[i].Revision})
 		steers[i].Sequence = r.last + 1 + int64(i) // the sequence that it gets with this step
@@ -142,7 +150,7 @@ func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Select
 	ratio := r.w.ratios.Of(r.settings.Model)
 	bounds := prompt.BoundsFor(r.info, r.settings.Parameters, room, ratio)
 	beside := room + prompt.TokensShown(bounds, steers)
-	budget := prompt.NewBudget(r.info, r.settings.Parameters, beside, ratio)
+	budget := prompt.NewBudget(r.info, r.settings.Parameters, r.settings.Policy, beside, ratio)
 	selection, err := prompt.Window(prompt.View{
 		Policy:  r.settings.Policy,
 		Session: r.claim.Session,

@@ -142,6 +142,7 @@ type shortening struct {
 	latest     latestRequest // the context of the latest request
 	compacting bool          // this run has requested a compaction
 	overflowed bool          // a request of this run was too long and was repeated
+	waited     bool          // this run waited for a summary in vain: it waits no more
 }
 
 // until decides whether the condition of a loop holds.

@@ -17,7 +17,8 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 	r.model.reads = 3000
 	r.model.endless = says(strings.Repeat("word ", 300))
 	answer := 500
-	session := r.session(parley.Settings{Model: scriptedID, Parameters: parley.Parameters{MaxTokens: &answer}}, nil)
+	session := r.session(parley.Settings{Model: scriptedID, Parameters: parley.Parameters{MaxTokens: &answer}},
+		func(s *parley.Session) { s.Policy = &parley.Policy{Kind: parley.PolicyAll} })
 	r.start(nil)
 	var anchor, jumps int64
 	for range 20 {

@@ -146,6 +146,8 @@ var sessions = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "context_held", Kind: Flag, Field: "Context.Held", In: "session insert update"},
 			{Name: "cleared_at", Kind: Integer, Field: "Context.ClearedAt", In: "session"},
 			{Name: "cleared_event", Kind: Integer},
+			{Name: "context_dropped", Kind: Integer, Field: "Context.Dropped", In: "session insert update"},
+			{Name: "context_assumed", Kind: Flag, Field: "Context.Assumed", In: "session insert update"},
 			{Name: "revision", Kind: Integer, Only: Postgres, Field: "Revision", In: "state"},
 		},
 	},

@@ -124,7 +124,7 @@ func (t *Tx) createFork(parent *Head, wanted store.NewFork, parts []Part, cut Li
 func contextAt(parent *Head, sequence int64) parley.Context {
 	at := parley.Context{Held: parent.Context.Held}
 	if parent.Context.Anchor <= sequence {
-		at.Anchor = parent.Context.Anchor
+		at.Anchor, at.Dropped = parent.Context.Anchor, parent.Context.Dropped
 	}
 	if sequence == parent.LastSequence {
 		at.Messages, at.Tokens, at.Cleared, at.ClearedAt = parent.Context.Messages, parent.Context.Tokens,

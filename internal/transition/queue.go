@@ -123,6 +123,9 @@ func (t *Tx) assignSequence(h *Head, m *parley.Message) error {
 	}
 	if m.Role == parley.RoleSummary {
 		h.Context.Held = true
+		if m.CoversThrough != nil { // what follows it may fit now, also what was dropped before
+			h.Context.Anchor, h.Context.Dropped = 0, 0
+		}
 	}
 	h.forgetAnswered(m.ToolCallID)
 	if m.Role == parley.RoleToolCall {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"example.org/parley"
+	"example.org/parley/event"
 	"example.org/parley/store"
 )
 
@@ -53,9 +54,7 @@ func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.St
 	if err != nil {
 		return begun, err
 	}
-	if w := begin.Window; w != nil && !h.Context.Cleared {
-		h.Context.Anchor, h.Context.Messages, h.Context.Tokens = w.Anchor, w.Messages, w.Tokens
-	}
+	shown := h.show(begin.Window)
 	for i := range steers {
 		h.Steers--
 		if err := t.enterRecord(h, &steers[i]); err != nil {
@@ -64,6 +63,9 @@ func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.St
 	}
 	begun.Steered = steers
 	t.openCall(h, open, call, fence.TurnID, begin)
+	for _, told := range shown.events(fence.TurnID, &begin.Call) {
+		t.event(h, fence.TurnID, told)
+	}
 	m := &parley.Message{
 		ID:          begin.Call.MessageID,
 		WorkspaceID: h.WorkspaceID,
@@ -91,6 +93,48 @@ func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.St
 		h.saveTurn(turn)
 	}
 	return begun, nil
+}
+
+// news is what a request shows of the record otherwise than the one before.
+type news struct {
+	dropped *parley.Dropped // left out for length from now on
+	assumed int64           // the context length that was never said to be assumed
+}
+
+// show notes the window of a request.
+func (h *Head) show(w *store.Window) (n news) {
+	if w == nil || h.Context.Cleared {
+		return n
+	}
+	var from int64
+	if w.Dropped != nil {
+		from = w.Dropped.From
+	}
+	if from > 0 && (from != h.Context.Dropped || w.Anchor != h.Context.Anchor) {
+		n.dropped = w.Dropped
+	}
+	if w.Assumed > 0 && !h.Context.Assumed {
+		n.assumed, h.Context.Assumed = w.Assumed, true
+	}
+	h.Context.Anchor, h.Context.Dropped = w.Anchor, from
+	h.Context.Messages, h.Context.Tokens = w.Messages, w.Tokens
+	return n
+}
+
+// events returns what watchers are told of it.
+func (n news) events(turnID parley.ID, call *parley.Call) (told []event.Encoded) {
+	if d := n.dropped; d != nil {
+		told = append(told, event.ContextDropped{
+			TurnID: turnID, CallID: call.ID, Model: call.Model,
+			From: d.From, To: d.To, Count: d.Count, Reason: d.Reason,
+		}.Encode())
+	}
+	if n.assumed > 0 {
+		told = append(told, event.ContextAssumed{
+			TurnID: turnID, Model: call.Model, ContextLength: n.assumed,
+		}.Encode())
+	}
+	return told
 }
 
 // openRow records a streaming message of the running step.

@@ -17,6 +17,7 @@ func testContext(t *testing.T, open Open) {
 		"what is pinned has a bound in bytes":   testContextPinnedBytes,
 		"pins with their other halves":          testContextPairs,
 		"the context follows the latest window": testContextCounts,
+		"what is dropped is told once":          testContextDropped,
 		"cleared, the next message begins it":   testContextCleared,
 		"cleared while a turn runs":             testContextClearedBeside,
 	})
@@ -57,8 +58,9 @@ func testContextHeadEmpty(t *testing.T, w *world) {
 	if session := w.sessionState(t, id); session.Context.Held {
 		t.Error("Context.Held is true for a session without pins and summaries")
 	}
-	if head := w.contextHead(t, id); head.Summary != nil || head.First != nil || len(head.Pinned) > 0 {
-		t.Errorf("a head from nothing: %+v", head)
+	if head := w.contextHead(t, id); head.Summary != nil || len(head.Pinned) > 0 || head.Edge != 0 ||
+		head.First == nil || head.First.Sequence != 1 {
+		t.Errorf("a head of nothing but the first task: %+v", head)
 	}
 }
 
@@ -73,7 +75,7 @@ func testContextHead(t *testing.T, w *world) {
 	if !w.sessionState(t, id).Context.Held {
 		t.Error("a pin does not show in the session")
 	}
-	w.heldAre(t, "two pins", id, 0, 0, 4, 7)
+	w.heldAre(t, "two pins", id, 0, 1, 4, 7)
 	w.compacted(t, id, 4, "short")
 	w.heldAre(t, "a summary", id, 11, 1, 4, 7)
 	later := w.compacted(t, id, 8, "shorter")
@@ -86,7 +88,10 @@ func testContextHead(t *testing.T, w *world) {
 	w.mark(t, record[4].ID, parley.MarksChange{ContextEdge: &yes})
 	w.heldAre(t, "an edge at 5", id, 12, 5, 4)
 	w.mark(t, record[9].ID, parley.MarksChange{ContextEdge: &yes})
-	w.heldAre(t, "an edge after everything covered", id, 0, 0, 4)
+	w.heldAre(t, "an edge after everything covered", id, 0, 0, 4) // an answer, with no question after it
+	if edge := w.contextHead(t, id).Edge; edge != 10 {
+		t.Errorf("the latest edge is at %d, want 10", edge)
+	}
 	w.mark(t, record[3].ID, parley.MarksChange{Pinned: &no})
 	w.heldAre(t, "unpinned", id, 0, 0)
 }
@@ -111,17 +116,17 @@ func testContextPinnedBytes(t *testing.T, w *world) {
 		}
 	}
 	pin(parley.ID{}, 1, 2, 3)
-	w.heldAre(t, "as much as may be", id, 0, 0, 1, 2, 3)
+	w.heldAre(t, "as much as may be", id, 0, 1, 1, 2, 3)
 	_, err := w.store.MarkMessage(w.ctx, w.scope, id, record[5].ID, parley.MarksChange{Pinned: &yes})
 	refused(t, "a pin that is longer than all may be", err, parley.CodeInvalid)
 	pin(parley.ID{}, 4, 5)
-	w.heldAre(t, "more than may be", id, 0, 0, 3, 4, 5)
+	w.heldAre(t, "more than may be", id, 0, 1, 3, 4, 5)
 	fork := w.fork(t, id, 6).ID
-	w.heldAre(t, "what a fork took over", fork, 0, 0, 3, 4, 5)
+	w.heldAre(t, "what a fork took over", fork, 0, 1, 3, 4, 5)
 	w.exchange(t, fork, "small", half)
 	record = w.check(t, fork).Record
 	pin(parley.ID{}, 8)
-	w.heldAre(t, "one more of its own", fork, 0, 0, 5, 8)
+	w.heldAre(t, "one more of its own", fork, 0, 1, 5, 8)
 }
 
 func testContextPairs(t *testing.T, w *world) {
@@ -130,7 +135,7 @@ func testContextPairs(t *testing.T, w *world) {
 	call := w.callTools(t, claim.Fence, 1, 1)[0]
 	_, err := w.store.SettleTool(w.ctx, claim.Fence, w.toolSettle(1, call))
 	must(t, "SettleTool", err)
-	w.heldAre(t, "nothing pinned", claim.Fence.SessionID, 0, 0)
+	w.heldAre(t, "nothing pinned", claim.Fence.SessionID, 0, 1)
 	var at []parley.Message
 	for _, m := range w.check(t, claim.Fence.SessionID).Record {
 		if m.ToolCallID != "" {
@@ -142,7 +147,7 @@ func testContextPairs(t *testing.T, w *world) {
 	}
 	for i := range at {
 		w.mark(t, at[i].ID, parley.MarksChange{Pinned: &yes})
-		w.heldAre(t, "one half pinned", claim.Fence.SessionID, 0, 0, at[0].Sequence, at[1].Sequence)
+		w.heldAre(t, "one half pinned", claim.Fence.SessionID, 0, 1, at[0].Sequence, at[1].Sequence)
 	}
 }
 
@@ -172,6 +177,60 @@ func testContextCounts(t *testing.T, w *world) {
 	}
 }
 
+// testContextDropped: a window that newly drops messages is told to watchers, and so is an assumed length, once; a
+// summary in the record lets the next window begin anew, and a fork continues its parent's.
+func testContextDropped(t *testing.T, w *world) {
+	id := w.session(t)
+	w.exchange(t, id, "question", "answer")
+	w.exchange(t, id, "question", "answer")
+	told := func() (dropped, assumed int) {
+		for _, e := range w.check(t, id).Events {
+			switch e.Type {
+			case parley.EventContextDropped:
+				dropped++
+			case parley.EventContextAssumed:
+				assumed++
+			}
+		}
+		return dropped, assumed
+	}
+	show := func(what string, anchor, from int64, dropped, assumed int) {
+		t.Helper()
+		w.post(t, id, w.say("question"))
+		claim := w.claim(t)
+		begin := w.stepBegin(1, 1)
+		begin.Window = &store.Window{Anchor: anchor, Messages: 1, Tokens: 10, Assumed: 32_000}
+		if from > 0 {
+			begin.Window.Dropped = &parley.Dropped{From: from, To: anchor - 1, Count: anchor - from, Reason: "long"}
+		}
+		_, err := w.store.BeginStep(w.ctx, claim.Fence, begin)
+		must(t, "BeginStep", err)
+		settle := settlement(begin, "an answer")
+		settle.End = completed()
+		w.settle(t, claim.Fence, settle)
+		if d, a := told(); d != dropped || a != assumed {
+			t.Errorf("%s: dropped was told %d times, assumed %d times; want %d and %d", what, d, a, dropped, assumed)
+		}
+		if c := w.sessionState(t, id).Context; c.Anchor != anchor || c.Dropped != from || !c.Assumed {
+			t.Errorf("%s: the context is %+v", what, c)
+		}
+	}
+	show("nothing dropped", 0, 0, 0, 1)
+	show("some", 3, 2, 1, 1)
+	show("the same", 3, 2, 1, 1)
+	show("more", 5, 2, 2, 1)
+	fork := w.fork(t, id, 10).ID
+	if c := w.sessionState(t, fork).Context; c.Anchor != 5 || c.Dropped != 2 {
+		t.Errorf("the context of a fork is %+v", c)
+	}
+	show("none any more", 3, 0, 2, 1)
+	show("again", 5, 2, 3, 1)
+	w.compacted(t, id, 4, "short")
+	if c := w.sessionState(t, id).Context; c.Anchor != 0 || c.Dropped != 0 {
+		t.Errorf("with a summary the context is %+v", c)
+	}
+}
+
 func (w *world) clear(t *testing.T, session parley.ID) parley.Session {
 	t.Helper()
 	cleared, err := w.store.ClearContext(w.ctx, w.scope, session)
@@ -197,7 +256,7 @@ func testContextCleared(t *testing.T, w *world) {
 		t.Errorf("cleared again, it is %+v", again.Context)
 	}
 	w.unchanged(t, "clearing a second time", id, after)
-	w.heldAre(t, "what was pinned before", id, 0, 0)
+	w.heldAre(t, "what was pinned before", id, 0, 1)
 	posted := w.exchange(t, id, "afresh", "well")
 	if !w.message(t, posted.Message.ID).Marks.ContextEdge || w.sessionState(t, id).Context.Cleared {
 		t.Error("the next message has no context edge")
@@ -206,7 +265,7 @@ func testContextCleared(t *testing.T, w *world) {
 		t.Errorf("the context after the clear is %+v, want 2 messages", c)
 	}
 	w.mark(t, before.Record[1].ID, parley.MarksChange{Pinned: new(true)})
-	w.heldAre(t, "pinned since", id, 0, 0, before.Record[1].Sequence)
+	w.heldAre(t, "pinned since", id, 0, posted.Message.Sequence, before.Record[1].Sequence)
 	w.check(t, id)
 }
 

@@ -311,7 +311,7 @@ func forkHead(t *testing.T, w *world) {
 	w.markIn(t, fork, own.ID, parley.Marks{Pinned: true})
 	w.mark(t, record[2].ID, parley.MarksChange{Pinned: &no})
 	w.mark(t, summary.MessageID, parley.MarksChange{SetAside: &yes})
-	w.heldAre(t, "the parent, whose marks changed", parent, 0, 0)
+	w.heldAre(t, "the parent, whose marks changed", parent, 0, 1)
 	w.heldAre(t, "the fork, with a pin of its own", fork, 9, 1, 3, 10)
 	w.compacted(t, fork, 8, "shorter")
 	w.heldAre(t, "a summary of its own", fork, 12, 1, 3, 10)

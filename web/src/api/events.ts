@@ -495,6 +495,36 @@ export interface PatchOperation {
   value?: unknown;
 }
 
+// ContextDropped reports that messages no longer fit into what the model can read: from this call on they are left out
+// of the session's requests, which say so in their place. They stay in the record.
+export interface ContextDropped {
+  // The turn whose request is the first without them.
+  turn_id: ID;
+  // The record of the model call.
+  call_id: ID;
+  // provider/model that reads the request.
+  model: string;
+  // Sequence of the first message left out.
+  from: number;
+  // Sequence of the last one.
+  to: number;
+  // How many; those in between that are still shown do not count.
+  count: number;
+  // Why, for people.
+  reason: string;
+}
+
+// ContextAssumed reports that the model's context length is unknown, so that an assumed one decides what fits. It is
+// sent once per session, when the context comes near it.
+export interface ContextAssumed {
+  // The turn whose request comes near it.
+  turn_id: ID;
+  // provider/model of unknown length.
+  model: string;
+  // The assumed length, in tokens.
+  context_length: number;
+}
+
 // Stored is the frame of a durable event.
 interface Stored<Type extends string, Data> {
   session_id: ID;
@@ -551,7 +581,9 @@ export type StreamEvent =
   | Passing<'session.activated', SessionActivated>
   | Passing<'session.deactivated', SessionDeactivated>
   | Passing<'resync', Resync>
-  | Passing<'object.patch', ObjectPatch>;
+  | Passing<'object.patch', ObjectPatch>
+  | Stored<'context.dropped', ContextDropped>
+  | Stored<'context.assumed', ContextAssumed>;
 
 // EventOf is the frame of one type.
 export type EventOf<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>;
@@ -591,4 +623,6 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'session.activated',
   'session.deactivated',
   'resync',
+  'context.dropped',
+  'context.assumed',
 ];

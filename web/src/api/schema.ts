@@ -1381,6 +1381,45 @@ export interface components {
             /** Format: int64 */
             tokens: number;
         };
+        /** @description Reports that the model's context length is unknown, so that an assumed one decides what fits. It is sent once per session, when the context comes near it. */
+        ContextAssumed: {
+            /**
+             * Format: int64
+             * @description The assumed length, in tokens.
+             */
+            context_length: number;
+            /** @description provider/model of unknown length. */
+            model: string;
+            /**
+             * Format: uuid
+             * @description The turn whose request comes near it.
+             */
+            turn_id: string;
+        };
+        /** @description Reports that the model's context length is unknown, so that an assumed one decides what fits. It is sent once per session, when the context comes near it. */
+        ContextAssumedEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            data: components["schemas"]["ContextAssumed"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "context.assumed";
+        };
         /** @description Reports that the context was cleared: later calls do not see earlier messages. The record keeps them. */
         ContextCleared: {
             /**
@@ -1412,6 +1451,62 @@ export interface components {
              * @enum {string}
              */
             type: "context.cleared";
+        };
+        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. */
+        ContextDropped: {
+            /**
+             * Format: uuid
+             * @description The record of the model call.
+             */
+            call_id: string;
+            /**
+             * Format: int64
+             * @description How many; those in between that are still shown do not count.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description Sequence of the first message left out.
+             */
+            from: number;
+            /** @description provider/model that reads the request. */
+            model: string;
+            /** @description Why, for people. */
+            reason: string;
+            /**
+             * Format: int64
+             * @description Sequence of the last one.
+             */
+            to: number;
+            /**
+             * Format: uuid
+             * @description The turn whose request is the first without them.
+             */
+            turn_id: string;
+        };
+        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. */
+        ContextDroppedEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            data: components["schemas"]["ContextDropped"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "context.dropped";
         };
         Costs: {
             /** @description Input that the provider put into its cache. */
@@ -1471,6 +1566,15 @@ export interface components {
              * @description The project that it already is, if any.
              */
             project_id: string | null;
+        };
+        Dropped: {
+            /** Format: int64 */
+            count: number;
+            /** Format: int64 */
+            from: number;
+            reason: string;
+            /** Format: int64 */
+            to: number;
         };
         DryRun: {
             calls: components["schemas"]["Call"][];
@@ -1591,7 +1695,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextAssumedEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -1949,6 +2053,11 @@ export interface components {
         LeftOut: {
             /** Format: int64 */
             count: number;
+            /**
+             * @description Whether a summary covers them, a rule leaves them out, or no more fitted.
+             * @enum {string}
+             */
+            fate: "covered" | "rule" | "dropped";
             /** Format: int64 */
             from: number;
             reason: string;
@@ -2224,6 +2333,7 @@ export interface components {
             bounds: components["schemas"]["TextBounds"] | null;
             cache_key: string | null;
             cached_response: boolean | null;
+            dropped: components["schemas"]["Dropped"] | null;
             middleware: string[] | null;
             policy: string;
             ranges: components["schemas"]["ManifestRange"][];
@@ -2233,6 +2343,7 @@ export interface components {
             except: number[] | null;
             /** Format: int64 */
             from: number;
+            gap: boolean | null;
             reason: string;
             /** Format: int64 */
             to: number;
@@ -5088,12 +5199,17 @@ export type CompactionStarted = components['schemas']['CompactionStarted'];
 export type CompactionStartedEvent = components['schemas']['CompactionStartedEvent'];
 export type ContentPart = components['schemas']['ContentPart'];
 export type Context = components['schemas']['Context'];
+export type ContextAssumed = components['schemas']['ContextAssumed'];
+export type ContextAssumedEvent = components['schemas']['ContextAssumedEvent'];
 export type ContextCleared = components['schemas']['ContextCleared'];
 export type ContextClearedEvent = components['schemas']['ContextClearedEvent'];
+export type ContextDropped = components['schemas']['ContextDropped'];
+export type ContextDroppedEvent = components['schemas']['ContextDroppedEvent'];
 export type Costs = components['schemas']['Costs'];
 export type DecisionInput = components['schemas']['DecisionInput'];
 export type Directories = components['schemas']['Directories'];
 export type Directory = components['schemas']['Directory'];
+export type Dropped = components['schemas']['Dropped'];
 export type DryRun = components['schemas']['DryRun'];
 export type EditInput = components['schemas']['EditInput'];
 export type Entry = components['schemas']['Entry'];

@@ -1,0 +1,325 @@
+package prompt_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.org/parley"
+	"example.org/parley/llm"
+	"example.org/parley/model"
+	"example.org/parley/prompt"
+)
+
+// The lines of a window never overtake each other: over all models of the registry, unknown ones, and any settings.
+func TestLinesStayInOrder(t *testing.T) {
+	registry, err := llm.NewRegistry(llm.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := append(registry.Models(), model.Info{}, model.Info{MaxOutput: 64_000})
+	rapid.Check(t, func(t *rapid.T) {
+		info := rapid.SampledFrom(models).Draw(t, "model")
+		if rapid.Bool().Draw(t, "another length") {
+			info.ContextLength = rapid.IntRange(0, 2_000_000).Draw(t, "length")
+		}
+		var parameters parley.Parameters
+		if rapid.Bool().Draw(t, "bounded") {
+			parameters.MaxTokens = new(rapid.IntRange(1, 200_000).Draw(t, "max_tokens"))
+		}
+		policy := drawPolicy(t)
+		if policy.Kind == parley.PolicySummary && policy.Limit == 0 {
+			policy.Tokens = rapid.IntRange(parley.MinPolicyTokens, parley.MaxPolicyTokens).Draw(t, "tokens")
+		}
+		ratio := rapid.Float64Range(0.25, 4).Draw(t, "ratio")
+		b := prompt.NewBudget(info, parameters, policy, rapid.IntRange(0, 100_000).Draw(t, "fixed"), ratio)
+		lines := []int{1, b.Keep(), b.Due(), b.Wait(), b.Tokens, b.Most}
+		if !slices.IsSorted(lines) || b.Keep() > b.Due()*25/80+1 {
+			t.Fatalf("keep, due, wait, tokens, most are %v of %+v", lines[1:], b)
+		}
+		if lines := []int{1, b.Cut(), b.Wait(), b.Tokens}; !slices.IsSorted(lines) {
+			t.Fatalf("cut, wait, tokens are %v of %+v", lines[1:], b)
+		}
+		if policy.Kind != parley.PolicySummary && b.Cut() > b.Due() && b.Due() > 1 {
+			t.Fatalf("a window that was cut has %d tokens, and from %d on a summary is due", b.Cut(), b.Due())
+		}
+		if due := prompt.CompactionDue(policy, b, 0, int64(b.Wait())); policy.Summarises() &&
+			due != parley.CompactTokens {
+			t.Fatalf("at %d tokens, where a request waits for a summary, it is due for %q", b.Wait(), due)
+		}
+	})
+}
+
+// conversation is a session over its whole life, with the state that the store keeps of its window.
+type conversation struct {
+	*record
+	t      *rapid.T
+	policy parley.Policy
+	budget prompt.Budget
+	calls  int
+
+	anchor, dropped int64
+	cut             parley.TurnCut // of the running turn
+	through         int64          // what the summary that is being written covers; 0: none is
+	due             int            // turns until it is there
+}
+
+// turn adds a turn, and checks the request of each step.
+func (c *conversation) turn(n int) {
+	id := turnID(n)
+	size := func(label string) int { return rapid.SampledFrom([]int{5, 60, 400, 3000}).Draw(c.t, label) }
+	if rapid.IntRange(1, 12).Draw(c.t, "hidden") == 1 {
+		c.add(parley.Message{Role: parley.RoleUser, Internal: true, Content: content(parley.UserContent{Text: "hidden"})})
+	}
+	c.cut = parley.TurnCut{}
+	c.add(user(id, "question "+fmt.Sprint(n))).TokenEstimate = size("question")
+	for step := range rapid.IntRange(1, 4).Draw(c.t, "steps") {
+		if c.through > 0 && rapid.IntRange(1, 6).Draw(c.t, "at a border") == 1 {
+			c.enter()
+		}
+		c.check(id)
+		if rapid.IntRange(1, 10).Draw(c.t, "failed") == 1 {
+			m := c.add(assistant(id, step, parley.AssistantContent{Text: "broken"}))
+			m.Status = parley.MessageFailed
+		}
+		m := c.add(assistant(id, step, parley.AssistantContent{Text: "answer"}))
+		m.TokenEstimate = size("answer")
+		if rapid.Bool().Draw(c.t, "calls") {
+			c.calls++
+			c.add(call(id, step, fmt.Sprint(c.calls), `{"q":1}`))
+			c.add(result(id, step, fmt.Sprint(c.calls), `"found"`)).TokenEstimate = size("result")
+		}
+	}
+}
+
+// between changes what may change between two turns.
+func (c *conversation) between() {
+	switch rapid.IntRange(1, 12).Draw(c.t, "between") {
+	case 1:
+		c.budget.Tokens = rapid.SampledFrom([]int{500, 2000, 9000, 60_000}).Draw(c.t, "another model")
+	case 2:
+		m := &c.rows[rapid.IntRange(0, len(c.rows)-1).Draw(c.t, "marked")]
+		m.Marks.SetAside = !m.Marks.SetAside
+	case 3:
+		c.rows[rapid.IntRange(0, len(c.rows)-1).Draw(c.t, "pinned")].Marks.Pinned = true
+	case 4:
+		if m := &c.rows[len(c.rows)-1]; m.Role != parley.RoleToolResult && m.CoversThrough == nil {
+			m.Marks.ContextEdge = rapid.Bool().Draw(c.t, "edge")
+		}
+	case 5:
+		c.policy = drawPolicy(c.t)
+	case 6: // the summary is undone
+		for i := range c.rows {
+			if c.rows[i].CoversThrough != nil {
+				c.rows[i].Marks.SetAside = rapid.Bool().Draw(c.t, "undone")
+			}
+		}
+	}
+	c.compact()
+}
+
+// compact begins a summary, or has one fail or enter the record some turns later.
+func (c *conversation) compact() {
+	if c.through == 0 {
+		if !rapid.Bool().Draw(c.t, "begins") {
+			return
+		}
+		c.through = int64(rapid.IntRange(1, len(c.rows)).Draw(c.t, "covers"))
+		for int(c.through) < len(c.rows) && c.rows[c.through].TurnID == c.rows[c.through-1].TurnID {
+			c.through++
+		}
+		c.due = rapid.IntRange(0, 5).Draw(c.t, "slow")
+	}
+	if c.due--; c.due > 0 {
+		return
+	}
+	if rapid.IntRange(1, 3).Draw(c.t, "fails") > 1 {
+		c.enter()
+	}
+	c.through = 0
+}
+
+// enter puts the summary into the record.
+func (c *conversation) enter() {
+	covers := c.through
+	m := c.add(parley.Message{Role: parley.RoleSummary, Content: content(parley.TextContent{Text: "they talked"})})
+	m.CoversThrough, c.through = &covers, 0
+	c.anchor, c.dropped = 0, 0 // as the store does
+}
+
+// check accounts for every sequence of the record in the request of the running turn's next step.
+func (c *conversation) check(running parley.ID) {
+	t, at := c.t, len(c.rows)
+	v := c.view(at, c.policy, c.anchor, c.budget)
+	v.Session.Context.Dropped, v.Turn.ID = c.dropped, running
+	v.Cut, v.Bounds = c.cut, parley.TextBounds{Text: 5000, Step: 10_000} // none of these texts is longer
+	selection := mustView(t, v)
+	c.anchor, c.dropped, c.cut = selection.Anchor, selection.Dropped, selection.Cut
+	request, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
+	head, _ := c.head(at)()
+	if selection.Tokens > c.budget.Tokens && selection.Excess == 0 {
+		t.Fatalf("%d tokens of %d are shown", selection.Tokens, c.budget.Tokens)
+	}
+	shown := map[int64]bool{}
+	var covers int64
+	for i := range selection.Messages {
+		m := &selection.Messages[i]
+		shown[m.Sequence] = true
+		if m.CoversThrough != nil {
+			covers = *m.CoversThrough
+		}
+	}
+	dropped := int64(0)
+	for i := range c.rows {
+		m := &c.rows[i]
+		fate, reason := prompt.FateOf(manifest, c.rows, m)
+		visible := !m.Internal && m.Status != parley.MessageFailed && !m.Marks.SetAside
+		wanted := visible && m.Sequence >= head.Edge
+		right := false
+		switch fate {
+		case prompt.FateShown, prompt.FateStubbed:
+			right = wanted || m.Sequence < head.Edge && visible
+		case prompt.FateCovered:
+			right = m.Sequence <= covers
+		case prompt.FateDropped:
+			right = !shown[m.Sequence]
+			if m.TurnID != running || m.Sequence > c.cut.Dropped {
+				dropped++
+			}
+		case prompt.FateRule:
+			limited := c.policy.Kind == parley.PolicyRecent || c.policy.Kind == parley.PolicySingle
+			right = !wanted || m.CoversThrough != nil || limited
+		}
+		if !right || shown[m.Sequence] != (fate == prompt.FateShown || fate == prompt.FateStubbed) {
+			t.Fatalf("message %d of %+v is %s (%s)\nmanifest %+v", m.Sequence, m.Marks, fate, reason, manifest)
+		}
+	}
+	if first := head.First; first != nil && c.policy.Kind != parley.PolicySingle && !shown[first.Sequence] {
+		t.Fatalf("the first task, %d, is not shown by %s: %+v", first.Sequence, c.policy, manifest)
+	}
+	saysDropped(t, request, manifest, dropped)
+	if c.cut.Dropped > 0 != slices.ContainsFunc(request.Messages, func(m model.Message) bool {
+		return strings.HasPrefix(m.Parts[0].Text, "[Older steps of this turn")
+	}) {
+		t.Fatalf("the request says the wrong thing of the turn's older steps: %+v", c.cut)
+	}
+	sameRequest(t, c.rows, selection)
+}
+
+// saysDropped requires the notice of what is dropped in its place, once, and none without.
+func saysDropped(t *rapid.T, request model.Request, manifest parley.Manifest, dropped int64) {
+	d, said := manifest.Dropped, 0
+	for _, m := range request.Messages {
+		for _, p := range m.Parts {
+			switch {
+			case strings.Contains(p.Text, "no more fits into what you can read"):
+				said++
+				if d == nil || !strings.Contains(p.Text, fmt.Sprintf("number %d to %d", d.From, d.To)) {
+					t.Fatalf("the request says %q of %+v", p.Text, d)
+				}
+			case d != nil && said > 0 && p.Sequence > 0 && p.Sequence < d.To:
+				t.Fatalf("message %d stands behind the notice of %+v", p.Sequence, d)
+			case d != nil && said == 0 && p.Sequence > d.To && !strings.HasPrefix(p.Text, "Summary of the conversation"):
+				t.Fatalf("message %d stands before the notice of %+v", p.Sequence, d)
+			}
+		}
+	}
+	if d == nil && (said > 0 || dropped > 0) || d != nil && said != 1 {
+		t.Fatalf("%d messages are dropped, said %d times: %+v", dropped, said, d)
+	}
+}
+
+// Every message of the record is shown, covered by a summary that is shown, left out by a rule that somebody set, or
+// dropped for length and then named where it stood: over whole lives of sessions, with turns, tools and sizes at random,
+// summaries that are slow, fail or are undone, marks, other policies, and smaller models.
+func TestEveryMessageIsAccountedFor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := &conversation{record: &record{}, t: t, policy: drawPolicy(t), budget: prompt.Budget{Ratio: 1}}
+		c.budget.Tokens = rapid.SampledFrom([]int{500, 2000, 9000}).Draw(t, "tokens")
+		for n := range rapid.IntRange(1, 14).Draw(t, "turns") {
+			c.turn(n + 1)
+			c.between()
+		}
+	})
+}
+
+// A pinned answer that a summary covers is marked: it would read as the answer to the question above it.
+func TestAPinBehindASummaryIsMarked(t *testing.T) {
+	t.Parallel()
+	r := plain(10)
+	r.rows[7].Marks.Pinned = true
+	covers := int64(16)
+	r.add(parley.Message{Role: parley.RoleSummary, Content: content(parley.TextContent{Text: "they talked"})}).
+		CoversThrough = &covers
+	r.add(user(turnID(11), "now"))
+	selection := mustView(t, r.view(len(r.rows), parley.Policy{Kind: parley.PolicySummary}, 0, prompt.Budget{}))
+	request, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
+	var texts []string
+	for _, m := range request.Messages[:4] {
+		texts = append(texts, m.Parts[0].Text)
+	}
+	want := []string{
+		"Summary of the conversation so far:\n\nthey talked", "question",
+		"[The next message is from earlier in the conversation. What came before it is not shown here.]", "answer",
+	}
+	if !slices.Equal(texts, want) {
+		t.Errorf("the request begins %q", texts)
+	}
+	for _, r := range manifest.Ranges {
+		if r.Gap != (r.Reason == "pinned") {
+			t.Errorf("the range %+v is marked wrongly", r)
+		}
+	}
+	same(t, r, selection)
+}
+
+// Wrong 5: recent counts what people see, so that with a tool in each turn its window holds as many turns, and most of
+// each request repeats the one before.
+func TestRecentKeepsItsPrefixWithTools(t *testing.T) {
+	t.Parallel()
+	encoder := wires(t)["openai/gpt-5"]
+	share := func(policy parley.Policy) float64 {
+		r := &record{}
+		var anchor int64
+		var before []byte
+		all, same := 0, 0
+		step := func(id parley.ID) {
+			selection := mustView(t, r.view(len(r.rows), policy, anchor, prompt.Budget{}))
+			anchor = selection.Anchor
+			settings := prompt.Settings{Model: "openai/gpt-5", System: strings.Repeat("You plan journeys by train. ", 30)}
+			request, _ := mustBuild(t, settings, selection)
+			encoded, err := encoder.Encode(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := front(t, encoded.Body)
+			for n := range min(len(before), len(now)) {
+				if before[n] != now[n] {
+					break
+				}
+				same++
+			}
+			all, before = all+len(now), now
+		}
+		for n := 1; n <= 20; n++ {
+			id, callID := turnID(n), fmt.Sprint("c", n)
+			r.add(user(id, fmt.Sprintf("Question %d: %s", n, strings.Repeat("when does it leave? ", 8))))
+			step(id)
+			r.add(assistant(id, 1, parley.AssistantContent{}))
+			r.add(call(id, 1, callID, `{"q":1}`))
+			r.add(result(id, 1, callID, `"2026-11-23T04:00:00Z"`))
+			step(id)
+			r.add(assistant(id, 2, parley.AssistantContent{Text: strings.Repeat("You change twice. ", 20)}))
+		}
+		return float64(same) / float64(all)
+	}
+	all := share(parley.Policy{Kind: parley.PolicyAll})
+	recent := share(parley.Policy{Kind: parley.PolicyRecent, Limit: 10})
+	t.Logf("unchanged prefix: all %.1f %%, recent(10) %.1f %%", 100*all, 100*recent)
+	if all < 0.94 || recent < 0.84 {
+		t.Errorf("the unchanged prefix is %.3f of all and %.3f of recent(10)", all, recent)
+	}
+}
