@@ -91,6 +91,10 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 		diff.Cache.Reason = new(firstCall)
 		diff.Cache.Says = "This is the first call of the session: there is no earlier request that a cache " +
 			"could hold."
+		if call.Attempt > 1 {
+			diff.Cache.Says = "Nothing changed: the attempts at this step sent the same bytes, and no earlier step " +
+				"of the session called a model."
+		}
 		session, err := e.store.Session(ctx, scope, call.SessionID)
 		if err == nil && session.ForkedThrough != nil {
 			diff.Cache.Says = "This is the fork's first call. The conversation that it was forked from begins alike, " +

@@ -166,3 +166,15 @@ func TestDiffNamesTheVolatilePrompt(t *testing.T) {
 		t.Errorf("with a call that is not there: %d", got.status)
 	}
 }
+
+// A second attempt at a session's first step is not called the session's first call.
+func TestDifferenceOfASecondAttempt(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"model":"sim/fail-rate_limit-1-1"}`).ID.String()
+	s.told(session, `{"content":{"text":"Try twice."}}`)
+	diff := want[engine.CallDiff](s, 200, "GET", "/v1/calls/"+s.lastCall(session).ID.String()+"/diff", "")
+	if *diff.Cache.Reason != "first_call" || !strings.HasPrefix(diff.Cache.Says, "Nothing changed: the attempts") {
+		t.Errorf("of a second attempt it is said: %s", diff.Cache.Says)
+	}
+}

@@ -186,7 +186,7 @@ func TestHostileImportsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ text, place string }{
 		"not JSON":  {`{"entries":`, "not a JSON object"},
 		"a list":    {`[]`, "not a JSON object"},
-		"no format": {`{"hello":1}`, "no known format"},
+		"no format": {`{"hello":1}`, "choose a session exported as JSON"},
 		"a role":    {entry(`{"role":"root","content":"x",` + when + `}`), "/entries/0/role"},
 		"a time": {
 			entry(`{"role":"user","content":"x","timestamp":"9999-01-02T10:00:00Z"}`), "/entries/0/timestamp",

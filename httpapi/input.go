@@ -164,7 +164,11 @@ func (a *api) violations(body []byte, schema *huma.Schema) []FieldProblem {
 	for _, err := range result.Errors {
 		var detail *huma.ErrorDetail
 		if errors.As(err, &detail) && len(problems) < maxProblems {
-			problems = append(problems, problemAt(detail))
+			problem := problemAt(detail)
+			if detail.Message == validation.MsgUnexpectedProperty {
+				problem.Message = a.unknownField(schema, detail.Location)
+			}
+			problems = append(problems, problem)
 		}
 	}
 	return problems
@@ -184,6 +188,12 @@ func problemAt(detail *huma.ErrorDetail) FieldProblem {
 			message = parley.LoopContextForms
 		}
 	}
+	if message == validation.MsgExpectedObject {
+		message = "must be a JSON object"
+		if field == "content" || strings.HasSuffix(field, ".content") {
+			message += `, such as {"text":"Hello"}`
+		}
+	}
 	return FieldProblem{Field: parley.Clip(field, maxProblemField), Message: message}
 }
 
@@ -191,6 +201,7 @@ func problemAt(detail *huma.ErrorDetail) FieldProblem {
 const (
 	maxProblems     = 32
 	maxProblemField = 128
+	maxListedFields = 16 // of an object, named in full when a field is unknown
 )
 
 // invalid names several fields, in one sentence and one by one.

@@ -155,8 +155,8 @@ type Window struct {
 	Anchor   int64
 	Messages int64
 	Tokens   int64 // estimated
-	// Dropped is what the request leaves out for length; nil if nothing. BeginStep writes context.dropped when it begins
-	// or ends elsewhere than in the window before.
+	// Dropped is what the request leaves out for length; nil if nothing. BeginStep writes context.dropped when it
+	// begins or ends elsewhere than in the window before.
 	Dropped *parley.Dropped
 	// Assumed is the assumed length of the model's context, once the window comes near it; 0: known, or far. BeginStep
 	// writes context.assumed for the first one of a session.

@@ -89,7 +89,7 @@ func Read(name string, text []byte, now parley.Time) (format string, sessions []
 		return "", nil, f.wrong(pointerOf(err), "%s", withoutField(err))
 	}
 	if err := json.Unmarshal(text, &f.top); err != nil || f.top == nil {
-		return "", nil, f.wrong("", "is not a JSON object; choose a file of a format that docs/import.md lists")
+		return "", nil, f.wrong("", "is not a JSON object; "+importable)
 	}
 	for _, known := range formats() {
 		if !known.detect(f) {
@@ -101,8 +101,10 @@ func Read(name string, text []byte, now parley.Time) (format string, sessions []
 		}
 		return known.name, sessions, err
 	}
-	return "", nil, f.wrong("", "is of no known format; choose one that docs/import.md lists")
+	return "", nil, f.wrong("", "has an unknown format; "+importable)
 }
+
+const importable = "choose a session exported as JSON, a chat.json or a task's session.json"
 
 // format is a kind of file.
 type format struct {
