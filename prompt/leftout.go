@@ -22,7 +22,7 @@ const (
 
 // LeftOut is a run of messages of the record that a call was not shown.
 type LeftOut struct {
-	Fate   Fate   `json:"fate" enum:"covered,rule,dropped" doc:"Whether a summary covers them, a rule leaves them out, or no more fitted."` //nolint:lll // a tag cannot be broken
+	Fate   Fate   `json:"fate" enum:"covered,rule,dropped" doc:"Whether a summary covers them, a rule leaves them out, or no more fitted."`
 	From   int64  `json:"from"`
 	To     int64  `json:"to"`
 	Count  int64  `json:"count"`
@@ -99,6 +99,8 @@ func (o *omissions) judge(m *parley.Message) verdict {
 		return verdict{fate: FateShown}
 	case m.Marks.SetAside:
 		return verdict{FateRule, reasonSetAside}
+	case drops(o.manifest.Turn, m) && standsFor(m):
+		return verdict{FateRule, reasonStands}
 	case drops(o.manifest.Turn, m):
 		return verdict{FateDropped, reasonDropped}
 	case m.Status == parley.MessageCancelled && o.excepted(m.Sequence):

@@ -54,8 +54,8 @@ type Selection struct {
 // budget. The session keeps the position (Selection.Anchor) and what was dropped for length (Selection.Dropped). For
 // recent(n) it never moves during a turn.
 //
-// The window is preceded by the active summary (for policy summary), the first task if the window does not reach it, and
-// pinned messages outside the window.
+// The window is preceded by the active summary (for policy summary), the first task if the window does not reach it,
+// and pinned messages outside the window.
 func Window(v View) (Selection, error) {
 	selection, err := v.window()
 	if err != nil {

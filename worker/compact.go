@@ -107,7 +107,7 @@ func (s *summary) choose(compaction *parley.Compaction) (err error) {
 func (s *summary) windowOf() (prompt.Budget, error) {
 	_, info, err := s.w.models.Resolve(s.settings.Model)
 	if err != nil {
-		return prompt.Budget{Ceiling: s.settings.Policy.TokenLimit()}, nil
+		return prompt.Budget{Ceiling: s.settings.Policy.TokenLimit()}, nil //nolint:nilerr // another one writes
 	}
 	shown, _ := (&tools{claimed: s.claimed}).named()
 	definitions, err := s.w.toolsets.of(shown[:min(len(shown), parley.MaxTools)])
