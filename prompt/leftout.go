@@ -99,6 +99,8 @@ func (o *omissions) judge(m *parley.Message) verdict {
 		return verdict{fate: FateShown}
 	case m.Marks.SetAside:
 		return verdict{FateRule, reasonSetAside}
+	case drops(o.manifest.Turn, m) && standsFor(m):
+		return verdict{FateRule, reasonStands}
 	case drops(o.manifest.Turn, m):
 		return verdict{FateDropped, reasonDropped}
 	case m.Status == parley.MessageCancelled && o.excepted(m.Sequence):

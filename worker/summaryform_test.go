@@ -106,7 +106,9 @@ func TestWhenASummaryReadsATranscript(t *testing.T) {
 			s.Compaction = &parley.CompactionSettings{Model: "test/other"}
 		}, 0},
 		"answers too short for a summary": {leastBehind, func(s *parley.Session) { s.MaxTokens = new(100) }, 0},
-		"a full context":                  {leastBehind, nil, leastBehind * 3 / 2},
+		"a full context": {leastBehind, func(s *parley.Session) {
+			s.Policy = &parley.Policy{Kind: parley.PolicyAll} // else a summary is due by itself
+		}, leastBehind * 3 / 2},
 		"answers in a format": {leastBehind, func(s *parley.Session) {
 			s.ResponseFormat = &parley.ResponseFormat{Type: "json_object"}
 		}, 0},
