@@ -88,7 +88,7 @@ func TestPreviewIsWhatIsSent(t *testing.T) {
 	if sent.EstimatedTokens != int(*sent.Usage.InputTokens) {
 		t.Errorf("the provider counted %d tokens, the parts have %d", *sent.Usage.InputTokens, sent.EstimatedTokens)
 	}
-	if len(shown.LeftOut) == 0 || shown.LeftOut[0].From != 1 || shown.Policy != sent.Manifest.Policy {
+	if len(shown.LeftOut) == 0 || shown.LeftOut[0].From != 2 || shown.Policy != sent.Manifest.Policy {
 		t.Errorf("left out: %+v under %s", shown.LeftOut, shown.Policy)
 	}
 	kinds := map[prompt.Kind]int{}

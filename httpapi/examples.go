@@ -104,8 +104,9 @@ const (
 		`"end_user":null,"request_metadata":null,"service_tier":null,"think":false,"search":false,"system_hash":"` +
 		hashExample + `","tools_hash":"` +
 		hashExample + `",` +
-		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy"}],` +
-		`"middleware":["redact@1"],"cache_key":null,"cached_response":false,"turn":null,"bounds":null},` +
+		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy","gap":false}],` +
+		`"middleware":["redact@1"],"cache_key":null,"cached_response":false,"turn":null,"bounds":null,` +
+		`"dropped":null},` +
 		`"request_hash":"` +
 		hashExample +
 		`","encoder_version":1,` +
@@ -121,7 +122,8 @@ const (
 		`","pinned":false,"role":"user","reason":"running turn","bytes":5,"tokens":12,"span":{"offset":34,` +
 		`"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":12}],` +
 		`"estimated_tokens":12,` +
-		`"left_out":[{"from":1,"to":4,"count":4,"reason":"outside the window (recent(10))","tokens":null}],` +
+		`"left_out":[{"fate":"rule","from":1,"to":4,"count":4,"reason":"outside the window (recent(10))",` +
+		`"tokens":null}],` +
 		`"window":{"context_length":1000000,"max_output":null,"used":12,"share":0.0001}`
 	callDetailExample = `{` + callFields +
 		`,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,` +

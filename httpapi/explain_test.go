@@ -92,11 +92,11 @@ func TestExplainsOneTurnOfFiveHundred(t *testing.T) {
 		t.Errorf("%d messages shown, first %+v", shown, call.Parts[0])
 	}
 	// What it did not see.
-	first := *call.Parts[1].Sequence
+	first := *call.Parts[2].Sequence // behind the first task
 	if len(call.LeftOut) != 2 {
 		t.Fatalf("left out: %+v", call.LeftOut)
 	}
-	if o := call.LeftOut[0]; o.From != 1 || o.To != first-1 || o.Reason != "outside the window (recent(200))" {
+	if o := call.LeftOut[0]; o.From != 2 || o.To != first-1 || o.Reason != "outside the window (recent(200))" {
 		t.Errorf("left out: %+v, and the first shown is %d", o, first)
 	}
 	if o := call.LeftOut[1]; o.From != 801 || o.To != 801 || o.Reason != "internal" || o.Tokens == nil {
