@@ -140,6 +140,9 @@ type PolicyKind string
 
 // The context policies.
 const (
+	// PolicyAuto shows everything until the model's window, or Tokens of it, is nearly full; then summaries stand for
+	// what is older.
+	PolicyAuto   PolicyKind = "auto"
 	PolicyAll    PolicyKind = "all"    // the whole record
 	PolicyRecent PolicyKind = "recent" // the last Limit user-facing messages, extended to whole turns
 	PolicySingle PolicyKind = "single" // only the running turn
@@ -152,13 +155,15 @@ const (
 
 // Policy is the rule by which a call's messages are chosen.
 type Policy struct {
-	Kind   PolicyKind `json:"kind" enum:"all,recent,single,summary"`
+	Kind   PolicyKind `json:"kind" enum:"auto,all,recent,single,summary"`
 	Limit  int        `json:"limit,omitempty" minimum:"1" maximum:"10000" doc:"Messages: for recent, how many are shown; for summary, at how many one is written (default 50)."`
-	Tokens int        `json:"tokens,omitempty" minimum:"1000" maximum:"10000000" doc:"For summary, instead of limit: the estimated tokens at which one is written."`
+	Tokens int        `json:"tokens,omitempty" minimum:"1000" maximum:"10000000" doc:"The estimated tokens at which a summary is written even if the model can read more: for auto (default 200,000), and for summary, instead of limit."`
 }
 
 // The bounds of policies.
 const (
+	// DefaultCeiling is how many tokens auto lets a window grow to: windows of a million are not filled unasked.
+	DefaultCeiling      = 200_000
 	DefaultSummaryLimit = 50 // messages
 	MinSummaryLimit     = 4  // fewer would be summarised before they were answered
 	MaxPolicyLimit      = 10_000
@@ -182,11 +187,14 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 
 // Validate reports the field that breaks a rule.
 func (p Policy) Validate() error {
-	if p.Tokens != 0 && p.Kind != PolicySummary {
-		return InvalidField("context_policy.tokens", "only the policy summary accepts tokens")
+	switch {
+	case p.Tokens != 0 && !p.Summarises():
+		return InvalidField("context_policy.tokens", "only the policies auto and summary accept tokens")
+	case p.Tokens != 0 && (p.Tokens < MinPolicyTokens || p.Tokens > MaxPolicyTokens):
+		return InvalidField("context_policy.tokens", "must lie between %d and %d", MinPolicyTokens, MaxPolicyTokens)
 	}
 	switch p.Kind {
-	case PolicyAll, PolicySingle:
+	case PolicyAuto, PolicyAll, PolicySingle:
 		if p.Limit != 0 {
 			return InvalidField("context_policy.limit", "only the policies recent and summary accept a limit")
 		}
@@ -207,21 +215,19 @@ func (p Policy) Validate() error {
 				MinSummaryLimit,
 				MaxPolicyLimit,
 			)
-		case p.Tokens != 0 && (p.Tokens < MinPolicyTokens || p.Tokens > MaxPolicyTokens):
-			return InvalidField("context_policy.tokens", "must lie between %d and %d", MinPolicyTokens, MaxPolicyTokens)
 		}
 		return nil
 	}
 	return InvalidField(
 		"context_policy.kind",
-		"%q is not one of all, recent, single, summary",
+		"%q is not one of auto, all, recent, single, summary",
 		Clip(string(p.Kind), 32),
 	)
 }
 
-// SummaryLimit returns how many messages in the context make a summary due; 0 if tokens decide.
+// SummaryLimit returns how many messages in the context make a summary due; 0 if tokens alone decide.
 func (p Policy) SummaryLimit() int {
-	if p.Limit == 0 && p.Tokens == 0 {
+	if p.Kind == PolicySummary && p.Limit == 0 && p.Tokens == 0 {
 		return DefaultSummaryLimit
 	}
 	return p.Limit
@@ -229,25 +235,31 @@ func (p Policy) SummaryLimit() int {
 
 // TokenLimit returns the tokens in the context that make a summary due whatever the model can read; 0: none.
 func (p Policy) TokenLimit() int {
-	if p.Kind == PolicySummary {
+	switch {
+	case p.Kind == PolicyAuto && p.Tokens == 0:
+		return DefaultCeiling
+	case p.Summarises():
 		return p.Tokens
 	}
 	return 0
 }
 
 // Summarises reports whether the policy shows summaries.
-func (p Policy) Summarises() bool { return p.Kind == PolicySummary }
+func (p Policy) Summarises() bool { return p.Kind == PolicySummary || p.Kind == PolicyAuto }
 
-// String returns the form used in manifests: "all", "recent(10)", "single", "summary(50)", "summary(8000 tokens)".
+// String returns the form used in manifests: "auto", "auto(80000 tokens)", "all", "recent(10)", "single",
+// "summary(50)", "summary(8000 tokens)".
 func (p Policy) String() string {
 	switch p.Kind {
 	case PolicyRecent, PolicyIterations:
 		return string(p.Kind) + "(" + strconv.Itoa(p.Limit) + ")"
-	case PolicySummary:
+	case PolicySummary, PolicyAuto:
 		if p.Tokens != 0 {
 			return string(p.Kind) + "(" + strconv.Itoa(p.Tokens) + " tokens)"
 		}
-		return string(p.Kind) + "(" + strconv.Itoa(p.SummaryLimit()) + ")"
+		if limit := p.SummaryLimit(); limit != 0 {
+			return string(p.Kind) + "(" + strconv.Itoa(limit) + ")"
+		}
 	}
 	return string(p.Kind)
 }

@@ -248,8 +248,10 @@ func (s *Session) DefaultPolicy() Policy {
 		return Policy{Kind: PolicyRecent, Limit: 3}
 	case s.Feature != "":
 		return Policy{Kind: PolicyRecent, Limit: 10}
+	case s.Mode == ModeBackground:
+		return Policy{Kind: PolicySummary, Limit: DefaultSummaryLimit}
 	}
-	return Policy{Kind: PolicySummary, Limit: DefaultSummaryLimit}
+	return Policy{Kind: PolicyAuto}
 }
 
 // Project is a directory of work.

@@ -56,7 +56,8 @@ func TestKeysOfDifferentPartsDiffer(t *testing.T) {
 func TestDefaultPolicyOfASession(t *testing.T) {
 	t.Parallel()
 	for want, session := range map[string]parley.Session{
-		"summary(50)": {Kind: parley.KindAgent},
+		"auto":        {Kind: parley.KindAgent, Mode: parley.ModeForeground},
+		"summary(50)": {Kind: parley.KindAgent, Mode: parley.ModeBackground},
 		"single":      {Kind: parley.KindTool, Feature: "f", Task: "t"},
 		"recent(10)":  {Kind: parley.KindAgent, Feature: "f"},
 		"recent(3)":   {Kind: parley.KindAgent, Feature: "f", Task: "t"},

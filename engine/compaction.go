@@ -105,7 +105,7 @@ func (e *Engine) compactable(
 		return parley.Conflict(
 			policy.Kind,
 			`the context policy of this session is %s, which shows no summaries; set context_policy to `+
-				`{"kind":"summary"}, then compact it`,
+				`{"kind":"auto"}, then compact it`,
 			policy,
 		)
 	}

@@ -45,6 +45,28 @@ func TestClearContext(t *testing.T) {
 	}
 }
 
+// TestAutoSumsUpWhatNoLongerFits: under auto nothing is summed up, however many messages there are, until they take 80
+// % of what the model can read, or the ceiling that was set.
+func TestAutoSumsUpWhatNoLongerFits(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{"context_policy":{"kind":"auto","tokens":2000}}`)
+	id := session.ID.String()
+	at := "/v1/sessions/" + id
+	for range 30 {
+		s.told(id, `{"content":{"text":"Yes."}}`)
+	}
+	if c := want[parley.Compaction](s, 200, "GET", at+"/compaction", ""); c.State != parley.CompactionNone {
+		t.Fatalf("sixty short messages have the compaction %+v", c)
+	}
+	for range 2 {
+		s.told(id, `{"content":{"text":"`+strings.Repeat("word ", 400)+`"}}`)
+	}
+	if c := s.compacted(id); c.Reason != parley.CompactTokens || c.CoversFrom != 1 || c.CoversThrough < 60 {
+		t.Errorf("the compaction of a full window is %+v", c)
+	}
+}
+
 // What of a policy can be set is kept and answered; what cannot is named.
 func TestSummaryPolicyIsASetting(t *testing.T) {
 	t.Parallel()

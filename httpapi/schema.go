@@ -94,6 +94,7 @@ func closedLists() map[reflect.Type]closed {
 		),
 		reflect.TypeFor[parley.AgentStatus](): valuesOf(parley.AgentActive, parley.AgentArchived),
 		reflect.TypeFor[parley.PolicyKind](): valuesOf(
+			parley.PolicyAuto,
 			parley.PolicyAll,
 			parley.PolicyRecent,
 			parley.PolicySingle,

@@ -124,7 +124,8 @@ func TestDefaultPolicies(t *testing.T) {
 	s := startServer(t)
 	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"narrow","context_policy":{"kind":"recent","limit":4}}`)
 	for _, c := range []struct{ session, policy string }{
-		{`{}`, "summary(50)"},
+		{`{}`, "auto"},
+		{`{"context_policy":{"kind":"auto","tokens":8000}}`, "auto(8000 tokens)"},
 		{`{"mode":"background"}`, "summary(50)"},
 		{`{"type":"pm-feature","feature":"pay"}`, "recent(10)"},
 		{`{"type":"dev-task","feature":"pay","task":"T-1"}`, "recent(3)"},

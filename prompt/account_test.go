@@ -43,7 +43,7 @@ func TestLinesStayInOrder(t *testing.T) {
 		if lines := []int{1, b.Cut(), b.Wait(), b.Tokens}; !slices.IsSorted(lines) {
 			t.Fatalf("cut, wait, tokens are %v of %+v", lines[1:], b)
 		}
-		if policy.Kind != parley.PolicySummary && b.Cut() > b.Due() && b.Due() > 1 {
+		if !policy.Summarises() && b.Cut() > b.Due() && b.Due() > 1 {
 			t.Fatalf("a window that was cut has %d tokens, and from %d on a summary is due", b.Cut(), b.Due())
 		}
 		if due := prompt.CompactionDue(policy, b, 0, int64(b.Wait())); policy.Summarises() &&

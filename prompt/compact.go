@@ -72,7 +72,7 @@ func Keeps(policy parley.Policy, reason parley.CompactionReason, budget Budget) 
 		return keep
 	}
 	keep.Messages, keep.Tokens = parley.MaxPolicyLimit, budget.stored(budget.Keep())
-	if limit := policy.SummaryLimit(); policy.Kind == parley.PolicySummary && limit > 0 {
+	if limit := policy.SummaryLimit(); limit > 0 {
 		keep.Messages = limit / KeepShare
 	}
 	return keep
@@ -111,7 +111,7 @@ func CompactionDue(policy parley.Policy, budget Budget, messages, tokens int64) 
 	limit := int64(policy.SummaryLimit())
 	switch due := int64(budget.Due()); {
 	case !policy.Summarises():
-	case policy.Kind == parley.PolicySummary && limit > 0 && messages >= limit:
+	case limit > 0 && messages >= limit:
 		return parley.CompactMessages
 	case due > 0 && tokens >= due:
 		return parley.CompactTokens

@@ -43,5 +43,5 @@ func Example() {
 	// Output:
 	// You are Ada, in Greetings.
 	// user Hello
-	// [{1 1 [] summary(50) false}]
+	// [{1 1 [] auto false}]
 }

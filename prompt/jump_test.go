@@ -148,7 +148,7 @@ func TestWindowsKeepWhatTheyMust(t *testing.T) {
 // checkCarried requires the running turn, the pins and the active summary.
 func checkCarried(t *rapid.T, r *record, at int, head parley.ContextHead, policy parley.Policy, shown map[int64]bool) {
 	var covered int64
-	if policy.Kind == parley.PolicySummary && head.Summary != nil {
+	if policy.Summarises() && head.Summary != nil {
 		covered = *head.Summary.CoversThrough
 		if !shown[head.Summary.Sequence] {
 			t.Fatalf("the summary %d or the first task is not shown: %v", head.Summary.Sequence, shown)
@@ -168,7 +168,7 @@ func checkCarried(t *rapid.T, r *record, at int, head parley.ContextHead, policy
 		case visible && m.TurnID == r.rows[at-1].TurnID && m.Sequence > covered && !shown[m.Sequence]:
 			t.Fatalf("row %d of the running turn is not shown", i)
 		case m.CoversThrough != nil && shown[m.Sequence] &&
-			(policy.Kind != parley.PolicySummary || head.Summary == nil || m.Sequence != head.Summary.Sequence):
+			(!policy.Summarises() || head.Summary == nil || m.Sequence != head.Summary.Sequence):
 			t.Fatalf("the summary %d is shown beside the active one", m.Sequence)
 		}
 	}

@@ -225,6 +225,8 @@ func drawPolicy(t *rapid.T) parley.Policy {
 		{Kind: parley.PolicyRecent, Limit: 11},
 		{Kind: parley.PolicySummary},
 		{Kind: parley.PolicySummary, Tokens: 2000},
+		{Kind: parley.PolicyAuto},
+		{Kind: parley.PolicyAuto, Tokens: 2000},
 	}).Draw(t, "policy")
 }
 

@@ -134,7 +134,7 @@ func TestResolveNearestWins(t *testing.T) {
 		want    prompt.Settings
 	}{
 		{"fallback", parley.Agent{}, parley.Session{}, parley.Message{},
-			prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicySummary, Limit: 50}}},
+			prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicyAuto}}},
 		{"a feature's default policy", parley.Agent{}, parley.Session{Feature: "f"}, parley.Message{},
 			prompt.Settings{Model: "fall/back", Policy: parley.Policy{Kind: parley.PolicyRecent, Limit: 10}}},
 		{"agent", agent, parley.Session{}, parley.Message{}, prompt.Settings{

@@ -3020,7 +3020,7 @@ export interface components {
         };
         Policy: {
             /** @enum {string} */
-            kind: "all" | "recent" | "single" | "summary";
+            kind: "auto" | "all" | "recent" | "single" | "summary";
             /**
              * Format: int64
              * @description Messages: for recent, how many are shown; for summary, at how many one is written (default 50).
@@ -3028,7 +3028,7 @@ export interface components {
             limit?: number | null;
             /**
              * Format: int64
-             * @description For summary, instead of limit: the estimated tokens at which one is written.
+             * @description The estimated tokens at which a summary is written even if the model can read more: for auto (default 200,000), and for summary, instead of limit.
              */
             tokens?: number | null;
         };
