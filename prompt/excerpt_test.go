@@ -166,14 +166,16 @@ func TestStepsKeepTheirShare(t *testing.T) {
 			r.add(result(turnID(1), 1, string(rune('a'+i)), quote(long(rapid.IntRange(1, 12_000).Draw(t, "size")))))
 		}
 		request, selection := built(t, r, prompt.View{Bounds: bounds, Turn: parley.Turn{ID: turnID(1)}}, prompt.Tools{})
+		// The bounds are in stored estimates, of contents as JSON: that of the text alone may be a few percent larger.
+		loosely := func(tokens int) int { return tokens + tokens/20 }
 		sum := 0
 		for _, p := range request.Messages[len(request.Messages)-1].Parts {
 			tokens := prompt.EstimateTokens(p.Text)
-			if sum += tokens; tokens > bounds.Text+64 {
+			if sum += tokens; tokens > loosely(bounds.Text)+64 {
 				t.Fatalf("a result takes %d tokens of %d", tokens, bounds.Text)
 			}
 		}
-		if slack := 64 * n; sum > bounds.Step+slack {
+		if slack := 64 * n; sum > loosely(bounds.Step)+slack {
 			t.Fatalf("the results take %d tokens of %d", sum, bounds.Step)
 		}
 		if selection.Tokens > bounds.Step+80*n+200 {
