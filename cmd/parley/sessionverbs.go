@@ -74,7 +74,7 @@ func sessionsWatchCommand(shared *flags, term terminal) *cobra.Command {
 			case err != nil:
 				return err
 			}
-			if err := view.watch(ctx, frame); err != nil && !errors.Is(err, errQuiet) {
+			if err := view.watch(ctx, frame); err != nil && ctx.Err() == nil && !errors.Is(err, errQuiet) {
 				return err
 			}
 		}
