@@ -32,7 +32,7 @@ once('a page is opened while the server is away, and a message written there is 
   assert.equal(await page.inputValue(composer), '');
   const broken = (await server.ask('GET', `/v1/sessions/${session.id}/messages`)).data.find((one) => one.error?.class === 'interrupted');
   await page.goto(`${server.url}/c/${session.id}?at=${broken.id}`);
-  await page.locator('[data-lost]').getByText('it is in no sum here, and may be charged all the same').waitFor(); // the answer that the kill broke off
+  await page.locator('[data-lost]').getByText('It counts as an estimate').waitFor(); // the answer that the kill broke off
   await accessible(page, 'an answer that was broken off');
   await server.ask('POST', `/v1/sessions/${session.id}/cancel?queued=true`, {});
   right(page);
