@@ -86,8 +86,9 @@ const (
 	// make it expect far fewer rows than exist. Where it must sort anyway, it considers that so expensive that it would
 	// compile the query; hence no jit.
 	enterOrdered = "SELECT set_config('role', '" + tenantRole +
-		"', true), set_config('parley.workspace', $1, true), set_config('enable_sort', 'off', true), " +
-		"set_config('enable_bitmapscan', 'off', true), set_config('jit', 'off', true)"
+		"', true), set_config('parley.workspace', $1, true), set_config('jit', 'off', true), " + alongIndexes
+	enterSystemOrdered = enterSystem + ", " + alongIndexes
+	alongIndexes       = "set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)"
 	// A group waits only briefly for a lock; then each member waits for its own.
 	enterGroup = "SELECT set_config('role', '" + tenantRole +
 		"', true), set_config('parley.workspace', $1, true), set_config('lock_timeout', '" + groupWait + "', true), " +
@@ -106,6 +107,8 @@ func (b *batch) queued(before, after string) *pgx.Batch {
 		q.Queue(before)
 	}
 	switch {
+	case b.role != tenantRole && b.inOrder:
+		q.Queue(enterSystemOrdered)
 	case b.role != tenantRole:
 		q.Queue(enterSystem)
 	case b.grouped:

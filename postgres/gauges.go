@@ -47,7 +47,7 @@ func (s *Store) Queue(ctx context.Context) (store.QueueStats, error) {
 	var stats store.QueueStats
 	err := s.read(ctx, func() *batch {
 		b := system()
-		b.snapshot = true
+		b.snapshot, b.inOrder = true, true
 		stats.Parked = nil
 		b.read(parkedTurns, func(r *row) error {
 			if stats.Parked == nil {

@@ -384,7 +384,7 @@ func parkedPlans(p *planned) {
 			p.t,
 			p.conn,
 			"BEGIN",
-			"SET LOCAL ROLE "+systemRole,
+			enterSystemOrdered,
 			"SET LOCAL plan_cache_mode = "+mode,
 			"PREPARE parked AS "+parkedTurns,
 		)

@@ -72,7 +72,7 @@ func missingFlags(err error) string {
 	return "--" + strings.Join(missing, " and --") + " are missing"
 }
 
-// flagError says in our words what Go says of a number that is none.
+// flagError puts Go's message about an invalid number into plain words.
 func flagError(err error) string {
 	says, cause, isValue := strings.Cut(err.Error(), ": strconv.")
 	switch {
