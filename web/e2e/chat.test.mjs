@@ -120,7 +120,7 @@ once('a turn that fails before its first word says why, even after a reload', as
 once('a retry counts down, and an answer that was cut off can be continued', async () => {
   const failing = await server.ask('POST', '/v1/sessions', { model: 'sim/script' });
   const page = await tab(`/c/${failing.id}`);
-  await page.fill(composer, JSON.stringify([[{ error: { class: 'rate_limit', retry_after_ms: 1500, attempts: 1 } }, { text: 'Here I am.' }]]));
+  await page.fill(composer, JSON.stringify([[{ error: { class: 'rate_limit', retry_after_ms: 4000, attempts: 1 } }, { text: 'Here I am.' }]]));
   await page.press(composer, 'Enter');
   await page.getByText(/The provider limits requests: retry 2 in \d/).waitFor();
   await page.locator('article[aria-label^="Answer"]', { hasText: 'Here I am.' }).waitFor();
@@ -254,7 +254,12 @@ once('without a key two clicks show a tool that asks for approval, or a long ans
   await page.getByRole('complementary', { name: 'Details' }).getByText('2 model calls').waitFor();
   await page.getByRole('link', { name: 'New conversation' }).click();
   await page.getByRole('button', { name: /Watch it fail/ }).click();
-  await page.getByText(/could not be reached: retry 2 in \d/).waitFor();
+  await page.waitForURL(/\/c\/[^/]+$/);
+  const failing = new URL(page.url()).pathname.split('/').at(-1);
+  await server.settled(failing); // what the page says meanwhile has a test with a longer wait
+  await page.locator('article[aria-label^="Answer"]', { hasText: 'Are you there?' }).waitFor();
+  const calls = (await server.ask('GET', `/v1/sessions/${failing}/calls`)).data;
+  assert.deepEqual(calls.map((call) => call.error?.class ?? call.outcome).sort(), ['completed', 'network', 'network']);
   await page.getByRole('link', { name: 'New conversation' }).click();
   await page.getByRole('button', { name: /Watch a long answer/ }).click();
   await page.locator(growing).waitFor();
