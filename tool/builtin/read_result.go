@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -109,7 +108,9 @@ func (t readResult) Call(ctx context.Context, call tool.Call) (tool.Result, erro
 	}
 	answer.Lines, answer.Characters = strings.Count(text, "\n")+1, utf8.RuneCountInString(text)
 	if arguments.Search != "" {
-		answer.find(text, arguments.Search)
+		if err := answer.find(ctx, text, arguments.Search); err != nil {
+			return tool.Result{}, err
+		}
 		return tool.JSON(json.Marshal(answer))
 	}
 	answer.Unit = arguments.Unit
@@ -232,17 +233,21 @@ func (a *keptText) characters(text string, from, to int) (string, error) {
 }
 
 // find lists where a text stands.
-func (a *keptText) find(text, wanted string) {
+func (a *keptText) find(ctx context.Context, text, wanted string) error {
+	matches, err := findFolded(ctx, text, wanted, mostFound+1)
+	if err != nil {
+		return err
+	}
 	found := []place{}
-	matches := regexp.MustCompile("(?i)"+regexp.QuoteMeta(wanted)).FindAllStringIndex(text, mostFound+1)
 	line, character, counted := 1, 1, 0
-	for _, match := range matches[:min(len(matches), mostFound)] {
-		line += strings.Count(text[counted:match[0]], "\n")
-		character += utf8.RuneCountInString(text[counted:match[0]])
-		counted = match[0]
-		from, to := max(0, match[0]-foundContext), min(len(text), match[1]+foundContext)
+	for _, m := range matches[:min(len(matches), mostFound)] {
+		line += strings.Count(text[counted:m.from], "\n")
+		character += utf8.RuneCountInString(text[counted:m.from])
+		counted = m.from
+		from, to := max(0, m.from-foundContext), min(len(text), m.to+foundContext)
 		around := strings.ToValidUTF8(text[from:to], "")
 		found = append(found, place{Line: line, Character: character, Text: around})
 	}
 	a.Found, a.More = &found, len(matches) > mostFound
+	return nil
 }
