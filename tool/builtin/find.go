@@ -13,9 +13,9 @@ const findStride = 1 << 16
 type stretch struct{ from, to int }
 
 // findFolded finds the first places where a text stands, capital letters or not, from left to right and apart from each
-// other. Its time follows the text's length alone, whatever is looked for (after Knuth, Morris and Pratt): both texts
+// other, except for those that cut what is hidden: one answer after the other they would tell it. Its time follows the text's length alone, whatever is looked for (after Knuth, Morris and Pratt): both texts
 // are foreign.
-func findFolded(ctx context.Context, text, wanted string, most int) (found []stretch, err error) {
+func findFolded(ctx context.Context, text, wanted string, most int, hides hidden) (found []stretch, err error) {
 	var pattern []rune
 	for _, r := range wanted {
 		pattern = append(pattern, folded(r))
@@ -49,7 +49,9 @@ func findFolded(ctx context.Context, text, wanted string, most int) (found []str
 			matched++
 		}
 		if matched == len(pattern) {
-			found = append(found, stretch{starts[(count+1)%len(pattern)], at})
+			if place := (stretch{starts[(count+1)%len(pattern)], at}); hides.inner(place) == place {
+				found = append(found, place)
+			}
 			matched = 0
 		}
 	}

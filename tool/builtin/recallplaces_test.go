@@ -85,14 +85,14 @@ func TestSearchesFindWhatExpressionsFind(t *testing.T) {
 		for _, at := range regexp.MustCompile("(?i)"+regexp.QuoteMeta(wanted)).FindAllStringIndex(text, 4) {
 			want = append(want, stretch{at[0], at[1]})
 		}
-		if got, err := findFolded(t.Context(), text, wanted, 4); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		if got, err := findFolded(t.Context(), text, wanted, 4, nil); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("%q in %q: %v, %v, want %v", wanted, text, got, err, want)
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	text := strings.Repeat("a", 4*findStride)
-	if found, err := findFolded(ctx, text, "ab", 1); !errors.Is(err, context.Canceled) {
+	if found, err := findFolded(ctx, text, "ab", 1, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a search whose turn has ended: %v, %v", found, err)
 	}
 }
@@ -103,7 +103,7 @@ func TestSearchesAreLinear(t *testing.T) {
 	text := strings.Repeat("a", 16<<20)
 	ended := make(chan int, 1)
 	go func() { // ends with the search
-		found, _ := findFolded(t.Context(), text, strings.Repeat("a", maxWantedBytes-1)+"b", 1)
+		found, _ := findFolded(t.Context(), text, strings.Repeat("a", maxWantedBytes-1)+"b", 1, nil)
 		ended <- len(found)
 	}()
 	if n := bounded.Receive(t, ended, "a search of 16 MiB"); n != 0 {
