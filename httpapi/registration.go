@@ -121,7 +121,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	if places := a.placesOf(r, x); places != nil {
-		if x.leave, err = places.enter(request.Context(), x.principal.ID); err != nil {
+		if x.leave, err = places.Enter(request.Context(), x.principal.ID); err != nil {
 			a.fail(x, err)
 			return
 		}
