@@ -1,6 +1,8 @@
 package prompt_test
 
 import (
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -244,5 +246,36 @@ func TestLongTurnsKeepTheirWindow(t *testing.T) {
 	}
 	if !stubbed || !dropped || jumps > 40 {
 		t.Errorf("stubs %t, steps left out %t, %d jumps", stubbed, dropped, jumps)
+	}
+}
+
+// However long the run of steps is that a turn leaves out, the window reads past it: also when the reads end exactly at
+// its first message.
+func TestWindowReadsPastDroppedSteps(t *testing.T) {
+	r, turn := &record{}, turnID(1)
+	r.add(user(turn, "go"))
+	const dropped, kept = 96, 32 // steps of three messages
+	for step := 1; step <= dropped+kept; step++ {
+		id := strconv.Itoa(step)
+		r.add(assistant(turn, step, parley.AssistantContent{Text: "next"}))
+		r.add(call(turn, step, id, `{}`))
+		r.add(result(turn, step, id, `"done"`))
+	}
+	n, reads := len(r.rows), 0
+	tail := r.tail(n)
+	selection := mustView(t, prompt.View{
+		Policy: parley.Policy{Kind: parley.PolicyAuto}, Session: r.session(n), Turn: parley.Turn{ID: turn},
+		Budget: prompt.Budget{Tokens: 100_000}, Bounds: parley.TextBounds{Text: 1000, Step: 2000},
+		Cut:  parley.TurnCut{From: 2, Dropped: 1 + 3*dropped},
+		Head: r.head(n),
+		Tail: func(before int64, limit int) ([]parley.Message, bool, error) {
+			if reads++; reads > 100 {
+				return nil, false, errors.New("the same messages are read again and again")
+			}
+			return tail(before, limit)
+		},
+	})
+	if got := len(selection.Messages); got != 1+3*kept {
+		t.Errorf("the window has %d messages; want the first and %d steps", got, kept)
 	}
 }
