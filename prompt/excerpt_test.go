@@ -279,3 +279,32 @@ func TestWindowReadsPastDroppedSteps(t *testing.T) {
 		t.Errorf("the window has %d messages; want the first and %d steps", got, kept)
 	}
 }
+
+// A request that leaves out steps rebuilds to the same bytes, also if its manifest has no room to name what else is
+// left out.
+func TestDroppedStepsRebuildFromAShortManifest(t *testing.T) {
+	r := &record{}
+	for i := range 1000 {
+		r.add(user(turnID(i+1), "question"))
+		m := assistant(turnID(i+1), 1, parley.AssistantContent{Text: "half"})
+		m.Status = parley.MessageFailed
+		r.add(m)
+	}
+	trigger := r.add(user(turnID(2000), "the task"))
+	trigger.ID = turnID(2001)
+	from := int64(len(r.rows) + 1)
+	for step := 1; step <= 40; step++ {
+		id := strconv.Itoa(step)
+		r.add(assistant(turnID(2000), step, parley.AssistantContent{Text: "next"}))
+		r.add(call(turnID(2000), step, id, `{}`))
+		r.add(result(turnID(2000), step, id, `"done"`))
+	}
+	_, selection := built(t, r, prompt.View{
+		Turn:   parley.Turn{ID: turnID(2000), TriggerMessageID: trigger.ID},
+		Bounds: parley.TextBounds{Text: 1000, Step: 2000},
+		Cut:    parley.TurnCut{From: from, Dropped: from + 59},
+	}, reading(t))
+	if got := len(selection.Messages); got != 1000+1+60 {
+		t.Errorf("%d messages are shown", got)
+	}
+}

@@ -263,9 +263,9 @@ func appendRanges(
 	w := rangeWriter{reason: reason, out: to}
 	for i := range rows {
 		m := &rows[i]
-		if i > 0 && detail == listAll {
-			for hidden := rows[i-1].Sequence + 1; hidden < m.Sequence; hidden++ {
-				w.leaveOut(hidden, of.hides(hidden)) // tails leave them out
+		for hidden := rows[max(0, i-1)].Sequence + 1; hidden < m.Sequence; hidden++ { // tails leave them out
+			if why := of.hides(hidden); detail == listAll || why == reasonDropped {
+				w.leaveOut(hidden, why)
 			}
 		}
 		switch why := reasonOut(m); {
