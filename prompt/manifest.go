@@ -99,7 +99,7 @@ func choose(w window, rows []parley.Message) Selection {
 	// say so in the manifest.
 	starts := []int{at}
 	for i := at - 1; i > 0; i-- {
-		if startsTurn(&rows[i], &rows[i-1]) {
+		if beginsTurn(rows, i, ascending) {
 			starts = append(starts, i)
 		}
 	}
