@@ -144,6 +144,28 @@ func TestASummaryInsideATurnDoesNotDivideIt(t *testing.T) {
 	}
 }
 
+// A request that shows only the size of a result does not show all that a summary of it stands for.
+func TestAStubDoesNotShowItsResult(t *testing.T) {
+	r := &record{}
+	r.add(user(turnID(1), "go"))
+	r.add(assistant(turnID(1), 1, parley.AssistantContent{}))
+	r.add(call(turnID(1), 1, "a", `{}`))
+	r.add(result(turnID(1), 1, "a", quote(long(400))))
+	r.add(assistant(turnID(1), 2, parley.AssistantContent{Text: "done"}))
+	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 100_000)
+	if !found {
+		t.Fatal("there is nothing to sum up")
+	}
+	manifest := parley.Manifest{Ranges: []parley.ManifestRange{{From: 1, To: int64(len(r.rows))}}}
+	if !source.ShowsAll(manifest) {
+		t.Error("the whole turn is not shown")
+	}
+	manifest.Turn = &parley.TurnCut{From: 2, Stubbed: 4}
+	if source.ShowsAll(manifest) {
+		t.Error("the stub counts as its result")
+	}
+}
+
 // A recorded summarising request rebuilds to the same bytes, whatever marks have changed since.
 func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -130,9 +130,11 @@ func EndsTurn(rows []parley.Message, at int) bool {
 	return true
 }
 
-// ShowsAll reports whether a manifest names everything that a source is made of.
+// ShowsAll reports whether a manifest names everything that a source is made of, and shows more of it than its size.
 func (s *Source) ShowsAll(manifest parley.Manifest) bool {
-	return !slices.ContainsFunc(s.Messages, func(m parley.Message) bool { return !Includes(manifest, m.Sequence) })
+	return !slices.ContainsFunc(s.Messages, func(m parley.Message) bool {
+		return !Includes(manifest, m.Sequence) || stubs(manifest.Turn, &m)
+	})
 }
 
 // earlier returns the text of the summary that the source begins with; "" without one.
