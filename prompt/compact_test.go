@@ -109,7 +109,9 @@ func TestASummaryInsideATurnDoesNotDivideIt(t *testing.T) {
 		if turn < 8 {
 			covers := through
 			r.add(parley.Message{
-				Role: parley.RoleSummary, CoversThrough: &covers, Content: content(parley.TextContent{Text: "they talked"}),
+				Role:          parley.RoleSummary,
+				CoversThrough: &covers,
+				Content:       content(parley.TextContent{Text: "they talked"}),
 			})
 		}
 		r.add(assistant(turnID(turn), 1, parley.AssistantContent{Text: words}))

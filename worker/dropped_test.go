@@ -155,7 +155,7 @@ func TestAFullWindowWaitsForItsSummary(t *testing.T) {
 	db := &lookedStore{Store: r.store, looked: looked}
 	w := r.start(db)
 	db.look = func() {
-		owner, all := inflight.Owner{WorkspaceID: r.scope.WorkspaceID}, int64(promptsPerWorkspace*inflight.Scale())
+		owner, all := inflight.Owner{WorkspaceID: r.scope.WorkspaceID}, promptsPerWorkspace*inflight.Scale()
 		if held = !w.prompts.Take(owner, all); !held {
 			w.prompts.Give(owner, all)
 		}
