@@ -156,7 +156,7 @@ func (e *Engine) compactable(
 	kept, _ := prompt.Kept(rows, unfinished, keep, whole)
 	for i := kept; i < len(rows); i++ {
 		m := &rows[i]
-		ends := through == 0 || m.Sequence <= through && (i == 0 || prompt.EndsTurn(m, &rows[i-1]))
+		ends := through == 0 || m.Sequence <= through && prompt.EndsTurn(rows, i)
 		if ends && (m.Role != parley.RoleSummary || m.CoversThrough == nil) {
 			return nil
 		}

@@ -18,7 +18,7 @@ const (
 // their reader takes, and have bounds of their own. New messages are short, and their commits are shared.
 func (a *api) placesOf(r *route, x *exchange) *inflight.Places {
 	switch {
-	case r.open || r.lasting || r.lingers || r.uploads || r.crowds || x.wantsStream():
+	case r.open || r.lasting || r.lingers || r.uploads || r.crowds || r.streams(x):
 		return nil
 	case r.method == http.MethodGet:
 		return a.reads
