@@ -394,8 +394,10 @@ func TestRawOnAnotherProcess(t *testing.T) {
 	}
 	awaits("a reader elsewhere", true)
 	text := strings.Repeat("größe 🙂\n", 2000)
-	holder.AppendRaw(store.RawPiece{SessionID: w.session, TurnID: w.turn, MessageID: id, End: 9, Text: text})
-	holder.AppendRaw(store.RawPiece{SessionID: w.session, TurnID: w.turn, MessageID: id, Offset: 9, End: 12, Text: "end"})
+	piece := store.RawPiece{SessionID: w.session, TurnID: w.turn, MessageID: id, End: 9, Text: text}
+	holder.AppendRaw(piece)
+	piece.Offset, piece.End, piece.Text = 9, 12, "end"
+	holder.AppendRaw(piece)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var seen int64 // the last event before
