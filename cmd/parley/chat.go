@@ -27,11 +27,12 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 		Long: "Talk to an agent in the terminal. With MESSAGE it runs one turn and ends;\notherwise it " +
 			"reads messages line by line. A line that ends with \\ continues on the next, and\nso does a block of " +
 			"code until its ```. On a terminal the arrows edit a message and\nbring back earlier ones, kept in " +
-			"~/.local/state/parley/chat_history; one that begins\nwith a space is not kept. Ctrl-R searches them, and Tab\n" +
-			"completes commands. Answers are shown in styles unless NO_COLOR is set.\nCtrl-C cancels the running turn, and a second one leaves; at the " +
-			"prompt it discards\nwhat is typed, or leaves.\nA line typed while an answer streams " +
-			"reaches the agent at its next step (/steer, or\nwhat --during says); /queue TEXT waits for its own " +
-			"turn, /interrupt TEXT stops the\nrunning one. The other commands:\n\n" + chatHelp(),
+			"~/.local/state/parley/chat_history; one that begins\nwith a space is not kept. Ctrl-R searches them, " +
+			"and Tab completes commands. Answers are\nshown in styles unless NO_COLOR is set. Ctrl-C cancels the " +
+			"running turn, and a second\none leaves; at the prompt it discards what is typed, or leaves.\n" +
+			"A line typed while an answer streams reaches the agent at its next step (/steer, or\nwhat --during " +
+			"says); /queue TEXT waits for its own turn, /interrupt TEXT stops the\nrunning one. The other " +
+			"commands:\n\n" + chatHelp(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.Join(args, " ")
 			switch {

@@ -225,8 +225,6 @@ const saidLines = 16
 const saidBytes = 256
 
 // names is the beginning of a line that names an error. Node.js, for one, ends with its version instead.
-//
-//nolint:gochecknoglobals // compiled once, never changed
 var names = regexp.MustCompile(`^(?:Uncaught )?(?:[A-Za-z.]*(?:Error|Exception)|error|ERROR|fatal|FATAL|panic)\b`)
 
 // note keeps a line; the caller holds mu.

@@ -68,8 +68,8 @@ func FuzzStderr(f *testing.F) {
 // TestTheCauseIsSaid: of what a program said last, the line that names an error, wherever it stands.
 func TestTheCauseIsSaid(t *testing.T) {
 	t.Parallel()
-	trace := "Error: Cannot find module 'index.js'\n" + strings.Repeat("    at Module._load (node:internal/errors:1)\n", 6) +
-		"  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n"
+	trace := "Error: Cannot find module 'index.js'\n" +
+		strings.Repeat("    at Module._load (node:internal/errors:1)\n", 6) + "  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n"
 	for stderr, want := range map[string]string{
 		"":                        "the end",
 		"ready\nbye\n":            "the end; it said: bye",
