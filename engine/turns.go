@@ -159,7 +159,7 @@ func (e *Engine) AdmitFeed(
 // AdmitRaw checks that a principal may watch what providers send for the named sessions, and names the call for it in
 // the audit.
 func (e *Engine) AdmitRaw(ctx context.Context, principal parley.Principal, sessions ...parley.ID) (err error) {
-	ctx, call, err := e.enter(ctx, principal, watchRaw, ReadRaw)
+	ctx, call, err := e.enter(ctx, principal, "watchSession", ReadRaw)
 	if err != nil {
 		return err
 	}
