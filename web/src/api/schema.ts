@@ -1296,11 +1296,14 @@ export interface components {
             cost_most: number | null;
             /** @description US dollars. */
             cost_most_if_cached: number | null;
+            /** @description US dollars. */
+            max_cost: number | null;
             /** Format: int64 */
             messages: number;
             model: string;
             /** Format: int64 */
             output_tokens_most: number;
+            refused: string | null;
             /** Format: int64 */
             request_tokens: number;
             /** Format: int64 */
@@ -1309,6 +1312,8 @@ export interface components {
         CompactionSettings: {
             /** @description What summaries of these conversations must contain in addition to the usual. */
             instructions?: string | null;
+            /** @description US dollars for one summary. One that could cost more is not begun. */
+            max_cost?: number | null;
             /** @description provider/model that writes summaries; default: the session's own. */
             model?: string | null;
         };
@@ -2335,6 +2340,7 @@ export interface components {
             cached_response: boolean | null;
             dropped: components["schemas"]["Dropped"] | null;
             middleware: string[] | null;
+            offered: components["schemas"]["OfferedTools"] | null;
             policy: string;
             ranges: components["schemas"]["ManifestRange"][];
             turn: components["schemas"]["TurnCut"] | null;
@@ -2850,6 +2856,10 @@ export interface components {
              */
             type: "object.patch";
         };
+        OfferedTools: {
+            names: string[];
+            reason: string;
+        };
         OutsideGrown: {
             /** Format: date-time */
             due_at: string | null;
@@ -3026,6 +3036,8 @@ export interface components {
              * @description Messages: for recent, how many are shown; for summary, at how many one is written (default 50).
              */
             limit?: number | null;
+            /** @description For auto: whether the model is offered search_conversation, read_conversation and read_result once it is not shown everything (default true). */
+            recall?: boolean | null;
             /**
              * Format: int64
              * @description The estimated tokens at which a summary is written even if the model can read more: for auto (default 200,000), and for summary, instead of limit.
@@ -5319,6 +5331,7 @@ export type Note = components['schemas']['Note'];
 export type ObjectPart = components['schemas']['ObjectPart'];
 export type ObjectPatch = components['schemas']['ObjectPatch'];
 export type ObjectPatchEvent = components['schemas']['ObjectPatchEvent'];
+export type OfferedTools = components['schemas']['OfferedTools'];
 export type OutsideGrown = components['schemas']['OutsideGrown'];
 export type OutsideResult = components['schemas']['OutsideResult'];
 export type PageAgent = components['schemas']['PageAgent'];
