@@ -150,7 +150,7 @@ const (
 		`,"refused":null,` +
 		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no ` +
 		`cache holds any of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,` +
-		`"output_tokens_most":4096}}`
+		`"output_tokens_most":4096},"change":null}`
 
 	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
 		sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` +
