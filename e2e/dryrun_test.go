@@ -266,11 +266,14 @@ func (s *server) dump(t *testing.T, at place) (tables []string) {
 	if err != nil {
 		t.Fatalf("%v: %s %s", err, out, errOut)
 	}
-	return append(tables, previewed.ReplaceAllString(out, ""))
+	return append(tables, spaces.ReplaceAllString(previewed.ReplaceAllString(out, ""), "  "))
 }
 
 // previewed matches the audit's lines of requests that changed nothing, although they are no GET.
-var previewed = regexp.MustCompile(`(?m)^.*  previewMessage  .*\n`)
+var (
+	previewed = regexp.MustCompile(`(?m)^.*  previewMessage  .*\n`)
+	spaces    = regexp.MustCompile(` {2,}`) // columns are as wide as what is in them
+)
 
 func query(t *testing.T, db *sql.DB, text string) (all [][]string) {
 	t.Helper()

@@ -200,7 +200,7 @@ func (e *Engine) predictCache(
 	if all := difference.Shared.OfTokens; all > 0 {
 		c.Share = float64(c.Tokens) / float64(all)
 	}
-	recent := time.Since(last.CreatedAt.Std()) < longestCached
+	recent := time.Since(last.CreatedAt.Std()) < last.Manifest.CacheTTL.Duration()
 	c.Likely = q.Info.Caching && recent && c.Tokens > 0
 	c.Says = fmt.Sprintf(
 		"About %d of %d tokens are the front of %s request.",
@@ -235,7 +235,11 @@ func predictCost(q *runner.Previewed, input, cached int) PredictedCost {
 		return cost
 	}
 	of := func(in, held, out int64) *parley.Money {
-		return price.Cost(parley.Usage{InputTokens: &in, OutputTokens: &out, CachedTokens: &held})
+		usage := parley.Usage{InputTokens: &in, OutputTokens: &out, CachedTokens: &held}
+		if written := in - held; q.Call.Manifest.CacheKey != "" {
+			usage.CacheWriteTokens = &written // at its own price, if the provider has one
+		}
+		return price.Cost(usage)
 	}
 	cost.Input, cost.Output = of(int64(input), 0, 0), of(0, 0, int64(q.Output))
 	cost.Cached = of(int64(input), int64(min(cached, input)), 0)

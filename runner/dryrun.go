@@ -14,8 +14,8 @@ import (
 type DryTurn struct {
 	// as stored, or one that is not in the store; its record is read through its LastSequence
 	Session parley.Session
-	Fresh   bool           // it is not in the store
-	Agent   parley.Agent   // the agent's current version
+	Fresh   bool         // it is not in the store
+	Agent   parley.Agent // the agent's current version
 	Message store.NewMessage
 	Marked  []parley.Message // messages of the record that are shown with these marks instead of their own
 	Script  []parley.ScriptedResult

@@ -9,6 +9,7 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout: number | null;
+            cache_ttl: string | null;
             /** Format: uuid */
             changed_by_id: string | null;
             /** @description How summaries are written. */
@@ -104,6 +105,7 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number;
+            cache_ttl?: string;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. */
@@ -184,6 +186,7 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number | null;
+            cache_ttl?: string | null;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. */
@@ -1636,6 +1639,7 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the parent session's.
              */
             approval_timeout?: number;
+            cache_ttl?: string;
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The user's message as it should have been: {text, files, links, search, think}. */
@@ -1860,6 +1864,7 @@ export interface components {
              * @description The message to fork after; give this or sequence. Inside an answer that calls tools the fork begins after the whole answer, results included.
              */
             at?: string | null;
+            cache_ttl?: string;
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
@@ -2374,6 +2379,7 @@ export interface components {
         Manifest: {
             bounds: components["schemas"]["TextBounds"] | null;
             cache_key: string | null;
+            cache_ttl: string | null;
             cached_response: boolean | null;
             dropped: components["schemas"]["Dropped"] | null;
             middleware: string[] | null;
@@ -2580,6 +2586,7 @@ export interface components {
         };
         MessageInput: {
             agent_type?: string;
+            cache_ttl?: string;
             /** @description An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead. */
             content?: components["schemas"]["UserInput"] | components["schemas"]["AssistantInput"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultInput"] | null;
             /** @description Volatile context, sent to the model before the text. */
@@ -2793,6 +2800,7 @@ export interface components {
             user_context?: string[] | null;
         };
         ModelInfo: {
+            cache_hour: boolean;
             caching: boolean;
             /** Format: int64 */
             context_length: number;
@@ -3136,6 +3144,7 @@ export interface components {
         };
         PreviewInput: {
             agent_type?: string;
+            cache_ttl?: string;
             /** @description Show the request as it would be after this change, and what the change costs. Without content, the request is the window before any further message. */
             change?: components["schemas"]["ChangeInput"] | null;
             /** @description An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead. */
@@ -3232,6 +3241,8 @@ export interface components {
         Price: {
             /** Format: double */
             cache_write: number | null;
+            /** Format: double */
+            cache_write_hour: number | null;
             /** Format: double */
             cached_input: number;
             /** Format: double */
@@ -3354,6 +3365,7 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the parent session's.
              */
             approval_timeout?: number;
+            cache_ttl?: string;
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
@@ -3649,6 +3661,7 @@ export interface components {
              * @description Null unless archived.
              */
             archived_at: string | null;
+            cache_ttl: string | null;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction: components["schemas"]["CompactionSettings"] | null;
             context: components["schemas"]["Context"];
@@ -3975,6 +3988,7 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the agent's.
              */
             approval_timeout?: number;
+            cache_ttl?: string;
             /** @description The client (window, tab) that has the session open from now on. */
             client_id?: string;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
@@ -4095,6 +4109,7 @@ export interface components {
              */
             approval_timeout?: number | null;
             archived?: boolean | null;
+            cache_ttl?: string | null;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
@@ -4311,6 +4326,7 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number | null;
+            cache_ttl?: string | null;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. */
