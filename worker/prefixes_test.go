@@ -42,7 +42,7 @@ func TestRequestsAreComparedWithTheOneBefore(t *testing.T) {
 	if len(shown) != 4 || shown[0].Agent != r.agent.Slug || shown[0].Bytes != 0 {
 		t.Fatalf("the calls showed %+v", shown)
 	}
-	for i, least := range []int64{1: 2000, 2: 4000} {
+	for i, least := range map[int]int64{1: 2000, 2: 4000} {
 		if c := shown[i]; c.Repeated < least || c.Bytes-c.Repeated < 2000 || c.Bytes-c.Repeated > 2100 {
 			t.Errorf("call %d showed %+v", i+1, c)
 		}
