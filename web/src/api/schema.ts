@@ -9,7 +9,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout: number | null;
-            cache_ttl: string | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
+             * @enum {string|null}
+             */
+            cache_ttl: "5m" | "1h" | null;
             /** Format: uuid */
             changed_by_id: string | null;
             /** @description How summaries are written. */
@@ -105,7 +109,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number;
-            cache_ttl?: string;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. */
@@ -186,7 +194,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number | null;
-            cache_ttl?: string | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
+             * @enum {string|null}
+             */
+            cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. */
@@ -1186,7 +1198,7 @@ export interface components {
             session_id: string;
         };
         CompactInput: {
-            /** @description What this summary must contain in addition to the usual and to the setting's instructions. */
+            /** @description What this summary must contain in addition to the usual and to the setting's instructions: for the session's owner and admins. */
             instructions?: string;
             /** @description Only answer what it would cover and cost: nothing is written or sent. */
             preview?: boolean;
@@ -1639,7 +1651,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the parent session's.
              */
             approval_timeout?: number;
-            cache_ttl?: string;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the parent session's.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The user's message as it should have been: {text, files, links, search, think}. */
@@ -1864,7 +1880,11 @@ export interface components {
              * @description The message to fork after; give this or sequence. Inside an answer that calls tools the fork begins after the whole answer, results included.
              */
             at?: string | null;
-            cache_ttl?: string;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the parent session's.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
@@ -2586,7 +2606,6 @@ export interface components {
         };
         MessageInput: {
             agent_type?: string;
-            cache_ttl?: string;
             /** @description An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead. */
             content?: components["schemas"]["UserInput"] | components["schemas"]["AssistantInput"] | components["schemas"]["ToolCallContent"] | components["schemas"]["ToolResultInput"] | null;
             /** @description Volatile context, sent to the model before the text. */
@@ -3144,7 +3163,6 @@ export interface components {
         };
         PreviewInput: {
             agent_type?: string;
-            cache_ttl?: string;
             /** @description Show the request as it would be after this change, and what the change costs. Without content, the request is the window before any further message. */
             change?: components["schemas"]["ChangeInput"] | null;
             /** @description An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead. */
@@ -3365,7 +3383,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the parent session's.
              */
             approval_timeout?: number;
-            cache_ttl?: string;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the parent session's.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
@@ -3661,7 +3683,11 @@ export interface components {
              * @description Null unless archived.
              */
             archived_at: string | null;
-            cache_ttl: string | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the agent's.
+             * @enum {string|null}
+             */
+            cache_ttl: "5m" | "1h" | null;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction: components["schemas"]["CompactionSettings"] | null;
             context: components["schemas"]["Context"];
@@ -3988,7 +4014,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the agent's.
              */
             approval_timeout?: number;
-            cache_ttl?: string;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the agent's.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description The client (window, tab) that has the session open from now on. */
             client_id?: string;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
@@ -4109,7 +4139,11 @@ export interface components {
              */
             approval_timeout?: number | null;
             archived?: boolean | null;
-            cache_ttl?: string | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the agent's.
+             * @enum {string|null}
+             */
+            cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
@@ -4326,7 +4360,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number | null;
-            cache_ttl?: string | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
+             * @enum {string|null}
+             */
+            cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. */
