@@ -303,6 +303,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Bounds         *TextBounds   `json:"bounds"`
 		Middleware     []string      `json:"middleware"`
 		CacheKey       *string       `json:"cache_key"`
+		CacheTTL       *CacheTTL     `json:"cache_ttl"`
 		CachedResponse bool          `json:"cached_response"`
 		Dropped        *Dropped      `json:"dropped"`
 		Offered        *OfferedTools `json:"offered"`
@@ -314,6 +315,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Bounds:         c.Manifest.Bounds,
 		Middleware:     c.Manifest.Middleware,
 		CacheKey:       OrNull(c.Manifest.CacheKey),
+		CacheTTL:       OrNull(c.Manifest.CacheTTL),
 		CachedResponse: c.Manifest.CachedResponse,
 		Dropped:        c.Manifest.Dropped,
 		Offered:        c.Manifest.Offered,
@@ -363,6 +365,8 @@ type Manifest struct {
 	Middleware []string `json:"middleware,omitempty"`
 	// CacheKey is the request's cache key, see model.Request.
 	CacheKey string `json:"cache_key,omitempty"`
+	// CacheTTL is how long the provider was asked to cache the request; "" where it offers no choice.
+	CacheTTL CacheTTL `json:"cache_ttl,omitempty"`
 	// CachedResponse says that the answer was cached from an equal request: nothing was sent.
 	CachedResponse bool `json:"cached_response,omitempty"`
 	// Dropped are the messages that were left out for length; nil if none were. The request says so in their place.

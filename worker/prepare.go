@@ -83,6 +83,8 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		t.responses.choose()
 		t.tools.await()
 		err = t.tools.find()
+		t.ttl = t.tools.cacheTTL()
+		t.info.Price = t.info.Price.Keeping(t.ttl)
 	}
 	if err != nil {
 		return t.unusable(err), nil

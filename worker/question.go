@@ -54,6 +54,8 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers)
 	q.tokens = int64(budget.Scaled(q.estimate))
 	r.cut = selection.Cut
+	q.drops = dropping(r.claim.Session.Context, &selection)
+	r.claim.Session.Context.Tokens = int64(selection.Tokens)
 	r.claim.Session.Context.Anchor, r.claim.Session.Context.Dropped = selection.Anchor, selection.Dropped
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
@@ -94,6 +96,9 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	if err == nil {
 		q.images = showsImages(&request)
+		if r.w.prefixes != nil {
+			q.beginnings, q.size = r.w.prefixes.beginnings(&request)
+		}
 		q.encoded, q.filter, err = r.encode(&request, &manifest)
 		if err == nil {
 			err = r.reserve(len(q.encoded.Body))

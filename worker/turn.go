@@ -31,6 +31,7 @@ type claimed struct {
 	info        model.Info
 	layers      prompt.Layers // the middleware around the turn's calls
 	definitions prompt.Tools  // the tools that the model is shown
+	ttl         parley.CacheTTL
 
 	reserved int64 // of what the process keeps for prompts
 	wanted   int64 // of it, when there was no room
