@@ -3,7 +3,8 @@ package event
 import "example.org/parley"
 
 // ContextDropped reports that messages no longer fit into what the model can read: from this call on they are left out
-// of the session's requests, which say so in their place. They stay in the record.
+// of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are
+// reported likewise.
 //
 //event:durable
 type ContextDropped struct {

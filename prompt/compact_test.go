@@ -57,7 +57,7 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 				Content:       content(parley.TextContent{Text: "before"}),
 			}
 		}
-		source, found := prompt.PlanCompaction(rows, earlier, false, 0, most)
+		source, found := prompt.PlanCompaction(rows, earlier, false, 0, most, false)
 		if !found {
 			return
 		}
@@ -129,6 +129,7 @@ func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
 			false,
 			0,
 			rapid.SampledFrom([]int{300, 2000, 100_000}).Draw(t, "most"),
+			false,
 		)
 		if !found {
 			return
@@ -160,7 +161,7 @@ func TestWhatIsSummedUp(t *testing.T) {
 	r.add(user(parley.ID{}, "recorded alone"))
 	r.add(call(parley.ID{}, 0, "open", `{"q":1}`))
 	r.add(user(turnID(2), "next"))
-	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 40_000)
+	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 40_000, false)
 	if !found || source.Through != 2 {
 		t.Fatalf("an open call is covered: %+v", source)
 	}
@@ -173,10 +174,10 @@ func TestWhatIsSummedUp(t *testing.T) {
 		t.Errorf("an interrupted answer is told as %q", text)
 	}
 	r.add(result(parley.ID{}, 0, "open", `"found"`))
-	if source, _ := prompt.PlanCompaction(r.rows[:4], nil, true, 0, 40_000); source.Through != 2 {
+	if source, _ := prompt.PlanCompaction(r.rows[:4], nil, true, 0, 40_000, false); source.Through != 2 {
 		t.Errorf("a turn read in part is covered up to %d", source.Through)
 	}
-	narrow, found := prompt.PlanCompaction(r.rows[:2], nil, false, 0, 2_000)
+	narrow, found := prompt.PlanCompaction(r.rows[:2], nil, false, 0, 2_000, false)
 	if !found || narrow.Bytes > 2_000 || narrow.Manifest.Policy != "compaction-2(1024)" {
 		t.Errorf("with less room, %+v", narrow.Manifest)
 	}
@@ -218,7 +219,7 @@ func TestOpenCallsAtASummarysCut(t *testing.T) {
 			for _, m := range c.rows {
 				r.add(m)
 			}
-			source, found := prompt.PlanCompaction(r.rows, nil, true, 0, 40_000)
+			source, found := prompt.PlanCompaction(r.rows, nil, true, 0, 40_000, false)
 			if found != (c.through > 0) || source.Through != c.through {
 				t.Errorf("found %t, covered up to %d; want %d", found, source.Through, c.through)
 			}

@@ -123,9 +123,11 @@ func Instructed(request model.Request, instruction string) model.Request {
 // EndsTurn reports whether a summary may end at a message that is followed by a newer one.
 func EndsTurn(m, newer *parley.Message) bool { return startsTurn(newer, m) }
 
-// ShowsAll reports whether a manifest names everything that a source is made of.
+// ShowsAll reports whether a manifest names everything that a source is made of, and nothing of it as a stub.
 func (s *Source) ShowsAll(manifest parley.Manifest) bool {
-	return !slices.ContainsFunc(s.Messages, func(m parley.Message) bool { return !Includes(manifest, m.Sequence) })
+	return !slices.ContainsFunc(s.Messages, func(m parley.Message) bool {
+		return !Includes(manifest, m.Sequence) || stubs(manifest.Turn, &m)
+	})
 }
 
 // earlier returns the text of the summary that the source begins with; "" without one.

@@ -158,6 +158,9 @@ type Window struct {
 	// Dropped is what the request leaves out for length; nil if nothing. BeginStep writes context.dropped when it
 	// begins or ends elsewhere than in the window before.
 	Dropped *parley.Dropped
+	// Steps are older steps of the running turn that the request is the first to leave out; nil if there are none.
+	// BeginStep writes context.dropped for them too.
+	Steps *parley.Dropped
 	// Assumed is the assumed length of the model's context, once the window comes near it; 0: known, or far. BeginStep
 	// writes context.assumed for the first one of a session.
 	Assumed int64

@@ -119,7 +119,9 @@ type requests struct {
 	fixed       int            // estimated tokens of the system prompt and the agent's tools; 0: not yet known
 	reading     int            // of read_result, if it may be offered
 	cut         parley.TurnCut // how the latest request shows the turn
+	told        int64          // watchers know that the turn's steps are left out up to here
 	cutKnown    bool           // an earlier run's is read
+	known       prompt.Known   // of the turn's results
 }
 
 // asking sends requests, collects their answers, and settles them.
@@ -139,10 +141,13 @@ type asking struct {
 type shortening struct {
 	*claimed
 
-	latest     latestRequest // the context of the latest request
-	compacting bool          // this run has requested a compaction
-	overflowed bool          // a request of this run was too long and was repeated
-	waited     bool          // this run waited for a summary in vain: it waits no more
+	latest     latestRequest           // the context of the latest request
+	compacting bool                    // this run has requested a compaction
+	overflowed bool                    // a request of this run was too long and was repeated
+	waited     bool                    // this run waited for a summary in vain: it waits no more
+	wanted     parley.CompactionReason // why the request waits for a summary
+	inVain     int64                   // where the record ended when this run waited in vain for a summary of its own steps
+	late       bool                    // a summary that this run no longer waits for may still come
 }
 
 // until decides whether the condition of a loop holds.
