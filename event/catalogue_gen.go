@@ -188,7 +188,7 @@ func Catalogue() []Description {
 		{Event: parley.EventCompactionStarted, Durable: true, Object: Object{Name: "CompactionStarted", Type: reflect.TypeFor[CompactionStarted](), Doc: "Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn.", Fields: []Field{
 			{Name: "compaction_id", Doc: "The compaction.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
-			{Name: "reason", Doc: "Why it was begun.", Type: reflect.TypeFor[parley.CompactionReason](), Values: []string{"messages", "tokens", "overflow", "asked"}},
+			{Name: "reason", Doc: "Why it was begun.", Type: reflect.TypeFor[parley.CompactionReason](), Values: []string{"messages", "tokens", "overflow", "steps", "asked"}},
 			{Name: "attempt", Doc: "The attempt, from 1.", Type: reflect.TypeFor[int]()},
 			{Name: "model", Doc: "provider/model that writes the summary.", Type: reflect.TypeFor[parley.ModelID]()},
 			{Name: "covers_from", Doc: "Sequence of the first message that is summed up.", Type: reflect.TypeFor[int64]()},
@@ -239,7 +239,7 @@ func Catalogue() []Description {
 			{Name: "message_id", Doc: "The message whose object grows.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "patch", Doc: "To be applied in order.", Type: reflect.TypeFor[[]PatchOperation]()},
 		}}},
-		{Event: parley.EventContextDropped, Durable: true, Object: Object{Name: "ContextDropped", Type: reflect.TypeFor[ContextDropped](), Doc: "Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record.", Fields: []Field{
+		{Event: parley.EventContextDropped, Durable: true, Object: Object{Name: "ContextDropped", Type: reflect.TypeFor[ContextDropped](), Doc: "Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are reported likewise.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn whose request is the first without them.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "model", Doc: "provider/model that reads the request.", Type: reflect.TypeFor[parley.ModelID]()},

@@ -378,7 +378,7 @@ export interface CompactionStarted {
   // The record of the model call.
   call_id: ID;
   // Why it was begun.
-  reason: 'messages' | 'tokens' | 'overflow' | 'asked';
+  reason: 'messages' | 'tokens' | 'overflow' | 'steps' | 'asked';
   // The attempt, from 1.
   attempt: number;
   // provider/model that writes the summary.
@@ -496,7 +496,8 @@ export interface PatchOperation {
 }
 
 // ContextDropped reports that messages no longer fit into what the model can read: from this call on they are left out
-// of the session's requests, which say so in their place. They stay in the record.
+// of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are
+// reported likewise.
 export interface ContextDropped {
   // The turn whose request is the first without them.
   turn_id: ID;

@@ -1176,7 +1176,7 @@ export interface components {
             not_before: string | null;
             preview: components["schemas"]["CompactionPreview"] | null;
             /** @enum {string|null} */
-            reason: "messages" | "tokens" | "overflow" | "asked" | null;
+            reason: "messages" | "tokens" | "overflow" | "steps" | "asked" | null;
             /** Format: date-time */
             requested_at: string | null;
             /** Format: int64 */
@@ -1345,7 +1345,7 @@ export interface components {
              * @description Why it was begun.
              * @enum {string}
              */
-            reason: "messages" | "tokens" | "overflow" | "asked";
+            reason: "messages" | "tokens" | "overflow" | "steps" | "asked";
         };
         /** @description Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn. */
         CompactionStartedEvent: {
@@ -1452,7 +1452,7 @@ export interface components {
              */
             type: "context.cleared";
         };
-        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. */
+        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are reported likewise. */
         ContextDropped: {
             /**
              * Format: uuid
@@ -1484,7 +1484,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. */
+        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are reported likewise. */
         ContextDroppedEvent: {
             /**
              * Format: date-time
