@@ -100,7 +100,7 @@ const (
 	CompactOverflow CompactionReason = "overflow" // the model refused a request as too long
 	// CompactSteps: the running turn fills the window by itself; the summary covers steps of it too
 	CompactSteps CompactionReason = "steps"
-	CompactAsked    CompactionReason = "asked"    // somebody asked for it
+	CompactAsked CompactionReason = "asked" // somebody asked for it
 )
 
 // ByItself reports whether the compaction may be postponed after one that failed or was undone: the session's requests

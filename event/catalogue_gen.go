@@ -248,6 +248,13 @@ func Catalogue() []Description {
 			{Name: "count", Doc: "How many; those in between that are still shown do not count.", Type: reflect.TypeFor[int64]()},
 			{Name: "reason", Doc: "Why, for people.", Type: reflect.TypeFor[string]()},
 		}}},
+		{Event: parley.EventContextTruncated, Durable: true, Object: Object{Name: "ContextTruncated", Type: reflect.TypeFor[ContextTruncated](), Doc: "Reports that the provider counted so few tokens of a request that it must have left some of it out without a word: less than 80 % of Parley's estimate, which earlier calls of the model have calibrated. The answer was given without knowing the rest.", Fields: []Field{
+			{Name: "turn_id", Doc: "The turn whose request it was.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "model", Doc: "provider/model that read the request.", Type: reflect.TypeFor[parley.ModelID]()},
+			{Name: "sent_tokens", Doc: "Of the request, by the calibrated estimate.", Type: reflect.TypeFor[int64]()},
+			{Name: "read_tokens", Doc: "By the provider's count, those from its cache included.", Type: reflect.TypeFor[int64]()},
+		}}},
 		{Event: parley.EventContextAssumed, Durable: true, Object: Object{Name: "ContextAssumed", Type: reflect.TypeFor[ContextAssumed](), Doc: "Reports that the model's context length is unknown, so that an assumed one decides what fits. It is sent once per session, when the context comes near it.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn whose request comes near it.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "model", Doc: "provider/model of unknown length.", Type: reflect.TypeFor[parley.ModelID]()},

@@ -17,6 +17,19 @@ type ContextDropped struct {
 	Reason string         `json:"reason"`  // why, for people
 }
 
+// ContextTruncated reports that the provider counted so few tokens of a request that it must have left some of it out
+// without a word: less than 80 % of Parley's estimate, which earlier calls of the model have calibrated. The answer was
+// given without knowing the rest.
+//
+//event:durable
+type ContextTruncated struct {
+	TurnID     parley.ID      `json:"turn_id"`     // the turn whose request it was
+	CallID     parley.ID      `json:"call_id"`     // the record of the model call
+	Model      parley.ModelID `json:"model"`       // provider/model that read the request
+	SentTokens int64          `json:"sent_tokens"` // of the request, by the calibrated estimate
+	ReadTokens int64          `json:"read_tokens"` // by the provider's count, those from its cache included
+}
+
 // ContextAssumed reports that the model's context length is unknown, so that an assumed one decides what fits. It is
 // sent once per session, when the context comes near it.
 //

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "15047ec2114f3c88f9073e1efc853df910da59734e58511ef38ef55e47e36374"
+const schemaHash = "5086fe523c00ea4d59147b54afc3439e09f53bb140ee55b3574d8a891de89f43"

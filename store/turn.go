@@ -210,6 +210,9 @@ type CallSettled struct {
 	TotalMS      *int64
 	Estimated    bool // Cost is an estimate, because Usage is unknown
 	Estimate     *parley.CallEstimate
+	// Truncated says what the provider did not read; nil if it read all, or nothing tells. SettleStep writes
+	// context.truncated for it.
+	Truncated *parley.Truncation
 }
 
 // Uncounted reports whether a call may have used something that its provider did not count: every call without usage,

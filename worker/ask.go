@@ -64,7 +64,7 @@ func (s *asking) ask(q *question) (*answer, error) {
 			return nil, err
 		}
 		s.limits.charge(&a.call, q.reservation)
-		s.requests.observe(q, a.call.Usage)
+		a.call.Truncated = s.requests.observe(q, a.call.Usage)
 		if a.failure == nil {
 			return a, nil
 		}

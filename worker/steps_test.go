@@ -194,3 +194,83 @@ func TestACancelEndsTheWaitForAStepsSummary(t *testing.T) {
 		t.Errorf("without the summary the next turn shows %q", parley.Clip(shown, 300))
 	}
 }
+
+// counted answers with a count of input that is a share of the request's estimated tokens.
+func (r *rig) counted(share float64) answerFunc {
+	return func(ctx context.Context, yield func(model.Chunk, error) bool) {
+		asked := r.model.asked()
+		request := asked[len(asked)-1]
+		tokens := prompt.EstimateTokens(request.System)
+		for _, m := range request.Messages {
+			for _, p := range m.Parts {
+				tokens += prompt.EstimateTokens(p.Text) + 4
+			}
+		}
+		input, output := int64(float64(tokens)*share), int64(100)
+		usage := parley.Usage{InputTokens: &input, OutputTokens: &output}
+		chunks(text(0, strings.Repeat("word ", 100)), model.Chunk{Kind: model.ChunkUsage, Usage: usage},
+			done(parley.FinishStop))(ctx, yield)
+	}
+}
+
+// A provider that counts clearly less than it was sent has left some of the request out: the call says so and watchers
+// are told, once the estimate is calibrated; what it counts elsewhere, as read from its cache, is no loss.
+func TestASilentlyTruncatedRequestIsTold(t *testing.T) {
+	r := newRig(t)
+	r.model.reads = 200_000
+	r.start(nil)
+	sessionID := r.session(parley.Settings{}, nil)
+	says := func(answer answerFunc) *parley.Truncation {
+		t.Helper()
+		r.model.play(answer)
+		r.completes(sessionID, strings.Repeat("a long question ", 200))
+		log := r.callLog(sessionID)
+		return log[len(log)-1].Truncated
+	}
+	for n := range 4 { // not calibrated before
+		share := 1.2
+		if n == 0 {
+			share = 0.7
+		}
+		if cut := says(r.counted(share)); cut != nil {
+			t.Fatalf("call %d, of a model that nothing is known of, is truncated: %+v", n, cut)
+		}
+	}
+	for range 8 {
+		if cut := says(r.counted(1.2)); cut != nil {
+			t.Fatalf("a call that was counted as usual is truncated: %+v", cut)
+		}
+	}
+	cached := func(ctx context.Context, yield func(model.Chunk, error) bool) {
+		r.counted(0.6)(ctx, func(c model.Chunk, err error) bool {
+			if c.Kind == model.ChunkUsage {
+				c.Usage.CachedTokens = c.Usage.InputTokens
+			}
+			return yield(c, err)
+		})
+	}
+	if cut := says(cached); cut != nil {
+		t.Errorf("a call whose count leaves out what was cached is truncated: %+v", cut)
+	}
+	for range 8 {
+		says(r.counted(1.2))
+	}
+	cut := says(r.counted(0.5))
+	if cut == nil || cut.ReadTokens*10 > cut.SentTokens*8 || cut.SentTokens == 0 {
+		t.Fatalf("a call of which half was counted is %+v", cut)
+	}
+	events := r.toldOf(sessionID, parley.EventContextTruncated)
+	var told event.ContextTruncated
+	if len(events) == 1 {
+		r.must(json.Unmarshal(events[0].Data, &told))
+	}
+	log := r.callLog(sessionID)
+	last := log[len(log)-1]
+	if told.CallID != last.ID || told.Model != last.Model || told.SentTokens != cut.SentTokens ||
+		told.ReadTokens != cut.ReadTokens {
+		t.Errorf("%d events tell %+v of %+v", len(events), told, cut)
+	}
+	if again := says(r.counted(0.5)); again == nil {
+		t.Error("the estimate has learned from a truncated call")
+	}
+}

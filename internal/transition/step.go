@@ -98,7 +98,7 @@ func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.St
 // news is what a request shows of the record otherwise than the one before.
 type news struct {
 	dropped []*parley.Dropped // left out for length from now on
-	assumed int64           // the context length that was never said to be assumed
+	assumed int64             // the context length that was never said to be assumed
 }
 
 // show notes the window of a request.

@@ -515,6 +515,22 @@ export interface ContextDropped {
   reason: string;
 }
 
+// ContextTruncated reports that the provider counted so few tokens of a request that it must have left some of it out
+// without a word: less than 80 % of Parley's estimate, which earlier calls of the model have calibrated. The answer
+// was given without knowing the rest.
+export interface ContextTruncated {
+  // The turn whose request it was.
+  turn_id: ID;
+  // The record of the model call.
+  call_id: ID;
+  // provider/model that read the request.
+  model: string;
+  // Of the request, by the calibrated estimate.
+  sent_tokens: number;
+  // By the provider's count, those from its cache included.
+  read_tokens: number;
+}
+
 // ContextAssumed reports that the model's context length is unknown, so that an assumed one decides what fits. It is
 // sent once per session, when the context comes near it.
 export interface ContextAssumed {
@@ -584,6 +600,7 @@ export type StreamEvent =
   | Passing<'resync', Resync>
   | Passing<'object.patch', ObjectPatch>
   | Stored<'context.dropped', ContextDropped>
+  | Stored<'context.truncated', ContextTruncated>
   | Stored<'context.assumed', ContextAssumed>;
 
 // EventOf is the frame of one type.
@@ -625,5 +642,6 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'session.deactivated',
   'resync',
   'context.dropped',
+  'context.truncated',
   'context.assumed',
 ];
