@@ -113,7 +113,13 @@ func (v View) window() (Selection, error) {
 		head.First = c.first(rows[0].Sequence)
 	}
 	selection := choose(window{
-		policy: v.Policy, turn: v.Turn, head: head, said: c.said, cut: light.cut, start: c.anchor, missing: c.missing(rows),
+		policy:  v.Policy,
+		turn:    v.Turn,
+		head:    head,
+		said:    c.said,
+		cut:     light.cut,
+		start:   c.anchor,
+		missing: c.missing(rows),
 	}, rows)
 	selection.Anchor = c.anchor
 	if d := selection.Manifest.Dropped; d != nil {
