@@ -111,7 +111,7 @@ func Kept(rows []parley.Message, unfinished parley.Turn, keep Keep, whole bool) 
 				return len(rows), true
 			}
 			return start, false
-		case !standsFor(&rows[at]) && startsTurn(&rows[at], &rows[at+1]):
+		case beginsTurn(rows, at, newestFirst):
 			turns, start = turns+1, at+1
 		}
 	}
@@ -126,7 +126,7 @@ func keptSteps(rows []parley.Message, most int, whole bool) (int, bool) {
 		switch {
 		case start > 0 && tokens > most:
 			return start, true
-		case at+1 < len(rows) && startsStep(&rows[at], &rows[at+1]):
+		case beginsStep(rows, at, newestFirst):
 			start = at + 1
 		}
 	}
@@ -139,7 +139,7 @@ func keptSteps(rows []parley.Message, most int, whole bool) (int, bool) {
 // startsStep reports whether a step begins at m, given the previous row. What somebody says belongs to the step behind
 // it.
 func startsStep(m, before *parley.Message) bool {
-	if m.Role == parley.RoleToolResult || standsFor(m) || before.Role == parley.RoleUser && m.TurnID == before.TurnID {
+	if m.Role == parley.RoleToolResult || before.Role == parley.RoleUser && m.TurnID == before.TurnID {
 		return false
 	}
 	return startsTurn(m, before) || m.Role == parley.RoleUser || m.Step != before.Step
@@ -193,12 +193,12 @@ func PlanCompaction(
 	most int,
 	steps bool,
 ) (Source, bool) {
-	sizes, starts := pieceSizes[:], startsTurn
+	sizes, begins := pieceSizes[:], beginsTurn
 	if steps {
-		starts = startsStep
+		begins = beginsStep
 		sizes = slices.DeleteFunc(slices.Clone(sizes), func(size int) bool { return size > StepPiece })
 	}
-	ends := borders(rows, more, starts)
+	ends := borders(rows, more, begins)
 	if through > 0 {
 		ends = slices.DeleteFunc(ends, func(end int) bool { return rows[end-1].Sequence > through })
 	}
@@ -231,10 +231,14 @@ func PlanCompaction(
 
 // borders returns the positions after which rows may be cut, ascending: where a turn or a step begins, and never between
 // a call and its present or possible result.
-func borders(rows []parley.Message, more bool, starts func(m, before *parley.Message) bool) (ends []int) {
+func borders(rows []parley.Message, more bool, begins func(rows []parley.Message, at, direction int) bool) (ends []int) {
 	open := map[string]bool{} // calls without a result that may still be answered
+	next := 0                 // the next row that is not a summary, which may stand inside a turn
 	for i := range rows {
 		m := &rows[i]
+		for next = max(next, i+1); next < len(rows) && standsFor(&rows[next]); {
+			next++
+		}
 		switch {
 		case reasonOut(m) != "":
 		case m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted:
@@ -242,8 +246,7 @@ func borders(rows []parley.Message, more bool, starts func(m, before *parley.Mes
 		case m.Role == parley.RoleToolResult:
 			delete(open, m.ToolCallID)
 		}
-		last := i+1 == len(rows)
-		if last && more || !last && !starts(&rows[i+1], m) {
+		if last := next == len(rows); last && more || !last && !begins(rows, next, ascending) {
 			continue
 		}
 		for id := range open {

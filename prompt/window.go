@@ -161,7 +161,7 @@ func running(rows []parley.Message, turn parley.Turn) int {
 	return n
 }
 
-// startsTurn reports whether a window may begin at m, given the previous row. Rows without a turn (imports, messages
+// startsTurn reports whether a turn begins at m, given the previous row. Rows without a turn (imports, messages
 // recorded without a turn) group with the user message before them.
 func startsTurn(m, before *parley.Message) bool {
 	switch {
@@ -173,4 +173,37 @@ func startsTurn(m, before *parley.Message) bool {
 		return false
 	}
 	return m.Role == parley.RoleUser || m.Role == parley.RoleSummary || m.Role == parley.RoleSystem
+}
+
+// The directions of rows, for beginsTurn.
+const (
+	newestFirst = 1
+	ascending   = -1
+)
+
+// beginsTurn reports whether a turn begins at one of some rows, and not before it. A summary of others belongs to no
+// turn: it may have entered the record inside one. It reports false if the row before is not among the rows.
+func beginsTurn(rows []parley.Message, at, direction int) bool {
+	before := previous(rows, at, direction)
+	return before != nil && startsTurn(&rows[at], before)
+}
+
+// beginsStep is beginsTurn for steps.
+func beginsStep(rows []parley.Message, at, direction int) bool {
+	before := previous(rows, at, direction)
+	return before != nil && startsStep(&rows[at], before)
+}
+
+// previous returns the row before one of some rows, apart from summaries; nil if it is a summary itself, or if the row
+// before is not among the rows.
+func previous(rows []parley.Message, at, direction int) *parley.Message {
+	if standsFor(&rows[at]) {
+		return nil
+	}
+	for i := at + direction; i >= 0 && i < len(rows); i += direction {
+		if !standsFor(&rows[i]) {
+			return &rows[i]
+		}
+	}
+	return nil
 }
