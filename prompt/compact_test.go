@@ -124,7 +124,7 @@ func TestASummaryInsideATurnDoesNotDivideIt(t *testing.T) {
 		t.Errorf("%d rows stay in full; want the %d of the newest turn", kept, last-asks)
 	}
 	for most := 100; most < 4000; most += 100 {
-		source, found := prompt.PlanCompaction(r.rows, nil, false, 0, most)
+		source, found := prompt.PlanCompaction(r.rows, nil, false, 0, most, false)
 		if next := source.Through; found && int(next) < len(r.rows) && r.rows[next].Role != parley.RoleUser {
 			t.Errorf("with %d bytes the summary ends at message %d, inside a turn", most, next)
 		}
@@ -154,7 +154,7 @@ func TestAStubDoesNotShowItsResult(t *testing.T) {
 	r.add(call(turnID(1), 1, "a", `{}`))
 	r.add(result(turnID(1), 1, "a", quote(long(400))))
 	r.add(assistant(turnID(1), 2, parley.AssistantContent{Text: "done"}))
-	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 100_000)
+	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 100_000, false)
 	if !found {
 		t.Fatal("there is nothing to sum up")
 	}
