@@ -229,9 +229,13 @@ func PlanCompaction(
 	return Source{}, false
 }
 
-// borders returns the positions after which rows may be cut, ascending: where a turn or a step begins, and never between
-// a call and its present or possible result.
-func borders(rows []parley.Message, more bool, begins func(rows []parley.Message, at, direction int) bool) (ends []int) {
+// borders returns the positions after which rows may be cut, ascending: where a turn or a step begins, and never
+// between a call and its present or possible result.
+func borders(
+	rows []parley.Message,
+	more bool,
+	begins func(rows []parley.Message, at, direction int) bool,
+) (ends []int) {
 	open := map[string]bool{} // calls without a result that may still be answered
 	next := 0                 // the next row that is not a summary, which may stand inside a turn
 	for i := range rows {

@@ -40,7 +40,8 @@ const (
 )
 
 // BoundsFor returns how long the texts of a request to a model may be, in stored estimates, beside fixed estimated
-// tokens (the system prompt and the tools). A model of unknown length counts as one of UnknownContext. The bounds are part of each request, so they must not follow small changes:
+// tokens (the system prompt and the tools). A model of unknown length counts as one of UnknownContext. The bounds are
+// part of each request, so they must not follow small changes:
 // they are rounded down, and the model's ratio of tokens to estimates counts in powers of two.
 func BoundsFor(info model.Info, parameters parley.Parameters, fixed int, ratio float64) parley.TextBounds {
 	usable := contextOf(info) - fixed - Reserve(info, parameters)

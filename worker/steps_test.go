@@ -24,7 +24,7 @@ func looksWith(words int) answerFunc {
 	)
 }
 
-// longRig is a rig whose turns have so many steps of 600 tokens each in a window of 20,000, which stubs make no shorter,
+// longRig is a rig whose turns have so many steps of 600 tokens each in a window of 20,000, which stubs do not shorten,
 // and then an answer.
 func longRig(t *testing.T, steps int, summaries ...answerFunc) *rig {
 	r := fullRig(t, 0, summaries...)

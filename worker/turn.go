@@ -146,7 +146,7 @@ type shortening struct {
 	overflowed bool                    // a request of this run was too long and was repeated
 	waited     bool                    // this run waited for a summary in vain: it waits no more
 	wanted     parley.CompactionReason // why the request waits for a summary
-	inVain     int64                   // where the record ended when this run waited in vain for a summary of its own steps
+	inVain     int64                   // the record's end when this run waited in vain for a summary of its steps
 	late       bool                    // a summary that this run no longer waits for may still come
 }
 
