@@ -78,13 +78,15 @@ type verdict struct {
 	reason string
 }
 
-// FateOf says what became of a message in a call's request, with the reason unless it is shown. It needs the same
-// messages as Omitted.
-func FateOf(manifest parley.Manifest, messages []parley.Message, m *parley.Message) (Fate, string) {
+// FateOf returns what says of a message what became of it in a call's request, with the reason unless it is shown. It
+// needs the same messages as Omitted.
+func FateOf(manifest parley.Manifest, messages []parley.Message) func(m *parley.Message) (Fate, string) {
 	o := omissions{manifest: manifest, rows: messages}
 	o.why = o.outside()
-	v := o.judge(m)
-	return v.fate, v.reason
+	return func(m *parley.Message) (Fate, string) {
+		v := o.judge(m)
+		return v.fate, v.reason
+	}
 }
 
 // judge decides about a message that was read.
@@ -129,7 +131,8 @@ func (o *omissions) outside() func(int64) verdict {
 	first, last := int64(0), int64(0) // of the window; messages carried before it do not count
 	for _, r := range o.manifest.Ranges {
 		reason, _, _ := strings.Cut(r.Reason, ";")
-		carried := reason == reasonSummary || reason == reasonFirst || reason == reasonPinned
+		carried := reason == reasonSummary || reason == reasonFirst || reason == reasonPinned ||
+			reason == reasonSaid
 		if carried {
 			continue
 		}
