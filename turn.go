@@ -297,15 +297,16 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Gap    bool    `json:"gap"`
 	}
 	type manifest struct {
-		Policy         string      `json:"policy"`
-		Ranges         []whole     `json:"ranges"`
-		Turn           *TurnCut    `json:"turn"`
-		Bounds         *TextBounds `json:"bounds"`
-		Middleware     []string    `json:"middleware"`
-		CacheKey       *string     `json:"cache_key"`
-		CacheTTL       *CacheTTL   `json:"cache_ttl"`
-		CachedResponse bool        `json:"cached_response"`
-		Dropped        *Dropped    `json:"dropped"`
+		Policy         string        `json:"policy"`
+		Ranges         []whole       `json:"ranges"`
+		Turn           *TurnCut      `json:"turn"`
+		Bounds         *TextBounds   `json:"bounds"`
+		Middleware     []string      `json:"middleware"`
+		CacheKey       *string       `json:"cache_key"`
+		CacheTTL       *CacheTTL     `json:"cache_ttl"`
+		CachedResponse bool          `json:"cached_response"`
+		Dropped        *Dropped      `json:"dropped"`
+		Offered        *OfferedTools `json:"offered"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
@@ -317,6 +318,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		CacheTTL:       OrNull(c.Manifest.CacheTTL),
 		CachedResponse: c.Manifest.CachedResponse,
 		Dropped:        c.Manifest.Dropped,
+		Offered:        c.Manifest.Offered,
 	}
 	if shown.Middleware == nil {
 		shown.Middleware = []string{}
@@ -369,6 +371,15 @@ type Manifest struct {
 	CachedResponse bool `json:"cached_response,omitempty"`
 	// Dropped are the messages that were left out for length; nil if none were. The request says so in their place.
 	Dropped *Dropped `json:"dropped,omitempty"`
+	// Offered are tools that the request shows beside the agent's own; nil if there are none.
+	Offered *OfferedTools `json:"offered,omitempty"`
+}
+
+// OfferedTools are the tools for reading the conversation again that a request shows although the agent does not name
+// them.
+type OfferedTools struct {
+	Names  []string `json:"names"`
+	Reason string   `json:"reason"`
 }
 
 // TextBounds say how long the texts of a request were allowed to be, in estimated tokens. A longer one was shown by its

@@ -140,7 +140,7 @@ func (t *tools) find() error {
 	t.definitions, err = t.w.toolsets.of(t.own)
 	t.bare = t.definitions
 	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {
-		err = t.offerReading()
+		err = t.offer(offersReading, offeredForLong)
 	}
 	return err
 }

@@ -37,8 +37,8 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		return noQuestion(err)
 	}
 	budget, selection, err := r.choose(steers)
-	if err == nil && (selection.Shortened || !selection.Cut.IsZero()) {
-		err = r.tools.offerReading()
+	if err == nil {
+		err = r.tools.offerFor(&selection)
 		q.tools = r.definitions.Text()
 	}
 	if err != nil {
@@ -77,6 +77,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	if r.keepsInputs {
 		q.shown = selection.Messages
 	}
+	selection.Manifest.Offered = r.tools.offered
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
 	if err != nil {
 		return noQuestion(err)

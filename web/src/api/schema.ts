@@ -1353,11 +1353,14 @@ export interface components {
             cost_most: number | null;
             /** @description US dollars. */
             cost_most_if_cached: number | null;
+            /** @description US dollars. */
+            max_cost: number | null;
             /** Format: int64 */
             messages: number;
             model: string;
             /** Format: int64 */
             output_tokens_most: number;
+            refused: string | null;
             /** Format: int64 */
             request_tokens: number;
             /** Format: int64 */
@@ -1366,6 +1369,8 @@ export interface components {
         CompactionSettings: {
             /** @description What summaries of these conversations must contain in addition to the usual. */
             instructions?: string | null;
+            /** @description US dollars for one summary. One that could cost more is not begun. */
+            max_cost?: number | null;
             /** @description provider/model that writes summaries; default: the session's own. */
             model?: string | null;
         };
@@ -1757,7 +1762,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextAssumedEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextAssumedEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -2403,6 +2408,7 @@ export interface components {
             cached_response: boolean | null;
             dropped: components["schemas"]["Dropped"] | null;
             middleware: string[] | null;
+            offered: components["schemas"]["OfferedTools"] | null;
             policy: string;
             ranges: components["schemas"]["ManifestRange"][];
             turn: components["schemas"]["TurnCut"] | null;
@@ -2919,6 +2925,10 @@ export interface components {
              */
             type: "object.patch";
         };
+        OfferedTools: {
+            names: string[];
+            reason: string;
+        };
         OutsideGrown: {
             /** Format: date-time */
             due_at: string | null;
@@ -3095,6 +3105,8 @@ export interface components {
              * @description Messages: for recent, how many are shown; for summary, at how many one is written (default 50).
              */
             limit?: number | null;
+            /** @description For auto: whether the model is offered search_conversation, read_conversation and read_result once it is not shown everything (default true). */
+            recall?: boolean | null;
             /**
              * Format: int64
              * @description The estimated tokens at which a summary is written even if the model can read more: for auto (default 200,000), and for summary, instead of limit.
@@ -4728,6 +4740,50 @@ export interface components {
              */
             type: "step.generating";
         };
+        /** @description A piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by [redacted], and lines above 64 KiB are left out. */
+        StepRaw: {
+            /**
+             * Format: uuid
+             * @description The record of the model call.
+             */
+            call_id: string;
+            /**
+             * Format: int64
+             * @description Where it ends there; the next piece begins here, unless text is missing.
+             */
+            end: number;
+            /**
+             * Format: uuid
+             * @description The message that the answer streams into.
+             */
+            message_id: string;
+            /**
+             * Format: int64
+             * @description Where the piece begins in the provider's bytes.
+             */
+            offset: number;
+            /** @description The piece. */
+            text: string;
+            /**
+             * Format: uuid
+             * @description The turn of the step.
+             */
+            turn_id: string;
+        };
+        /** @description A piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by [redacted], and lines above 64 KiB are left out. */
+        StepRawEvent: {
+            data: components["schemas"]["StepRaw"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "step.raw";
+        };
         /** @description Reports that an attempt at a step failed and another one follows after a pause. */
         StepRetrying: {
             /**
@@ -5543,6 +5599,7 @@ export type Note = components['schemas']['Note'];
 export type ObjectPart = components['schemas']['ObjectPart'];
 export type ObjectPatch = components['schemas']['ObjectPatch'];
 export type ObjectPatchEvent = components['schemas']['ObjectPatchEvent'];
+export type OfferedTools = components['schemas']['OfferedTools'];
 export type OutsideGrown = components['schemas']['OutsideGrown'];
 export type OutsideResult = components['schemas']['OutsideResult'];
 export type PageAgent = components['schemas']['PageAgent'];
@@ -5644,6 +5701,8 @@ export type StepGenerated = components['schemas']['StepGenerated'];
 export type StepGeneratedEvent = components['schemas']['StepGeneratedEvent'];
 export type StepGenerating = components['schemas']['StepGenerating'];
 export type StepGeneratingEvent = components['schemas']['StepGeneratingEvent'];
+export type StepRaw = components['schemas']['StepRaw'];
+export type StepRawEvent = components['schemas']['StepRawEvent'];
 export type StepRetrying = components['schemas']['StepRetrying'];
 export type StepRetryingEvent = components['schemas']['StepRetryingEvent'];
 export type StepStarted = components['schemas']['StepStarted'];
