@@ -185,8 +185,8 @@ type Context struct {
 	Held    bool  `json:"-"` // ContextHead may be non-empty: some message is or was pinned, or is a summary
 }
 
-// ContextAt returns the model's view of the session at an earlier message, as far as it is known: a fork's window begins
-// where its parent's did.
+// ContextAt returns the model's view of the session at an earlier message, as far as it is known: a fork's window
+// begins where its parent's did.
 func (s *Session) ContextAt(sequence int64) Context {
 	at := Context{Held: s.Context.Held}
 	if s.Context.Anchor <= sequence {

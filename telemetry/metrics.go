@@ -36,7 +36,7 @@ type metrics struct {
 	httpOpen                                        prometheus.Gauge
 	build                                           *prometheus.GaugeVec
 
-	agentTokens, agentBytes                         *prometheus.CounterVec
+	agentTokens, agentBytes *prometheus.CounterVec
 
 	providers, models, tools, sources, agents *names // the values of those labels
 }

@@ -8,9 +8,9 @@ import (
 	"example.org/parley/setting"
 )
 
-// cacheTTL decides how long the provider is asked to keep what the turn's requests begin with: as the settings say, else
-// an hour if the turn may have to wait, since five minutes are over before people and other agents have answered. It is
-// "" where the provider offers no choice.
+// cacheTTL decides how long the provider is asked to keep what the turn's requests begin with: as the settings say,
+// else an hour if the turn may have to wait, since five minutes are over before people and other agents have answered.
+// It is "" where the provider offers no choice.
 func (t *tools) cacheTTL() parley.CacheTTL {
 	switch set := setting.CacheTTL.Nearest(&t.claim.Agent.Settings, &t.claim.Session.Settings); {
 	case !t.info.Caching || !t.info.CacheHour:

@@ -91,7 +91,8 @@ type Charges interface {
 // Charge makes the run's limits have real budgets; call it before the first transition.
 func (m *Memory) Charge(charges Charges) { m.charges = charges }
 
-// Mark makes messages of the real store be read with the marks that they have here; call it before the first transition.
+// Mark makes messages of the real store be read with the marks that they have here; call it before the first
+// transition.
 func (m *Memory) Mark(messages []parley.Message) {
 	m.marked = make(map[parley.ID]*parley.Message, len(messages))
 	for i := range messages {
