@@ -74,6 +74,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	if r.keepsInputs {
 		q.shown = selection.Messages
+		q.outlook = prompt.Foresee(r.settings.Policy, budget, &selection, r.claim.Turn)
 	}
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
 	if err != nil {
