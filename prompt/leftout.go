@@ -110,7 +110,11 @@ func (o *omissions) judge(m *parley.Message) verdict {
 	case o.excepted(m.Sequence):
 		return verdict{FateRule, reasonSetAside + " at the time"}
 	}
-	return o.why(m.Sequence)
+	v := o.why(m.Sequence)
+	if v.fate == FateRule && standsFor(m) {
+		v.reason = reasonStands
+	}
+	return v
 }
 
 // excepted reports whether a range names a sequence as an exception.
