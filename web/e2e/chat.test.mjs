@@ -92,6 +92,23 @@ once('a sub-conversation and a fork show where they come from', async () => {
   right(page);
 });
 
+once('one approval can cover a conversation with all of its sub-conversations', async () => {
+  await server.ask('POST', '/v1/agents', { name: 'Clock', model: 'sim/tool', tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask' }] });
+  await server.ask('POST', '/v1/agents', { name: 'Asking clocks', tools: [{ name: 'delegate', description: 'Asks a clock', agent: 'clock' }] });
+  const asks = [{ tool_call: { name: 'delegate', arguments: { task: 'What time is it?' } } }];
+  const session = await script([asks, asks, [{ text: 'Both clocks agree.' }]], { agent_id: 'asking-clocks', title: 'Clocks' });
+  const page = await tab('/inbox');
+  const card = page.locator('[data-approval]');
+  await card.getByRole('button', { name: 'Always in this conversation and all of its sub-conversations' }).click();
+  await page.goto(`${server.url}/c/${session.id}`);
+  await page.getByText('Both clocks agree.', { exact: true }).waitFor(); // the second clock asked nobody
+  const { data } = await server.ask('GET', `/v1/sessions/${session.id}/tree`);
+  assert.equal(data.length, 3);
+  const asked = await Promise.all(data.map(async (one) => (await server.ask('GET', `/v1/sessions/${one.id}/approvals`)).data));
+  assert.deepEqual([...new Map(asked.flat().map(({ id, scope, state }) => [id, `${scope} ${state}`])).values()], ['tree approved']);
+  right(page);
+});
+
 once('a failure says what to do, and the turn can be retried with another model', async () => {
   const session = await script([[{ text: 'I begin' }, { error: { class: 'auth', retryable: false, message: 'no such key' } }]], { title: 'It fails' });
   const page = await tab(`/c/${session.id}`);
