@@ -268,6 +268,8 @@ once('without a key two clicks show a tool that asks for approval, or a long ans
   await until(() => page.evaluate(() => document.activeElement?.matches('[data-composer]')), 'the focus goes on');
   await page.locator('[data-announcer]', { hasText: 'The answer is complete.' }).waitFor({ state: 'attached' });
   await page.locator('[data-meter]').click();
+  await page.getByRole('complementary', { name: 'Context' }).getByText('until older messages are summed up').waitFor();
+  await page.getByRole('link', { name: 'Details', exact: true }).click();
   await page.getByRole('complementary', { name: 'Details' }).getByText('2 model calls').waitFor();
   await page.getByRole('link', { name: 'New conversation' }).click();
   await page.getByRole('button', { name: /Watch it fail/ }).click();
