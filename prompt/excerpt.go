@@ -212,7 +212,7 @@ func (l *lightening) tail(read Tail) Tail {
 				}
 			}
 			last := &page[len(page)-1]
-			dropped := l.cut != nil && last.Sequence > l.cut.From && last.Sequence <= l.cut.Dropped
+			dropped := l.cut != nil && last.Sequence >= l.cut.From && last.Sequence <= l.cut.Dropped
 			if !older || !dropped && last.Role != parley.RoleToolResult {
 				l.lighten(rows)
 				return rows, older, nil
