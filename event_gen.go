@@ -38,6 +38,7 @@ const (
 // The live types: no sequence, no id, never stored.
 const (
 	EventStepGenerating EventType = "step.generating"
+	EventStepRaw        EventType = "step.raw"
 	EventResync         EventType = "resync"
 	EventObjectPatch    EventType = "object.patch"
 )

@@ -71,6 +71,14 @@ func Catalogue() []Description {
 			{Name: "end", Doc: "Where it ends.", Type: reflect.TypeFor[int]()},
 			{Name: "delta", Doc: "The piece.", Type: reflect.TypeFor[string]()},
 		}}},
+		{Event: parley.EventStepRaw, Live: true, Object: Object{Name: "StepRaw", Type: reflect.TypeFor[StepRaw](), Doc: "A piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by [redacted], and lines above 64 KiB are left out.", Fields: []Field{
+			{Name: "turn_id", Doc: "The turn of the step.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "message_id", Doc: "The message that the answer streams into.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "offset", Doc: "Where the piece begins in the provider's bytes.", Type: reflect.TypeFor[int64]()},
+			{Name: "end", Doc: "Where it ends there; the next piece begins here, unless text is missing.", Type: reflect.TypeFor[int64]()},
+			{Name: "text", Doc: "The piece.", Type: reflect.TypeFor[string]()},
+		}}},
 		{Event: parley.EventStepGenerated, Durable: true, Object: Object{Name: "StepGenerated", Type: reflect.TypeFor[StepGenerated](), Doc: "Ends a step that completed. It is authoritative: replace what streamed by its messages.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn of the step.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "step", Doc: "Its number in the turn.", Type: reflect.TypeFor[int]()},

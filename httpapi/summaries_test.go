@@ -82,7 +82,11 @@ func TestWhatASummaryIsAskedFor(t *testing.T) {
 func TestInstructionsOfSummariesAreTheOwners(t *testing.T) {
 	t.Parallel()
 	s := newPeople(t)
-	id := s.session(`{"context_policy":{"kind":"summary"},"visibility":"workspace"}`, "Authorization", s.vera).ID.String()
+	id := s.session(
+		`{"context_policy":{"kind":"summary"},"visibility":"workspace"}`,
+		"Authorization",
+		s.vera,
+	).ID.String()
 	s.says(s.vera, id, strings.Repeat("Keep everything. ", 100))
 	s.says(s.vera, id, "Two.")
 	compact := "/v1/sessions/" + id + "/compact"

@@ -105,6 +105,10 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 	if a.silent {
 		ctx = model.WithLessPatience(ctx)
 	}
+	raw := &unprocessed{hub: s.w.hub, of: store.RawPiece{
+		SessionID: s.fence.SessionID, TurnID: s.fence.TurnID, CallID: call.ID, MessageID: call.MessageID,
+	}}
+	ctx = model.WithRaw(ctx, raw)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ctx = s.w.observer.CallBegan(ctx, observe.CallBegun{Call: call, Request: q.request, Reserved: q.reservation})
@@ -148,6 +152,7 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 			if refused = ready(); refused != nil {
 				break
 			}
+			raw.begin()
 		}
 		if err == nil {
 			err = a.take(&chunk)

@@ -66,7 +66,10 @@ func (t *Tx) entombOne(h *Head) {
 
 // ProjectOfOthers is the error for a member who renames or deletes a project that others use.
 func ProjectOfOthers() error {
-	return parley.Errorf(parley.CodeForbidden, "sessions of others use this project; only an admin may rename or delete it")
+	return parley.Errorf(
+		parley.CodeForbidden,
+		"sessions of others use this project; only an admin may rename or delete it",
+	)
 }
 
 // Detach removes a session from a project that is gone.

@@ -85,7 +85,14 @@ func TestSearchesFindWhatExpressionsFind(t *testing.T) {
 		for _, at := range regexp.MustCompile("(?i)"+regexp.QuoteMeta(wanted)).FindAllStringIndex(text, 4) {
 			want = append(want, stretch{at[0], at[1]})
 		}
-		if got, err := findFolded(t.Context(), text, wanted, 4, nil); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		if got, err := findFolded(
+			t.Context(),
+			text,
+			wanted,
+			4,
+			nil,
+		); err != nil ||
+			fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Fatalf("%q in %q: %v, %v, want %v", wanted, text, got, err, want)
 		}
 	}

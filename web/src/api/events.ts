@@ -127,6 +127,24 @@ export interface StepGenerating {
   delta: string;
 }
 
+// StepRaw is a piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only
+// admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by
+// [redacted], and lines above 64 KiB are left out.
+export interface StepRaw {
+  // The turn of the step.
+  turn_id: ID;
+  // The record of the model call.
+  call_id: ID;
+  // The message that the answer streams into.
+  message_id: ID;
+  // Where the piece begins in the provider's bytes.
+  offset: number;
+  // Where it ends there; the next piece begins here, unless text is missing.
+  end: number;
+  // The piece.
+  text: string;
+}
+
 // SettledMessage is a message in its final form, which replaces what streamed.
 export interface SettledMessage {
   // The message.
@@ -557,6 +575,7 @@ export type StreamEvent =
   | Stored<'message.marked', MessageMarked>
   | Stored<'step.started', StepStarted>
   | Passing<'step.generating', StepGenerating>
+  | Passing<'step.raw', StepRaw>
   | Stored<'step.generated', StepGenerated>
   | Stored<'step.error', StepError>
   | Stored<'step.retrying', StepRetrying>
@@ -602,6 +621,7 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'message.marked',
   'step.started',
   'step.generating',
+  'step.raw',
   'step.generated',
   'step.error',
   'step.retrying',

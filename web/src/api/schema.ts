@@ -1695,7 +1695,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextAssumedEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextAssumedEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -4520,6 +4520,50 @@ export interface components {
              */
             type: "step.generating";
         };
+        /** @description A piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by [redacted], and lines above 64 KiB are left out. */
+        StepRaw: {
+            /**
+             * Format: uuid
+             * @description The record of the model call.
+             */
+            call_id: string;
+            /**
+             * Format: int64
+             * @description Where it ends there; the next piece begins here, unless text is missing.
+             */
+            end: number;
+            /**
+             * Format: uuid
+             * @description The message that the answer streams into.
+             */
+            message_id: string;
+            /**
+             * Format: int64
+             * @description Where the piece begins in the provider's bytes.
+             */
+            offset: number;
+            /** @description The piece. */
+            text: string;
+            /**
+             * Format: uuid
+             * @description The turn of the step.
+             */
+            turn_id: string;
+        };
+        /** @description A piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by [redacted], and lines above 64 KiB are left out. */
+        StepRawEvent: {
+            data: components["schemas"]["StepRaw"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "step.raw";
+        };
         /** @description Reports that an attempt at a step failed and another one follows after a pause. */
         StepRetrying: {
             /**
@@ -5433,6 +5477,8 @@ export type StepGenerated = components['schemas']['StepGenerated'];
 export type StepGeneratedEvent = components['schemas']['StepGeneratedEvent'];
 export type StepGenerating = components['schemas']['StepGenerating'];
 export type StepGeneratingEvent = components['schemas']['StepGeneratingEvent'];
+export type StepRaw = components['schemas']['StepRaw'];
+export type StepRawEvent = components['schemas']['StepRawEvent'];
 export type StepRetrying = components['schemas']['StepRetrying'];
 export type StepRetryingEvent = components['schemas']['StepRetryingEvent'];
 export type StepStarted = components['schemas']['StepStarted'];
