@@ -297,14 +297,16 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Gap    bool    `json:"gap"`
 	}
 	type manifest struct {
-		Policy         string      `json:"policy"`
-		Ranges         []whole     `json:"ranges"`
-		Turn           *TurnCut    `json:"turn"`
-		Bounds         *TextBounds `json:"bounds"`
-		Middleware     []string    `json:"middleware"`
-		CacheKey       *string     `json:"cache_key"`
-		CachedResponse bool        `json:"cached_response"`
-		Dropped        *Dropped    `json:"dropped"`
+		Policy         string        `json:"policy"`
+		Ranges         []whole       `json:"ranges"`
+		Turn           *TurnCut      `json:"turn"`
+		Bounds         *TextBounds   `json:"bounds"`
+		Middleware     []string      `json:"middleware"`
+		CacheKey       *string       `json:"cache_key"`
+		CacheTTL       *CacheTTL     `json:"cache_ttl"`
+		CachedResponse bool          `json:"cached_response"`
+		Dropped        *Dropped      `json:"dropped"`
+		Offered        *OfferedTools `json:"offered"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
@@ -313,8 +315,10 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Bounds:         c.Manifest.Bounds,
 		Middleware:     c.Manifest.Middleware,
 		CacheKey:       OrNull(c.Manifest.CacheKey),
+		CacheTTL:       OrNull(c.Manifest.CacheTTL),
 		CachedResponse: c.Manifest.CachedResponse,
 		Dropped:        c.Manifest.Dropped,
+		Offered:        c.Manifest.Offered,
 	}
 	if shown.Middleware == nil {
 		shown.Middleware = []string{}
@@ -361,10 +365,21 @@ type Manifest struct {
 	Middleware []string `json:"middleware,omitempty"`
 	// CacheKey is the request's cache key, see model.Request.
 	CacheKey string `json:"cache_key,omitempty"`
+	// CacheTTL is how long the provider was asked to cache the request; "" where it offers no choice.
+	CacheTTL CacheTTL `json:"cache_ttl,omitempty"`
 	// CachedResponse says that the answer was cached from an equal request: nothing was sent.
 	CachedResponse bool `json:"cached_response,omitempty"`
 	// Dropped are the messages that were left out for length; nil if none were. The request says so in their place.
 	Dropped *Dropped `json:"dropped,omitempty"`
+	// Offered are tools that the request shows beside the agent's own; nil if there are none.
+	Offered *OfferedTools `json:"offered,omitempty"`
+}
+
+// OfferedTools are the tools for reading the conversation again that a request shows although the agent does not name
+// them.
+type OfferedTools struct {
+	Names  []string `json:"names"`
+	Reason string   `json:"reason"`
 }
 
 // TextBounds say how long the texts of a request were allowed to be, in estimated tokens. A longer one was shown by its

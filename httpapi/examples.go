@@ -105,8 +105,8 @@ const (
 		hashExample + `","tools_hash":"` +
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy","gap":false}],` +
-		`"middleware":["redact@1"],"cache_key":null,"cached_response":false,"turn":null,"bounds":null,` +
-		`"dropped":null},` +
+		`"middleware":["redact@1"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,"bounds":null,` +
+		`"dropped":null,"offered":null},` +
 		`"request_hash":"` +
 		hashExample +
 		`","encoder_version":1,` +
@@ -150,7 +150,7 @@ const (
 		`,"refused":null,` +
 		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no ` +
 		`cache holds any of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,` +
-		`"output_tokens_most":4096},"outlook":{"fate":"rule","share":0.6,"tokens":900,"tokens_most":900000,` +
+		`"output_tokens_most":4096},"change":null,"outlook":{"fate":"rule","share":0.6,"tokens":900,"tokens_most":900000,` +
 		`"messages":12,"messages_most":20,"assumed":false,"leaving":{"count":1,"tokens":12,"first":[{"message_id":"` +
 		messageIDExample + `","sequence":5,"tokens":12}]}}}`
 
@@ -183,7 +183,7 @@ const (
 		otherIDExample + `","name":"chart.png","media_type":"image/png","size":48213,"sha256":"` + hashExample +
 		`","width":640,"height":480,"created_at":"` + timeExample + `"}`
 	modelsExample = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,` +
-		`"reasoning":false,"caching":false,"tools":true,"vision":false,"search":false,` +
+		`"reasoning":false,"caching":false,"cache_hour":false,"tools":true,"vision":false,"search":false,` +
 		`"think_tags":false,"context_length":128000,` +
 		`"max_output":0,"price":null}],"default":"sim/echo","next":null}`
 	warmedExample = `{"agent_id":"` + agentIDExample +

@@ -404,9 +404,9 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["parameters"] = object("JSON Schema of the arguments.")
 	case "AgentTool":
 		inputObjects(s, "parameters")
-	case "MessageInput":
+	case "MessageInput", "PreviewInput":
 		inputObjects(s, "content", "metadata")
-	case "MessagePatch":
+	case "MessagePatch", "ChangedTextInput":
 		inputObjects(s, "content")
 	case "SessionInput", "SessionPatch":
 		inputObjects(s, "metadata")

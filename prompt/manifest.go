@@ -14,8 +14,9 @@ const (
 	// splitRun is the length from which a run of left-out sequences ends a range; shorter runs are listed as
 	// exceptions.
 	splitRun = 8
-	// steerRoom is kept free in a window's manifest for a step's steers, the names of middleware, and a cache key.
-	steerRoom = 512 + 448
+	// steerRoom is kept free in a window's manifest for a step's steers, the names of middleware, a cache key, and the
+	// tools that are offered.
+	steerRoom = 512 + 448 + 160
 	// smallManifest is a size in bytes below which exact counting is not worthwhile.
 	smallManifest = 1 << 10
 

@@ -46,6 +46,13 @@ type Selection struct {
 	Excess    int            // tokens by which the obligatory part exceeds the budget; 0: it fits
 }
 
+// Hides reports whether the model is not shown all of the conversation: a summary stands for a part of it, a part was
+// dropped for length, or results are stubs.
+func (s *Selection) Hides() bool {
+	return s.Manifest.Dropped != nil || !s.Cut.IsZero() ||
+		slices.ContainsFunc(s.Messages, func(m parley.Message) bool { return standsFor(&m) })
+}
+
 // Window chooses the messages of a call. It reads only the tail that the policy needs. Turns are never cut, and the
 // running one is whole; only a context edge or a summary may lie inside a turn.
 //

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "15047ec2114f3c88f9073e1efc853df910da59734e58511ef38ef55e47e36374"
+const schemaHash = "d598796bd9f4359937337756877bc07a1628041a1152f15f816a0b70f78e1002"

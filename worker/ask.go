@@ -32,6 +32,11 @@ type question struct {
 	window  *store.Window    // the part of the record that it shows
 	shown   []parley.Message // messages of the record; only if the turn keeps them
 	outlook *parley.Outlook  // likewise
+	// beginnings are what prefixes compares, with the request's size; drops are the tokens that it leaves out for length
+	// and the one before it did not.
+	beginnings  []beginning
+	size, drops int64
+	context     observe.Context // for the observer; empty after the first attempt
 	// estimate is the size of the whole request, in the units stored with messages; tokens counts in the model's own.
 	estimate int
 	tokens   int64
@@ -51,6 +56,7 @@ func (s *asking) ask(q *question) (*answer, error) {
 	if s.info.Simulator {
 		credential = string(s.settings.Model) // a simulated pause affects only this model
 	}
+	q.context = s.shows(q)
 	for tries := 1; ; tries++ {
 		if q.served == nil && !s.w.pauses.wait(s.ctx, credential, &s.w.options) {
 			return a, nil
@@ -64,6 +70,7 @@ func (s *asking) ask(q *question) (*answer, error) {
 			a.drop()
 			return nil, err
 		}
+		q.context = observe.Context{}
 		s.limits.charge(&a.call, q.reservation)
 		s.requests.observe(q, a.call.Usage)
 		if a.failure == nil {
@@ -307,6 +314,7 @@ func (a *answer) observed(call *parley.Call, reserved *store.Reservation, broken
 		Reserved: reserved,
 		Settled:  &a.call,
 		Took:     a.ended.Sub(a.started),
+		Context:  a.question.context,
 		Status:   a.status,
 		Answer:   a.parts,
 		Broken:   broken,

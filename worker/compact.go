@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -24,6 +25,11 @@ const (
 		"choose another model for compaction."
 	stillTooLong = "The conversation is longer than the model can read, even after its older part was summed up. " +
 		"Shorten the last message, or choose a model with a longer context."
+	noSummaryYet = " No summary was begun. While there is none, the oldest messages are left out when no more fits, and " +
+		"the request says so; raise compaction.max_cost, or choose a cheaper compaction.model."
+	unpricedSummary = "Summaries have a price limit (compaction.max_cost), and the price of the model %s is not known." +
+		noSummaryYet
+	dearSummary = "This summary could cost %s US dollars, more than its limit of %s (compaction.max_cost)." + noSummaryYet
 	notSummedUp = "The conversation is longer than the model can read, and its older part could not be summed up: "
 )
 
@@ -34,6 +40,7 @@ type summary struct {
 	budgets *budgets
 	window  prompt.Budget // of the session's own requests
 	wishes  string        // what the summary must hold besides the usual
+	maxCost *parley.Money // nil: any
 	source  prompt.Source
 	call    parley.Call
 	text    strings.Builder
@@ -52,6 +59,9 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionC
 		return store.CompactionSettle{Failure: s.unusable(err)}, nil
 	}
 	form, failure, err := s.form(claim)
+	if err == nil && failure == nil {
+		failure = s.tooDear(s.preview(form))
+	}
 	if err != nil || failure != nil {
 		return store.CompactionSettle{Failure: failure}, err
 	}
@@ -86,7 +96,7 @@ func (s *summary) choose(compaction *parley.Compaction) (err error) {
 	if s.window, err = s.windowOf(); err != nil {
 		return err
 	}
-	s.wishes = settings.Instructions
+	s.wishes, s.maxCost = settings.Instructions, settings.MaxCost
 	if also := compaction.Instructions; also != "" && s.wishes != "" {
 		s.wishes += "\n\n" + also
 	} else if also != "" {
@@ -333,6 +343,22 @@ func (s *summary) reserve(q *question) (*parley.Failure, error) {
 	}
 	q.reservation = reservation
 	return nil, nil
+}
+
+// tooDear says why a summary with these costs is not begun; nil if it may be.
+func (s *summary) tooDear(p *parley.CompactionPreview) *parley.Failure {
+	because := ""
+	switch {
+	case s.maxCost == nil:
+		return nil
+	case p.Cost == nil:
+		because = fmt.Sprintf(unpricedSummary, p.Model)
+	case *p.Cost > *s.maxCost:
+		because = fmt.Sprintf(dearSummary, p.Cost, s.maxCost)
+	default:
+		return nil
+	}
+	return &parley.Failure{Class: parley.ClassLimit, Sentence: because}
 }
 
 func (s *summary) outOfBudget(why string) *parley.Failure {

@@ -169,7 +169,7 @@ func (s *shortening) summaryNow(
 		s.writes,
 		scope,
 		s.fence.SessionID,
-		store.NewCompaction{ID: parley.NewID(), Reason: reason},
+		store.NewCompaction{ID: parley.NewID(), Reason: reason, Awaited: true},
 	)
 	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary is waiting already
 		return nil, c, err

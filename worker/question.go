@@ -37,8 +37,8 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		return noQuestion(err)
 	}
 	budget, selection, err := r.choose(steers)
-	if err == nil && (selection.Shortened || !selection.Cut.IsZero()) {
-		err = r.tools.offerReading()
+	if err == nil {
+		err = r.tools.offerFor(&selection)
 		q.tools = r.definitions.Text()
 	}
 	if err != nil {
@@ -54,6 +54,8 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers)
 	q.tokens = int64(budget.Scaled(q.estimate))
 	r.cut = selection.Cut
+	q.drops = dropping(r.claim.Session.Context, &selection)
+	r.claim.Session.Context.Tokens = int64(selection.Tokens)
 	r.claim.Session.Context.Anchor, r.claim.Session.Context.Dropped = selection.Anchor, selection.Dropped
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
@@ -76,6 +78,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		q.shown = selection.Messages
 		q.outlook = prompt.Foresee(r.settings.Policy, budget, &selection, r.claim.Turn)
 	}
+	selection.Manifest.Offered = r.tools.offered
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
 	if err != nil {
 		return noQuestion(err)
@@ -94,6 +97,9 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	if err == nil {
 		q.images = showsImages(&request)
+		if r.w.prefixes != nil {
+			q.beginnings, q.size = r.w.prefixes.beginnings(&request)
+		}
 		q.encoded, q.filter, err = r.encode(&request, &manifest)
 		if err == nil {
 			err = r.reserve(len(q.encoded.Body))

@@ -48,6 +48,8 @@ type Worker struct {
 	pauses   *pauses
 	// cacheKeys chooses the cache keys of requests whose sessions share them.
 	cacheKeys *cacheKeys
+	// prefixes compares successive requests for the observer; nil: nobody observes, or the worker runs dry.
+	prefixes *prefixes
 	answers   *inflight.Bytes // that the answers being given hold, by workspace
 	results   *inflight.Bytes // that the answers of tools hold, by workspace
 

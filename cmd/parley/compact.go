@@ -124,6 +124,9 @@ func (t terminal) printCompaction(c *parley.Compaction) error {
 			price(p.Cost),
 			price(p.CachedCost),
 		)
+		if err == nil && p.Refused != nil {
+			_, err = fmt.Fprintln(t.out, *p.Refused)
+		}
 		return err
 	}
 	line := string(c.State)
