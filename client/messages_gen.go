@@ -555,6 +555,8 @@ type Preview struct {
 	Cost    PredictedCost  `json:"cost"`
 	// What the change costs that was asked about; null without one.
 	Change *ChangeCost `json:"change"`
+	// When the window will be shortened, and what leaves it first; null if it never grows.
+	Outlook *parley.Outlook `json:"outlook"`
 }
 
 // Explanation is a request taken apart.
@@ -624,6 +626,8 @@ type Part struct {
 	MessageID parley.ID `json:"message_id"`
 	// Whether the message is pinned now.
 	Pinned bool `json:"pinned"`
+	// Whether only the size of the message is shown.
+	Stubbed bool `json:"stubbed"`
 	// The role in which the model reads it.
 	Role *string `json:"role"`
 	// Why it is in the request.

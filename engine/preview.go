@@ -23,6 +23,8 @@ type Preview struct {
 	Cache   PredictedCache `json:"cache"`
 	Cost    PredictedCost  `json:"cost"`
 	Change  *ChangeCost    `json:"change" doc:"What the change costs that was asked about; null without one."`
+	// Outlook is nil for policies whose windows never grow.
+	Outlook *parley.Outlook `json:"outlook" doc:"When the window will be shortened, and what leaves it first; null if it never grows."`
 }
 
 // ExactJSON writes a preview with its request byte for byte.
@@ -148,6 +150,7 @@ func (e *Engine) preview(ctx context.Context, scope store.Scope, of runner.DryTu
 		Model:     q.Call.Model,
 		Policy:    q.Call.Manifest.Policy,
 		Refused:   parley.OrNull(q.Refused),
+		Outlook:   q.Outlook,
 	}
 	if json.Valid(q.Encoded) {
 		p.Request = q.Encoded

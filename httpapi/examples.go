@@ -119,8 +119,8 @@ const (
 	limitsExample = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
 		`"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null}`
 	explainedExample = `"parts":[{"kind":"message","name":null,"sequence":1,"message_id":"` + messageIDExample +
-		`","pinned":false,"role":"user","reason":"running turn","bytes":5,"tokens":12,"span":{"offset":34,` +
-		`"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":12}],` +
+		`","pinned":false,"stubbed":false,"role":"user","reason":"running turn","bytes":5,"tokens":12,"span":` +
+		`{"offset":34,"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":12}],` +
 		`"estimated_tokens":12,` +
 		`"left_out":[{"fate":"rule","from":1,"to":4,"count":4,"reason":"outside the window (recent(10))",` +
 		`"tokens":null}],` +
@@ -150,7 +150,9 @@ const (
 		`,"refused":null,` +
 		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no ` +
 		`cache holds any of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,` +
-		`"output_tokens_most":4096},"change":null}`
+		`"output_tokens_most":4096},"change":null,"outlook":{"fate":"rule","share":0.6,"tokens":900,"tokens_most":900000,` +
+		`"messages":12,"messages_most":20,"assumed":false,"leaving":{"count":1,"tokens":12,"first":[{"message_id":"` +
+		messageIDExample + `","sequence":5,"tokens":12}]}}}`
 
 	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
 		sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` +

@@ -58,6 +58,8 @@ type Previewed struct {
 	Output  int              // tokens of the longest possible answer
 	// the request's tokens, as budgets reserve them: corrected by the provider's earlier counts; 0: not estimated
 	Tokens int
+	// Outlook says when the window will be shortened; nil if it never grows
+	Outlook *parley.Outlook
 }
 
 // DryRunner runs turns without writing to the record. Its methods return CodeUnavailable if this process has no room at

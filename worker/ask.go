@@ -20,19 +20,20 @@ type question struct {
 	encoded  model.EncodedRequest
 	filter   model.AnswerFilter // the middleware's; nil: answers are stored unchanged
 	// said is what a runtime's speaker is told, and speech its answer; nil: the model is asked.
-	said   []parley.Message
-	speech func(ctx context.Context) iter.Seq2[model.Chunk, error]
-	cost   func() *parley.Money // of that answer, once it has ended; nil: nothing tells
-	key    parley.Hash          // in the response cache, if the turn uses it
-	served *served              // the cached answer; nil: the model is asked
-	call   parley.Call          // all but ID, MessageID and Attempt
-	system string
-	tools  []byte
-	steers []store.Steered
-	window *store.Window    // the part of the record that it shows
-	shown  []parley.Message // messages of the record; only if the turn keeps them
-	// beginnings are what prefixes compares, with the request's size; drops are the tokens that it leaves out for
-	// length and the one before it did not.
+	said    []parley.Message
+	speech  func(ctx context.Context) iter.Seq2[model.Chunk, error]
+	cost    func() *parley.Money // of that answer, once it has ended; nil: nothing tells
+	key     parley.Hash          // in the response cache, if the turn uses it
+	served  *served              // the cached answer; nil: the model is asked
+	call    parley.Call          // all but ID, MessageID and Attempt
+	system  string
+	tools   []byte
+	steers  []store.Steered
+	window  *store.Window    // the part of the record that it shows
+	shown   []parley.Message // messages of the record; only if the turn keeps them
+	outlook *parley.Outlook  // likewise
+	// beginnings are what prefixes compares, with the request's size; drops are the tokens that it leaves out for length
+	// and the one before it did not.
 	beginnings  []beginning
 	size, drops int64
 	context     observe.Context // for the observer; empty after the first attempt

@@ -383,6 +383,7 @@ func (t *turn) preview() (runner.Previewed, error) {
 			Shown:   q.shown,
 			Output:  t.budgets.longestAnswer(q),
 			Tokens:  int(q.tokens),
+			Outlook: q.outlook,
 		}, nil
 	}
 	if failure != nil {
@@ -390,7 +391,7 @@ func (t *turn) preview() (runner.Previewed, error) {
 	}
 	out := runner.Previewed{
 		Call: q.call, Info: t.info, System: q.system, Request: *q.request, Encoded: q.encoded.Body, Shown: q.shown,
-		Output: t.budgets.longestAnswer(q), Tokens: int(q.tokens),
+		Output: t.budgets.longestAnswer(q), Tokens: int(q.tokens), Outlook: q.outlook,
 	}
 	_, refusal, err := t.budgets.afford(q)
 	if refusal != nil {

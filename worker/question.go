@@ -79,6 +79,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	if r.keepsInputs {
 		q.shown = selection.Messages
+		q.outlook = prompt.Foresee(r.settings.Policy, budget, &selection, r.claim.Turn)
 	}
 	selection.Manifest.Offered = r.tools.offered
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))

@@ -2173,6 +2173,22 @@ export interface components {
             /** @description The caller's own by default. A new one is created. */
             workspace?: string;
         };
+        Leaver: {
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: int64 */
+            sequence: number;
+            /** Format: int64 */
+            tokens: number;
+        };
+        Leaving: {
+            /** Format: int64 */
+            count: number;
+            /** @description The oldest of them, up to 8. */
+            first: components["schemas"]["Leaver"][];
+            /** Format: int64 */
+            tokens: number;
+        };
         LeftOut: {
             /** Format: int64 */
             count: number;
@@ -2980,6 +2996,42 @@ export interface components {
             names: string[];
             reason: string;
         };
+        Outlook: {
+            /** @description Whether the model's length is unknown and assumed. */
+            assumed: boolean;
+            /**
+             * @description What becomes of the messages that leave: a summary covers them, the policy's rule leaves them out, or they are dropped.
+             * @enum {string}
+             */
+            fate: "covered" | "rule" | "dropped";
+            /** @description What may leave: whole turns, the oldest first; the newest turn, the first task and pinned messages stay. */
+            leaving: components["schemas"]["Leaving"];
+            /**
+             * Format: int64
+             * @description In the window, counted as the policy counts.
+             */
+            messages: number;
+            /**
+             * Format: int64
+             * @description The number of messages at which it happens; null if none does.
+             */
+            messages_most: number | null;
+            /**
+             * Format: double
+             * @description How much of the way there is used; 1 when it is due.
+             */
+            share: number;
+            /**
+             * Format: int64
+             * @description Of the window's messages, in the model's own tokens.
+             */
+            tokens: number;
+            /**
+             * Format: int64
+             * @description The size in tokens at which it happens; null if none does.
+             */
+            tokens_most: number | null;
+        };
         OutsideGrown: {
             /** Format: date-time */
             due_at: string | null;
@@ -3128,6 +3180,8 @@ export interface components {
             sequence: number | null;
             /** @description Its position in the request's bytes; null if unknown. */
             span: components["schemas"]["Span"] | null;
+            /** @description Whether only the size of the message is shown. */
+            stubbed: boolean;
             /**
              * Format: int64
              * @description An estimate; all parts add up to the provider's count once it is known.
@@ -3208,6 +3262,8 @@ export interface components {
             /** @description The messages of the record up to this call that the model was not shown, and why. */
             left_out: components["schemas"]["LeftOut"][];
             model: string;
+            /** @description When the window will be shortened, and what leaves it first; null if it never grows. */
+            outlook: components["schemas"]["Outlook"] | null;
             /** @description What was sent, in the order in which providers read it; span says where in request. */
             parts: components["schemas"]["Part"][];
             /** @description The context policy that chose the messages. */
@@ -5618,6 +5674,8 @@ export type Imported = components['schemas']['Imported'];
 export type ImportedSession = components['schemas']['ImportedSession'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
+export type Leaver = components['schemas']['Leaver'];
+export type Leaving = components['schemas']['Leaving'];
 export type LeftOut = components['schemas']['LeftOut'];
 export type LimitWarning = components['schemas']['LimitWarning'];
 export type LimitWarningEvent = components['schemas']['LimitWarningEvent'];
@@ -5659,6 +5717,7 @@ export type ObjectPart = components['schemas']['ObjectPart'];
 export type ObjectPatch = components['schemas']['ObjectPatch'];
 export type ObjectPatchEvent = components['schemas']['ObjectPatchEvent'];
 export type OfferedTools = components['schemas']['OfferedTools'];
+export type Outlook = components['schemas']['Outlook'];
 export type OutsideGrown = components['schemas']['OutsideGrown'];
 export type OutsideResult = components['schemas']['OutsideResult'];
 export type PageAgent = components['schemas']['PageAgent'];
