@@ -102,11 +102,16 @@ const (
 	// CompactTokens: the context reached its limit of tokens, or its share of the model's context
 	CompactTokens   CompactionReason = "tokens"
 	CompactOverflow CompactionReason = "overflow" // the model refused a request as too long
-	CompactAsked    CompactionReason = "asked"    // somebody asked for it
+	// CompactSteps: the running turn fills the window by itself; the summary covers steps of it too
+	CompactSteps CompactionReason = "steps"
+	CompactAsked CompactionReason = "asked" // somebody asked for it
 )
 
-// ByItself reports whether nobody waits for the compaction, so that it may be postponed.
-func (r CompactionReason) ByItself() bool { return r == CompactMessages || r == CompactTokens }
+// ByItself reports whether the compaction may be postponed after one that failed or was undone: the session's requests
+// can do without it.
+func (r CompactionReason) ByItself() bool {
+	return r == CompactMessages || r == CompactTokens || r == CompactSteps
+}
 
 // The bounds of compactions.
 const (

@@ -32,6 +32,7 @@ const (
 	EventCompactionFailed    EventType = "compaction.failed"
 	EventCallReplayed        EventType = "call.replayed"
 	EventContextDropped      EventType = "context.dropped"
+	EventContextTruncated    EventType = "context.truncated"
 	EventContextAssumed      EventType = "context.assumed"
 )
 

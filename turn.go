@@ -275,14 +275,16 @@ type Call struct {
 	// the provider did not say what the call used: cost is an estimate
 	Estimated bool `json:"estimated"`
 	// that estimate's tokens; null for calls from before there were any: for those, what was reserved counts
-	Estimate     *CallEstimate `json:"estimate"`
-	Expected     Expected      `json:"-"` // for the estimate
-	Finish       FinishReason  `json:"finish_reason,omitempty"`
-	Outcome      CallOutcome   `json:"outcome"`
-	Error        *Failure      `json:"error"`
-	CreatedAt    Time          `json:"created_at"`
-	FirstTokenMS *int64        `json:"first_token_ms"`
-	TotalMS      *int64        `json:"total_ms"`
+	Estimate *CallEstimate `json:"estimate"`
+	Expected Expected      `json:"-"` // for the estimate
+	// the provider counted so few tokens that it must have left some of the request out without a word; null otherwise
+	Truncated    *Truncation  `json:"truncated"`
+	Finish       FinishReason `json:"finish_reason,omitempty"`
+	Outcome      CallOutcome  `json:"outcome"`
+	Error        *Failure     `json:"error"`
+	CreatedAt    Time         `json:"created_at"`
+	FirstTokenMS *int64       `json:"first_token_ms"`
+	TotalMS      *int64       `json:"total_ms"`
 }
 
 // MarshalJSON writes null for absent fields, in the manifest's ranges too: the record, where their size is bounded,
@@ -380,6 +382,12 @@ type Manifest struct {
 type OfferedTools struct {
 	Names  []string `json:"names"`
 	Reason string   `json:"reason"`
+}
+
+// Truncation says that a provider read less of a request than was sent.
+type Truncation struct {
+	SentTokens int64 `json:"sent_tokens"` // of the request, by Parley's estimate in the model's own tokens
+	ReadTokens int64 `json:"read_tokens"` // by the provider's count, those from its cache included
 }
 
 // TextBounds say how long the texts of a request were allowed to be, in estimated tokens. A longer one was shown by its

@@ -1306,6 +1306,33 @@ func (e ContextDropped) Encode() Encoded {
 }
 
 // AppendJSON appends the object.
+func (e *ContextTruncated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"turn_id":`...)
+	to = appendID(to, e.TurnID)
+	to = append(to, `,"call_id":`...)
+	to = appendID(to, e.CallID)
+	to = append(to, `,"model":`...)
+	to = parley.AppendJSONString(to, string(e.Model))
+	to = append(to, `,"sent_tokens":`...)
+	to = strconv.AppendInt(to, e.SentTokens, 10)
+	to = append(to, `,"read_tokens":`...)
+	to = strconv.AppendInt(to, e.ReadTokens, 10)
+	return append(to, '}')
+}
+
+func (e *ContextTruncated) size() int {
+	return 181 + len(e.Model)
+}
+
+// Type is context.truncated.
+func (*ContextTruncated) Type() parley.EventType { return parley.EventContextTruncated }
+
+// Encode encodes the event.
+func (e ContextTruncated) Encode() Encoded {
+	return Encoded{parley.EventContextTruncated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
 func (e *ContextAssumed) AppendJSON(to []byte) []byte {
 	to = append(to, `{"turn_id":`...)
 	to = appendID(to, e.TurnID)
@@ -1403,6 +1430,8 @@ func New(kind parley.EventType) Payload {
 		return &ObjectPatch{}
 	case parley.EventContextDropped:
 		return &ContextDropped{}
+	case parley.EventContextTruncated:
+		return &ContextTruncated{}
 	case parley.EventContextAssumed:
 		return &ContextAssumed{}
 	}

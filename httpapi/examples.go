@@ -112,7 +112,7 @@ const (
 		`","encoder_version":1,` +
 		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,` +
 		`"reasoning_tokens":null},"cache":{"hit":false,"cached_tokens":0,"written_tokens":null,"saved":0},` +
-		`"cost":0.0001,"reserved":null,"estimated":false,"estimate":null,` +
+		`"cost":0.0001,"reserved":null,"estimated":false,"estimate":null,"truncated":null,` +
 		`"finish_reason":"stop","outcome":"completed","error":null,` +
 		`"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
 	callExample   = `{` + callFields + `}`

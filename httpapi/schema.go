@@ -190,6 +190,7 @@ func closedLists() map[reflect.Type]closed {
 			parley.CompactMessages,
 			parley.CompactTokens,
 			parley.CompactOverflow,
+			parley.CompactSteps,
 			parley.CompactAsked,
 		),
 		reflect.TypeFor[parley.PrincipalRole](): valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),

@@ -828,7 +828,7 @@ const callColumns = "c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id
 	"c.parameters, c.think, c.search, c.system_hash, c.tools_hash, c.manifest, c.request_hash, " +
 	"c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error, c.created_at, " +
 	"c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.estimate, " +
-	"c.purpose, c.middleware_hash, c.instruction_hash, c.saved"
+	"c.purpose, c.middleware_hash, c.instruction_hash, c.saved, c.truncated"
 
 // fillCall reads callColumns.
 func fillCall(r *row, to *transition.CallRow) error {
@@ -887,6 +887,12 @@ func fillCall(r *row, to *transition.CallRow) error {
 	to.MiddlewareHash = r.hash()
 	to.InstructionHash = r.hash()
 	to.Saved = r.money()
+	if text := r.text(); text != "" {
+		to.Truncated = new(parley.Truncation)
+		if err := decode("truncated", text, to.Truncated); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -946,7 +952,7 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 
 // settleCallSet is for an UPDATE of calls, with the arguments of settleCallArgs.
 const settleCallSet = "usage = $3, cost = $4, finish_reason = $5, outcome = $6, error = $7, first_token_ms = $8, " +
-	"total_ms = $9, estimated = $10, estimate = $11, saved = $12"
+	"total_ms = $9, estimated = $10, estimate = $11, saved = $12, truncated = $13"
 
 // settleCallArgs appends the arguments of its columns.
 func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
@@ -966,7 +972,11 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 12),
+	truncated, err := encodeMaybe(of.Truncated)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 13),
 		usage,
 		of.Cost,
 		string(of.Finish),
@@ -977,6 +987,7 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 		of.Estimated,
 		estimate,
 		of.Saved,
+		truncated,
 	), nil
 }
 

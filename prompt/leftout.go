@@ -78,13 +78,15 @@ type verdict struct {
 	reason string
 }
 
-// FateOf says what became of a message in a call's request, with the reason unless it is shown. It needs the same
-// messages as Omitted.
-func FateOf(manifest parley.Manifest, messages []parley.Message, m *parley.Message) (Fate, string) {
+// FateOf returns what says of a message what became of it in a call's request, with the reason unless it is shown. It
+// needs the same messages as Omitted.
+func FateOf(manifest parley.Manifest, messages []parley.Message) func(m *parley.Message) (Fate, string) {
 	o := omissions{manifest: manifest, rows: messages}
 	o.why = o.outside()
-	v := o.judge(m)
-	return v.fate, v.reason
+	return func(m *parley.Message) (Fate, string) {
+		v := o.judge(m)
+		return v.fate, v.reason
+	}
 }
 
 // judge decides about a message that was read.
@@ -167,7 +169,7 @@ func (o *omissions) outside() func(int64) verdict {
 func windowOf(manifest parley.Manifest) (first, last int64) {
 	for _, r := range manifest.Ranges {
 		reason, _, _ := strings.Cut(r.Reason, ";")
-		if reason == reasonSummary || reason == reasonFirst || reason == reasonPinned {
+		if reason == reasonSummary || reason == reasonFirst || reason == reasonPinned || reason == reasonSaid {
 			continue
 		}
 		if first == 0 || r.From < first {

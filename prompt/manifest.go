@@ -24,6 +24,7 @@ const (
 	reasonSummary  = "summary"
 	reasonFirst    = "first task"
 	reasonPinned   = "pinned"
+	reasonSaid     = "said in the running turn"
 	reasonSummed   = "summaries"
 	reasonSteered  = "steered"
 	reasonSetAside = "set aside"
@@ -127,7 +128,8 @@ func choose(w window, rows []parley.Message) Selection {
 type window struct {
 	policy parley.Policy
 	head   parley.ContextHead
-	again  map[int64]bool // interrupted answers that were repeated
+	said   []parley.Message // in the running turn, before the rows
+	again  map[int64]bool   // interrupted answers that were repeated
 	turn   parley.Turn
 	cut    *parley.TurnCut
 	// missing is the first of the messages that are dropped for a reason, up to the rows; 0: none are.
@@ -138,7 +140,7 @@ type window struct {
 
 // shown returns what the model sees: the messages before the rows, and the rows that are not left out.
 func (w window) shown(rows []parley.Message) []parley.Message {
-	carried := before(w.head, rows)
+	carried := before(w.head, w.said, rows)
 	out := make([]parley.Message, 0, len(carried)+len(rows))
 	for _, c := range carried {
 		out = append(out, *c.message)
@@ -162,7 +164,7 @@ const (
 // describe writes the manifest of a window whose running turn begins at index at, and reports whether it is small
 // enough.
 func (w window) describe(rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
-	carried := before(w.head, rows)
+	carried := before(w.head, w.said, rows)
 	m := parley.Manifest{Policy: w.policy.String(), Ranges: carriedRanges(carried, w.head.Edge)}
 	m.Dropped = w.droppedBefore(rows, carried)
 	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String(), detail, w)

@@ -55,10 +55,17 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 	for _, tokens := range sizes {
 		own += tokens
 	}
+	if len(steps) > 0 && !v.Cut.IsZero() && steps[0].Sequence < v.Cut.From { // a summary of them was undone
+		v.Cut.From = steps[0].Sequence
+		return v.Cut
+	}
 	if len(steps) == 0 || v.Budget.Scaled(own)*100 <= most*turnOwn {
 		return v.Cut
 	}
-	last := len(steps) - 1 // the newest step stays
+	last := len(steps) - 1 // the newest step stays, and what people said since
+	for last > 0 && steps[last].Role == parley.RoleUser {
+		last--
+	}
 	for last > 0 && steps[last-1].Step == steps[last].Step && steps[last-1].TurnID == steps[last].TurnID {
 		last--
 	}
@@ -95,7 +102,38 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 	return cut
 }
 
-// stepsOf returns the messages of the running turn behind the one that began it.
+// DroppedSteps describes the steps of the running turn that a selection leaves out; nil if it leaves out none.
+func DroppedSteps(selection *Selection) *parley.Dropped {
+	cut := selection.Cut
+	if cut.Dropped == 0 {
+		return nil
+	}
+	d := &parley.Dropped{From: cut.From, To: cut.Dropped, Count: cut.Dropped - cut.From + 1, Reason: reasonDropped}
+	for i := range selection.Messages {
+		if at := selection.Messages[i].Sequence; at >= d.From && at <= d.To {
+			d.Count--
+		}
+	}
+	return d
+}
+
+// uncovered returns a cut of what a summary that covers the record up to a sequence leaves of a turn.
+func uncovered(cut parley.TurnCut, floor int64) parley.TurnCut {
+	switch {
+	case cut.IsZero() || floor < cut.From:
+		return cut
+	case cut.Dropped <= floor && cut.Stubbed <= floor:
+		return parley.TurnCut{}
+	case cut.Dropped <= floor:
+		cut.Dropped = 0
+	case cut.Stubbed <= floor:
+		cut.Stubbed = 0
+	}
+	cut.From = floor + 1
+	return cut
+}
+
+// stepsOf returns the messages of the running turn behind the one that began it, without those that a summary covers.
 func (v *View) stepsOf(messages []parley.Message) []parley.Message {
 	at := slices.IndexFunc(messages, func(m parley.Message) bool {
 		return !v.Turn.TriggerMessageID.IsZero() && m.ID == v.Turn.TriggerMessageID
@@ -106,7 +144,13 @@ func (v *View) stepsOf(messages []parley.Message) []parley.Message {
 	if at < 0 {
 		return nil
 	}
-	return messages[at+1:]
+	at++
+	if first := messages[0]; standsFor(&first) {
+		for at < len(messages) && messages[at].Sequence <= *first.CoversThrough {
+			at++
+		}
+	}
+	return messages[at:]
 }
 
 // sizesOf returns the sizes of messages in a request, in stored estimates.
@@ -128,12 +172,36 @@ func sizesOf(bounds parley.TextBounds, cut *parley.TurnCut, rows []parley.Messag
 	return sizes
 }
 
-// stub returns what stands for a result's text.
-func (e excerpting) stub(m *parley.Message, text string) string {
-	if e.readable {
-		return fmt.Sprintf(stubRead, len(text), m.Sequence)
+// Known remembers what stubs say of results, by sequence: a turn of many steps has many, and each of its requests would
+// read them all.
+type Known map[int64]knownResult
+
+// knownResult is what a stub says of a result.
+type knownResult struct {
+	bytes  int // of its text
+	failed bool
+}
+
+// result returns what the stub of a result says.
+func (k Known) result(m *parley.Message, files Attachments) knownResult {
+	if known, found := k[m.Sequence]; found {
+		return known
 	}
-	return fmt.Sprintf(stubText, len(text))
+	content := decode[parley.ToolResultContent](m)
+	text, _ := shownResult(content, files)
+	known := knownResult{bytes: len(text), failed: !content.Success}
+	if k != nil {
+		k[m.Sequence] = known
+	}
+	return known
+}
+
+// stub returns what stands for a result's text of so many bytes.
+func (e excerpting) stub(m *parley.Message, bytes int) string {
+	if e.readable {
+		return fmt.Sprintf(stubRead, bytes, m.Sequence)
+	}
+	return fmt.Sprintf(stubText, bytes)
 }
 
 // gap returns the sentence in the place of the steps that a request leaves out.

@@ -337,7 +337,7 @@ CREATE TABLE calls (
   created_at      INTEGER NOT NULL,
   first_token_ms  INTEGER,
   total_ms        INTEGER
-, ordinal INTEGER NOT NULL DEFAULT 0, reserved_tokens INTEGER, reserved_cost INTEGER, reserved_from BLOB, estimated INTEGER NOT NULL DEFAULT 0, purpose TEXT NOT NULL DEFAULT '', middleware_hash BLOB, saved INTEGER, instruction_hash BLOB, expected TEXT, estimate TEXT);
+, ordinal INTEGER NOT NULL DEFAULT 0, reserved_tokens INTEGER, reserved_cost INTEGER, reserved_from BLOB, estimated INTEGER NOT NULL DEFAULT 0, purpose TEXT NOT NULL DEFAULT '', middleware_hash BLOB, saved INTEGER, instruction_hash BLOB, expected TEXT, estimate TEXT, truncated TEXT);
 
 CREATE INDEX calls_system  ON calls (workspace_id, system_hash) WHERE system_hash IS NOT NULL;
 

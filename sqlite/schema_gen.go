@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "d598796bd9f4359937337756877bc07a1628041a1152f15f816a0b70f78e1002"
+const schemaHash = "77306715a8df5e5fcb5538a44fc8d0fb31a0e4ce0414805a306345f434cc8f10"

@@ -806,7 +806,7 @@ const callColumns = "c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id
 	"c.parameters, c.think, c.search, c.system_hash, c.tools_hash, c.manifest, c.request_hash, " +
 	"c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error, c.created_at, " +
 	"c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.estimate, " +
-	"c.purpose, c.middleware_hash, c.instruction_hash, c.saved"
+	"c.purpose, c.middleware_hash, c.instruction_hash, c.saved, c.truncated"
 
 // fillCall reads callColumns.
 func fillCall(r *row, to *transition.CallRow) error {
@@ -865,6 +865,12 @@ func fillCall(r *row, to *transition.CallRow) error {
 	to.MiddlewareHash = r.hash()
 	to.InstructionHash = r.hash()
 	to.Saved = r.money()
+	if text := r.text(); text != "" {
+		to.Truncated = new(parley.Truncation)
+		if err := decode("truncated", text, to.Truncated); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -923,7 +929,7 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 
 // settleCallSet is for an UPDATE of calls, with the arguments of settleCallArgs.
 const settleCallSet = "usage = ?, cost = ?, finish_reason = ?, outcome = ?, error = ?, first_token_ms = ?, total_ms = ?, " +
-	"estimated = ?, estimate = ?, saved = ?"
+	"estimated = ?, estimate = ?, saved = ?, truncated = ?"
 
 // settleCallArgs appends the arguments of its columns.
 func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
@@ -943,7 +949,11 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 12),
+	truncated, err := encodeMaybe(of.Truncated)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 13),
 		usage,
 		of.Cost,
 		string(of.Finish),
@@ -954,6 +964,7 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 		of.Estimated,
 		estimate,
 		of.Saved,
+		truncated,
 	), nil
 }
 

@@ -72,7 +72,7 @@ func (s *asking) ask(q *question) (*answer, error) {
 		}
 		q.context = observe.Context{}
 		s.limits.charge(&a.call, q.reservation)
-		s.requests.observe(q, a.call.Usage)
+		a.call.Truncated = s.requests.observe(q, a.call.Usage)
 		if a.failure == nil {
 			return a, nil
 		}

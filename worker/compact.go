@@ -149,12 +149,16 @@ func (s *summary) read(claim *store.CompactionClaim, most int) (bool, error) {
 	if err != nil || kept <= first {
 		return false, err
 	}
-	rows, more, err := s.forward(first, kept, most)
+	steps, piece := claim.Compaction.Reason == parley.CompactSteps, prompt.LongestPiece
+	if steps {
+		piece = prompt.StepPiece
+	}
+	rows, more, err := s.forward(first, kept, most, piece)
 	if err != nil {
 		return false, err
 	}
 	var found bool
-	s.source, found = prompt.PlanCompaction(rows, head.Summary, more, claim.Compaction.Through, most)
+	s.source, found = prompt.PlanCompaction(rows, head.Summary, more, claim.Compaction.Through, most, steps)
 	return found, nil
 }
 
@@ -241,9 +245,9 @@ func boundary(rows []parley.Message, n int, last int64) int64 {
 	return rows[n-1].Sequence
 }
 
-// forward reads settled, non-internal messages between two sequences in ascending order, up to most bytes; more reports
-// that the range continues.
-func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more bool, err error) {
+// forward reads settled, non-internal messages between two sequences in ascending order, up to most bytes, of each at
+// most a piece; more reports that the range continues.
+func (s *summary) forward(from, to int64, most, piece int) (rows []parley.Message, more bool, err error) {
 	internal, size, held := false, 0, 0
 	for after := from - 1; after < to-1; {
 		page, err := s.w.store.Messages(
@@ -265,7 +269,7 @@ func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more
 				rows = append(rows, page[i])
 			}
 			// Long messages are cut, so more may fit than is read.
-			size, held = size+min(page[i].Size(), prompt.LongestPiece), held+page[i].Size()
+			size, held = size+min(page[i].Size(), piece), held+page[i].Size()
 			if size > 2*most || held > 2*maxTranscript {
 				return rows, true, nil
 			}

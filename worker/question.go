@@ -44,7 +44,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	if err != nil {
 		return noQuestion(err)
 	}
-	if r.shortening.mustWait(&selection, budget) {
+	if r.shortening.mustWait(&selection, budget, r.cut) {
 		return nil, nil, errFull
 	}
 	if selection.Excess > 0 {
@@ -62,6 +62,9 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		Messages: int64(len(selection.Messages)),
 		Tokens:   int64(selection.Tokens),
 		Dropped:  selection.Manifest.Dropped,
+	}
+	if selection.Cut.Dropped > r.told {
+		q.window.Steps = prompt.DroppedSteps(&selection)
 	}
 	if budget.Assumed && (budget.Scaled(selection.Tokens) >= budget.Due() || selection.Manifest.Dropped != nil) {
 		q.window.Assumed = prompt.UnknownContext
@@ -143,6 +146,7 @@ func (r *requests) readCut() error {
 	}
 	if len(calls) > 0 && calls[0].Manifest.Turn != nil {
 		r.cut = *calls[0].Manifest.Turn
+		r.told = r.cut.Dropped
 	}
 	r.cutKnown = true
 	return nil
@@ -150,6 +154,9 @@ func (r *requests) readCut() error {
 
 // choose chooses the part of the record that a request shows, and what it has room for.
 func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Selection, error) {
+	if r.known == nil {
+		r.known = prompt.Known{}
+	}
 	_, room := r.weigh()
 	if err := r.readCut(); err != nil {
 		return prompt.Budget{}, prompt.Selection{}, err
@@ -168,6 +175,8 @@ func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Select
 		Cut:     r.cut,
 		Tail:    r.tail,
 		Head:    r.head,
+		Said:    r.said,
+		Known:   r.known,
 	})
 	return budget, selection, err
 }
@@ -231,6 +240,35 @@ func (r *requests) head() (parley.ContextHead, error) {
 		}
 	}
 	return head, r.weighed(head.Pinned)
+}
+
+// mostSaid is how many messages that people sent during a turn stay in its requests once a summary covers them.
+const mostSaid = 16
+
+// said returns what people said in the turn up to a sequence: the message that began it, and the newest ones since.
+func (r *requests) said(through int64) ([]parley.Message, error) {
+	trigger := r.claim.Trigger
+	if trigger.Sequence == 0 || trigger.Sequence > through {
+		return nil, nil
+	}
+	scope, internal := store.Scope{WorkspaceID: r.fence.WorkspaceID}, false
+	if trigger.Content == nil { // too long to be held while it waited
+		var err error
+		if trigger, err = r.w.store.Message(r.writes, scope, trigger.ID); err != nil {
+			return nil, err
+		}
+	}
+	page, err := r.w.store.Messages(r.writes, scope, r.fence.SessionID, store.MessageQuery{
+		Roles: []parley.Role{parley.RoleUser}, Internal: &internal, RecordOnly: true,
+		AfterSequence: through + 1, Descending: true, Limit: mostSaid, MaxBytes: promptPageBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	page = slices.DeleteFunc(page, func(m parley.Message) bool { return m.Sequence <= trigger.Sequence })
+	rows := append(page, trigger)
+	slices.Reverse(rows)
+	return rows, r.weighed(rows)
 }
 
 // tail returns the end of the record for the model's context. As long as nothing was written after the trigger, the

@@ -122,6 +122,8 @@ type requests struct {
 	recalling   [offersRecall + 1]int // of so many of recallTools, as far as they may be offered
 	cut         parley.TurnCut        // how the latest request shows the turn
 	cutKnown    bool                  // an earlier run's is read
+	told        int64                 // watchers know that the turn's steps are left out up to here
+	known       prompt.Known          // of the turn's results
 }
 
 // asking sends requests, collects their answers, and settles them.
@@ -141,10 +143,13 @@ type asking struct {
 type shortening struct {
 	*claimed
 
-	latest     latestRequest // the context of the latest request
-	compacting bool          // this run has requested a compaction
-	overflowed bool          // a request of this run was too long and was repeated
-	waited     bool          // this run waited for a summary in vain: it waits no more
+	latest     latestRequest           // the context of the latest request
+	compacting bool                    // this run has requested a compaction
+	overflowed bool                    // a request of this run was too long and was repeated
+	waited     bool                    // this run waited for a summary in vain: it waits no more
+	wanted     parley.CompactionReason // why the request waits for a summary
+	inVain     int64                   // the record's end when this run waited in vain for a summary of its steps
+	late       bool                    // a summary that this run no longer waits for may still come
 }
 
 // until decides whether the condition of a loop holds.

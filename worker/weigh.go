@@ -57,11 +57,23 @@ func (r *requests) tooLong(budget prompt.Budget, selection *prompt.Selection) *p
 
 // observe compares the provider's count with the estimate. The 0 of a cached answer is not a count, and images are
 // weighed by their area: a provider's count of them says nothing about how its model tokenises text. Nor does what
-// a speaker tells of itself.
-func (r *requests) observe(q *question, usage parley.Usage) {
-	if usage.InputTokens != nil && q.served == nil && q.speech == nil && !q.images {
-		r.w.ratios.Observe(r.settings.Model, int64(q.estimate), *usage.InputTokens)
+// a speaker tells of itself. It returns what the provider must have left out without a word; nil if nothing tells. Some
+// providers leave what they cached out of their count of input, so both count.
+func (r *requests) observe(q *question, usage parley.Usage) *parley.Truncation {
+	if usage.InputTokens == nil || q.served != nil || q.speech != nil || q.images {
+		return nil
 	}
+	read := *usage.InputTokens
+	for _, cached := range []*int64{usage.CachedTokens, usage.CacheWriteTokens} {
+		if cached != nil {
+			read += *cached
+		}
+	}
+	if sent, truncated := r.w.ratios.Truncated(r.settings.Model, int64(q.estimate), read); truncated {
+		return &parley.Truncation{SentTokens: sent, ReadTokens: *usage.InputTokens}
+	}
+	r.w.ratios.Observe(r.settings.Model, int64(q.estimate), *usage.InputTokens)
+	return nil
 }
 
 func showsImages(request *model.Request) bool {

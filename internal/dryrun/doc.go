@@ -177,7 +177,7 @@ func (m *Memory) settleCall(settled *store.CallSettled) {
 		c.Outcome, c.Usage, c.Cost, c.Finish, c.Error = settled.Outcome, settled.Usage, settled.Cost, settled.Finish,
 			settled.Error
 		c.FirstTokenMS, c.TotalMS = settled.FirstTokenMS, settled.TotalMS
-		c.Estimated, c.Estimate = settled.Estimated, settled.Estimate
+		c.Estimated, c.Estimate, c.Truncated = settled.Estimated, settled.Estimate, settled.Truncated
 		c.Cache = parley.CacheOf(settled.Usage, settled.Saved)
 		if c.Reserved != nil {
 			used, _ := settled.Charged(*c.Reserved)

@@ -862,6 +862,7 @@ export interface components {
             top_p: number | null;
             /** Format: int64 */
             total_ms: number | null;
+            truncated: components["schemas"]["Truncation"] | null;
             /** Format: uuid */
             turn_id: string | null;
             usage: components["schemas"]["Usage"];
@@ -995,6 +996,7 @@ export interface components {
             total_ms: number | null;
             /** @description The parts by kind. */
             totals: components["schemas"]["Total"][];
+            truncated: components["schemas"]["Truncation"] | null;
             /** Format: uuid */
             turn_id: string | null;
             usage: components["schemas"]["Usage"];
@@ -1233,7 +1235,7 @@ export interface components {
             not_before: string | null;
             preview: components["schemas"]["CompactionPreview"] | null;
             /** @enum {string|null} */
-            reason: "messages" | "tokens" | "overflow" | "asked" | null;
+            reason: "messages" | "tokens" | "overflow" | "steps" | "asked" | null;
             /** Format: date-time */
             requested_at: string | null;
             /** Format: int64 */
@@ -1407,7 +1409,7 @@ export interface components {
              * @description Why it was begun.
              * @enum {string}
              */
-            reason: "messages" | "tokens" | "overflow" | "asked";
+            reason: "messages" | "tokens" | "overflow" | "steps" | "asked";
         };
         /** @description Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn. */
         CompactionStartedEvent: {
@@ -1514,7 +1516,7 @@ export interface components {
              */
             type: "context.cleared";
         };
-        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. */
+        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are reported likewise. */
         ContextDropped: {
             /**
              * Format: uuid
@@ -1546,7 +1548,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. */
+        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are reported likewise. */
         ContextDroppedEvent: {
             /**
              * Format: date-time
@@ -1569,6 +1571,55 @@ export interface components {
              * @enum {string}
              */
             type: "context.dropped";
+        };
+        /** @description Reports that the provider counted so few tokens of a request that it must have left some of it out without a word: less than 80 % of Parley's estimate, which earlier calls of the model have calibrated. The answer was given without knowing the rest. */
+        ContextTruncated: {
+            /**
+             * Format: uuid
+             * @description The record of the model call.
+             */
+            call_id: string;
+            /** @description provider/model that read the request. */
+            model: string;
+            /**
+             * Format: int64
+             * @description By the provider's count, those from its cache included.
+             */
+            read_tokens: number;
+            /**
+             * Format: int64
+             * @description Of the request, by the calibrated estimate.
+             */
+            sent_tokens: number;
+            /**
+             * Format: uuid
+             * @description The turn whose request it was.
+             */
+            turn_id: string;
+        };
+        /** @description Reports that the provider counted so few tokens of a request that it must have left some of it out without a word: less than 80 % of Parley's estimate, which earlier calls of the model have calibrated. The answer was given without knowing the rest. */
+        ContextTruncatedEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            data: components["schemas"]["ContextTruncated"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "context.truncated";
         };
         Costs: {
             /** @description Input that the provider put into its cache. */
@@ -1762,7 +1813,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextAssumedEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -5257,6 +5308,12 @@ export interface components {
             /** Format: int64 */
             unpriced_calls: number;
         };
+        Truncation: {
+            /** Format: int64 */
+            read_tokens: number;
+            /** Format: int64 */
+            sent_tokens: number;
+        };
         Turn: {
             /** Format: uuid */
             agent_id: string | null;
@@ -5585,6 +5642,8 @@ export type ContextCleared = components['schemas']['ContextCleared'];
 export type ContextClearedEvent = components['schemas']['ContextClearedEvent'];
 export type ContextDropped = components['schemas']['ContextDropped'];
 export type ContextDroppedEvent = components['schemas']['ContextDroppedEvent'];
+export type ContextTruncated = components['schemas']['ContextTruncated'];
+export type ContextTruncatedEvent = components['schemas']['ContextTruncatedEvent'];
 export type Costs = components['schemas']['Costs'];
 export type DecisionInput = components['schemas']['DecisionInput'];
 export type Directories = components['schemas']['Directories'];
@@ -5787,6 +5846,7 @@ export type Total = components['schemas']['Total'];
 export type Tree = components['schemas']['Tree'];
 export type TreeNode = components['schemas']['TreeNode'];
 export type TreeTotal = components['schemas']['TreeTotal'];
+export type Truncation = components['schemas']['Truncation'];
 export type Turn = components['schemas']['Turn'];
 export type TurnCut = components['schemas']['TurnCut'];
 export type Usage = components['schemas']['Usage'];
