@@ -169,7 +169,7 @@ func (o *omissions) outside() func(int64) verdict {
 func windowOf(manifest parley.Manifest) (first, last int64) {
 	for _, r := range manifest.Ranges {
 		reason, _, _ := strings.Cut(r.Reason, ";")
-		if reason == reasonSummary || reason == reasonFirst || reason == reasonPinned {
+		if reason == reasonSummary || reason == reasonFirst || reason == reasonPinned || reason == reasonSaid {
 			continue
 		}
 		if first == 0 || r.From < first {
