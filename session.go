@@ -180,6 +180,7 @@ type Context struct {
 
 	Anchor  int64 `json:"-"` // where the latest shortened window began; 0: none was shortened
 	Dropped int64 `json:"-"` // from here up to Anchor messages were dropped for length; 0: none were
+	Stubbed int64 `json:"-"` // up to here results of older turns are shown by their size alone; 0: all are shown
 	Assumed bool  `json:"-"` // it was said that the model's length is unknown
 	Cleared bool  `json:"-"` // empty until the next message, where the window will begin
 	Held    bool  `json:"-"` // ContextHead may be non-empty: some message is or was pinned, or is a summary

@@ -36,9 +36,9 @@ func TestLinesStayInOrder(t *testing.T) {
 		}
 		ratio := rapid.Float64Range(0.25, 4).Draw(t, "ratio")
 		b := prompt.NewBudget(info, parameters, policy, rapid.IntRange(0, 100_000).Draw(t, "fixed"), ratio)
-		lines := []int{1, b.Keep(), b.Due(), b.Wait(), b.Tokens, b.Most}
+		lines := []int{1, b.Keep(), b.Rest(), b.Half(), b.Relieved(), b.Due(), b.Wait(), b.Tokens, b.Most}
 		if !slices.IsSorted(lines) || b.Keep() > b.Due()*25/80+1 {
-			t.Fatalf("keep, due, wait, tokens, most are %v of %+v", lines[1:], b)
+			t.Fatalf("keep, rest, half, relieved, due, wait, tokens, most are %v of %+v", lines[1:], b)
 		}
 		if lines := []int{1, b.Cut(), b.Wait(), b.Tokens}; !slices.IsSorted(lines) {
 			t.Fatalf("cut, wait, tokens are %v of %+v", lines[1:], b)
@@ -62,6 +62,8 @@ type conversation struct {
 	calls  int
 
 	anchor, dropped int64
+	stubbed         int64          // of older turns
+	now             parley.Time    // by the database's clock
 	cut             parley.TurnCut // of the running turn
 	through         int64          // what the summary that is being written covers; 0: none is
 	due             int            // turns until it is there
@@ -76,6 +78,7 @@ func (c *conversation) turn(n int) {
 		c.add(parley.Message{Role: parley.RoleUser, Internal: true, Content: hidden})
 	}
 	c.cut = parley.TurnCut{}
+	c.now += parley.Time(rapid.SampledFrom([]int{1000, 600_000}).Draw(c.t, "pause"))
 	c.add(user(id, "question "+fmt.Sprint(n))).TokenEstimate = size("question")
 	for step := range rapid.IntRange(1, 4).Draw(c.t, "steps") {
 		if c.through > 0 && rapid.IntRange(1, 6).Draw(c.t, "at a border") == 1 {
@@ -87,7 +90,7 @@ func (c *conversation) turn(n int) {
 			m.Status = parley.MessageFailed
 		}
 		m := c.add(assistant(id, step, parley.AssistantContent{Text: "answer"}))
-		m.TokenEstimate = size("answer")
+		m.TokenEstimate, m.CreatedAt = size("answer"), c.now
 		if rapid.Bool().Draw(c.t, "calls") {
 			c.calls++
 			c.add(call(id, step, fmt.Sprint(c.calls), `{"q":1}`))
@@ -155,10 +158,11 @@ func (c *conversation) enter() {
 func (c *conversation) check(running parley.ID) {
 	t, at := c.t, len(c.rows)
 	v := c.view(at, c.policy, c.anchor, c.budget)
-	v.Session.Context.Dropped, v.Turn.ID = c.dropped, running
+	v.Session.Context.Dropped, v.Session.Context.Stubbed = c.dropped, c.stubbed
+	v.Turn.ID, v.Turn.StartedAt = running, c.now
 	v.Cut, v.Bounds = c.cut, parley.TextBounds{Text: 5000, Step: 10_000} // none of these texts is longer
 	selection := mustView(t, v)
-	c.anchor, c.dropped, c.cut = selection.Anchor, selection.Dropped, selection.Cut
+	c.anchor, c.dropped, c.stubbed, c.cut = selection.Anchor, selection.Dropped, selection.Stubbed, selection.Cut
 	request, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
 	head, _ := c.head(at)()
 	if selection.Tokens > c.budget.Tokens && selection.Excess == 0 {
@@ -173,13 +177,21 @@ func (c *conversation) check(running parley.ID) {
 			covers = *m.CoversThrough
 		}
 	}
-	dropped := int64(0)
+	dropped, texts := int64(0), resultTexts(request)
 	for i := range c.rows {
 		m := &c.rows[i]
 		fate, reason := prompt.FateOf(manifest, c.rows, m)
 		visible := !m.Internal && m.Status != parley.MessageFailed && !m.Marks.SetAside
 		wanted := visible && m.Sequence >= head.Edge
 		right := false
+		if text, has := texts[m.Sequence]; has &&
+			(fate == prompt.FateStubbed) != strings.HasPrefix(text, "[This result, of ") {
+			t.Fatalf("message %d is %s, and the request has %q in its place", m.Sequence, fate, text)
+		}
+		if old := m.TurnID != running; fate == prompt.FateStubbed && old && (m.Marks.Pinned ||
+			c.policy.Kind != parley.PolicyAuto) {
+			t.Fatalf("message %d of %+v is stubbed under %s", m.Sequence, m.Marks, c.policy)
+		}
 		switch fate {
 		case prompt.FateShown, prompt.FateStubbed:
 			right = wanted || m.Sequence < head.Edge && visible
@@ -208,6 +220,19 @@ func (c *conversation) check(running parley.ID) {
 		t.Fatalf("the request says the wrong thing of the turn's older steps: %+v", c.cut)
 	}
 	sameRequest(t, c.rows, selection)
+}
+
+// resultTexts returns the texts of a request's results by their sequences.
+func resultTexts(request model.Request) map[int64]string {
+	texts := map[int64]string{}
+	for _, m := range request.Messages {
+		for _, p := range m.Parts {
+			if p.Kind == model.PartToolResult {
+				texts[p.Sequence] = p.Text
+			}
+		}
+	}
+	return texts
 }
 
 // saysDropped requires the notice of what is dropped in its place, once, and none without.

@@ -110,7 +110,7 @@ func (g *grouping) notify(notice string) { g.say([]model.Part{textPart(notice)})
 
 // noteGap says once, before the first step behind them, that steps of the running turn are left out.
 func (g *grouping) noteGap(m *parley.Message) {
-	if turn := g.texts.turn; turn != nil && turn.Dropped > 0 && m.Sequence > turn.Dropped && !g.noted {
+	if turn := g.texts.stubs.turn; turn != nil && turn.Dropped > 0 && m.Sequence > turn.Dropped && !g.noted {
 		g.noted = true
 		g.notify(g.texts.gap())
 	}
@@ -184,7 +184,7 @@ func (g *grouping) addResult(m *parley.Message) {
 	}
 	content := decode[parley.ToolResultContent](m)
 	text, images := shownResult(content, g.files)
-	if stubs(g.texts.turn, m) {
+	if g.texts.stubs.has(m) {
 		text, images = g.texts.stub(m, text), nil
 	} else {
 		text = g.texts.result(m, text)

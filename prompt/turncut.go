@@ -18,23 +18,13 @@ const (
 	// turnGoal is the share to which the window is brought, turnEnough that to which stubs alone must bring it: else
 	// the next shortening would follow soon.
 	turnGoal, turnEnough = 50, 60
-	// stubTokens is the size of a stub; a result that is not larger stays.
-	stubTokens = 32
 )
 
 // The sentences in requests. They never change: requests must rebuild to the same bytes.
 const (
-	stubText     = "[This result, of %d bytes, is left out.]"
-	stubRead     = "[This result, of %d bytes, is left out; read_result with \"id\": %d reads it.]"
 	droppedSteps = "[Older steps of this turn, messages %d to %d, are left out: they no longer fit.%s]"
 	droppedRead  = " read_result reads one of them by its number."
 )
-
-// stubs reports whether a request shows a row as a stub.
-func stubs(cut *parley.TurnCut, m *parley.Message) bool {
-	return cut != nil && m.Role == parley.RoleToolResult && m.Sequence >= cut.From && m.Sequence <= cut.Stubbed &&
-		contentTokens(m) > stubTokens
-}
 
 // drops reports whether a request leaves a row out. What people said stays.
 func drops(cut *parley.TurnCut, m *parley.Message) bool {
@@ -44,20 +34,12 @@ func drops(cut *parley.TurnCut, m *parley.Message) bool {
 // shortenTurn returns how the running turn of a selection is to be shown so that the window has room again; the view's
 // cut if it has room, or if nothing helps.
 func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
-	most := v.Budget.Tokens
-	total := v.Budget.Scaled(selection.Tokens)
-	if most <= 0 || total*100 <= most*turnDue || v.Turn.ID.IsZero() {
+	if !v.turnIsLong(selection) {
 		return v.Cut
 	}
 	steps := v.stepsOf(selection.Messages)
-	sizes := sizesOf(v.Bounds, &v.Cut, steps)
-	own := 0
-	for _, tokens := range sizes {
-		own += tokens
-	}
-	if len(steps) == 0 || v.Budget.Scaled(own)*100 <= most*turnOwn {
-		return v.Cut
-	}
+	sizes := sizesOf(v.Bounds, stubbing{turn: &v.Cut}, steps)
+	most, total := v.Budget.Tokens, v.Budget.Scaled(selection.Tokens)
 	last := len(steps) - 1 // the newest step stays
 	for last > 0 && steps[last-1].Step == steps[last].Step && steps[last-1].TurnID == steps[last].TurnID {
 		last--
@@ -74,7 +56,7 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 			continue
 		}
 		cut.Stubbed = m.Sequence
-		if stubs(&cut, m) {
+		if (stubbing{turn: &cut}).has(m) {
 			saved += max(0, sizes[i]-stubTokens-overheadTokens)
 			sizes[i] = min(sizes[i], stubTokens+overheadTokens)
 		}
@@ -95,6 +77,19 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 	return cut
 }
 
+// turnIsLong reports whether a window is so full with its running turn that the turn is to be shortened.
+func (v *View) turnIsLong(selection *Selection) bool {
+	most := v.Budget.Tokens
+	if most <= 0 || v.Turn.ID.IsZero() || v.Budget.Scaled(selection.Tokens)*100 <= most*turnDue {
+		return false
+	}
+	own := 0
+	for _, tokens := range sizesOf(v.Bounds, stubbing{turn: &v.Cut}, v.stepsOf(selection.Messages)) {
+		own += tokens
+	}
+	return v.Budget.Scaled(own)*100 > most*turnOwn
+}
+
 // stepsOf returns the messages of the running turn behind the one that began it.
 func (v *View) stepsOf(messages []parley.Message) []parley.Message {
 	at := slices.IndexFunc(messages, func(m parley.Message) bool {
@@ -110,7 +105,7 @@ func (v *View) stepsOf(messages []parley.Message) []parley.Message {
 }
 
 // sizesOf returns the sizes of messages in a request, in stored estimates.
-func sizesOf(bounds parley.TextBounds, cut *parley.TurnCut, rows []parley.Message) []int {
+func sizesOf(bounds parley.TextBounds, stubs stubbing, rows []parley.Message) []int {
 	short := excerpts(bounds, rows, unshown)
 	sizes := make([]int, len(rows))
 	for i := range rows {
@@ -118,7 +113,7 @@ func sizesOf(bounds parley.TextBounds, cut *parley.TurnCut, rows []parley.Messag
 		tokens := TokensOf(m)
 		switch excerpt, isExcerpt := short[m.Sequence]; {
 		case tokens == 0:
-		case stubs(cut, m):
+		case stubs.has(m):
 			tokens += stubTokens - contentTokens(m)
 		case isExcerpt:
 			tokens += excerpt + excerptBorder - contentTokens(m)
@@ -128,19 +123,11 @@ func sizesOf(bounds parley.TextBounds, cut *parley.TurnCut, rows []parley.Messag
 	return sizes
 }
 
-// stub returns what stands for a result's text.
-func (e excerpting) stub(m *parley.Message, text string) string {
-	if e.readable {
-		return fmt.Sprintf(stubRead, len(text), m.Sequence)
-	}
-	return fmt.Sprintf(stubText, len(text))
-}
-
 // gap returns the sentence in the place of the steps that a request leaves out.
 func (e excerpting) gap() string {
 	read := ""
 	if e.readable {
 		read = droppedRead
 	}
-	return fmt.Sprintf(droppedSteps, e.turn.From, e.turn.Dropped, read)
+	return fmt.Sprintf(droppedSteps, e.stubs.turn.From, e.stubs.turn.Dropped, read)
 }

@@ -42,8 +42,13 @@ type Selection struct {
 	Dropped   int64 // from here up to Anchor messages were dropped for length; 0: none. The session keeps it too
 	Bounds    parley.TextBounds
 	Cut       parley.TurnCut // how the running turn is shown; the turn's next window begins with it
+	Stubbed   int64          // up to here results of older turns are stubs; 0: none. The session keeps it too
+	Stubbable int            // tokens that further stubs of older turns would save, in stored estimates
+	Lapsed    bool           // half of the window is full, and the provider's cache has lapsed
 	Shortened bool           // a message or a steer is shown in part
 	Excess    int            // tokens by which the obligatory part exceeds the budget; 0: it fits
+
+	pinned []int64 // pinned results, ascending
 }
 
 // Window chooses the messages of a call. It reads only the tail that the policy needs. Turns are never cut, and the
@@ -61,6 +66,14 @@ func Window(v View) (Selection, error) {
 	if err != nil {
 		return selection, err
 	}
+	if stubbed := v.stubOlder(&selection); stubbed != v.Session.Context.Stubbed {
+		lapsed := selection.Lapsed
+		v.Session.Context.Stubbed = stubbed
+		if selection, err = v.window(); err != nil {
+			return selection, err
+		}
+		selection.Lapsed = lapsed
+	}
 	if cut := v.shortenTurn(&selection); cut != v.Cut {
 		v.Cut = cut
 		return v.window()
@@ -72,7 +85,10 @@ func Window(v View) (Selection, error) {
 func (v View) window() (Selection, error) {
 	light := lightening{bounds: v.Bounds}
 	if !v.Cut.IsZero() {
-		light.cut = &v.Cut
+		light.stubs.turn = &v.Cut
+	}
+	if v.Policy.Kind == parley.PolicyAuto {
+		light.stubs.older = stubsOf(v.Session.Context.Stubbed, nil)
 	}
 	v.Tail, v.Head = light.tail(v.Tail), light.head(v.Head)
 	if v.Policy.Kind != parley.PolicyIterations { // not a setting
@@ -99,7 +115,8 @@ func (v View) window() (Selection, error) {
 		head.First = c.first(rows[0].Sequence)
 	}
 	selection := choose(window{
-		policy: v.Policy, turn: v.Turn, head: head, cut: light.cut, start: c.anchor, missing: c.missing(rows),
+		policy: v.Policy, turn: v.Turn, head: head, cut: light.stubs.turn, stubs: light.stubs.older, start: c.anchor,
+		missing: c.missing(rows),
 	}, rows)
 	selection.Anchor = c.anchor
 	if d := selection.Manifest.Dropped; d != nil {
@@ -108,8 +125,14 @@ func (v View) window() (Selection, error) {
 	light.restore(selection.Messages)
 	selection.Bounds = v.Bounds
 	selection.Shortened = excerpts(v.Bounds, selection.Messages, nil) != nil || excerpts(v.Bounds, v.Steers, nil) != nil
-	selection.Cut = v.Cut
-	for _, tokens := range sizesOf(v.Bounds, light.cut, selection.Messages) {
+	selection.Cut, selection.pinned = v.Cut, light.pinned
+	if older := light.stubs.older; older != nil {
+		selection.Stubbed = older.Through
+		if !slices.ContainsFunc(selection.Messages, func(m parley.Message) bool { return light.stubs.has(&m) }) {
+			selection.Manifest.Stubs = nil
+		}
+	}
+	for _, tokens := range sizesOf(v.Bounds, light.stubs, selection.Messages) {
 		selection.Tokens += tokens
 	}
 	selection.Tokens += tokensOfNotices(selection.Manifest)

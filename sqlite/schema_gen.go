@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "15047ec2114f3c88f9073e1efc853df910da59734e58511ef38ef55e47e36374"
+const schemaHash = "f658a1ec5f9db733744b079936aa97d6cb84666e56245e70e2e581b84fe1f739"

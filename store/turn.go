@@ -158,6 +158,8 @@ type Window struct {
 	// Dropped is what the request leaves out for length; nil if nothing. BeginStep writes context.dropped when it
 	// begins or ends elsewhere than in the window before.
 	Dropped *parley.Dropped
+	// Stubbed is how far results of older turns are shown by their size alone; 0: all are shown.
+	Stubbed int64
 	// Assumed is the assumed length of the model's context, once the window comes near it; 0: known, or far. BeginStep
 	// writes context.assumed for the first one of a session.
 	Assumed int64

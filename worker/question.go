@@ -37,7 +37,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		return noQuestion(err)
 	}
 	budget, selection, err := r.choose(steers)
-	if err == nil && (selection.Shortened || !selection.Cut.IsZero()) {
+	if err == nil && (selection.Shortened || !selection.Cut.IsZero() || selection.Manifest.Stubs != nil) {
 		err = r.tools.offerReading()
 		q.tools = r.definitions.Text()
 	}
@@ -54,12 +54,14 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers)
 	q.tokens = int64(budget.Scaled(q.estimate))
 	r.cut = selection.Cut
-	r.claim.Session.Context.Anchor, r.claim.Session.Context.Dropped = selection.Anchor, selection.Dropped
+	now := &r.claim.Session.Context
+	now.Anchor, now.Dropped, now.Stubbed = selection.Anchor, selection.Dropped, selection.Stubbed
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
 		Messages: int64(len(selection.Messages)),
 		Tokens:   int64(selection.Tokens),
 		Dropped:  selection.Manifest.Dropped,
+		Stubbed:  selection.Stubbed,
 	}
 	if budget.Assumed && (budget.Scaled(selection.Tokens) >= budget.Due() || selection.Manifest.Dropped != nil) {
 		q.window.Assumed = prompt.UnknownContext

@@ -126,6 +126,9 @@ func contextAt(parent *Head, sequence int64) parley.Context {
 	if parent.Context.Anchor <= sequence {
 		at.Anchor, at.Dropped = parent.Context.Anchor, parent.Context.Dropped
 	}
+	if parent.Context.Stubbed <= sequence {
+		at.Stubbed = parent.Context.Stubbed
+	}
 	if sequence == parent.LastSequence {
 		at.Messages, at.Tokens, at.Cleared, at.ClearedAt = parent.Context.Messages, parent.Context.Tokens,
 			parent.Context.Cleared, parent.Context.ClearedAt
