@@ -36,9 +36,9 @@ func TestLinesStayInOrder(t *testing.T) {
 		}
 		ratio := rapid.Float64Range(0.25, 4).Draw(t, "ratio")
 		b := prompt.NewBudget(info, parameters, policy, rapid.IntRange(0, 100_000).Draw(t, "fixed"), ratio)
-		lines := []int{1, b.Keep(), b.Rest(), b.Half(), b.Relieved(), b.Due(), b.Wait(), b.Tokens, b.Most}
+		lines := []int{1, b.Keep(), b.Rest(), b.Half(), b.Due(), b.Wait(), b.Tokens, b.Most}
 		if !slices.IsSorted(lines) || b.Keep() > b.Due()*25/80+1 {
-			t.Fatalf("keep, rest, half, relieved, due, wait, tokens, most are %v of %+v", lines[1:], b)
+			t.Fatalf("keep, rest, half, due, wait, tokens, most are %v of %+v", lines[1:], b)
 		}
 		if lines := []int{1, b.Cut(), b.Wait(), b.Tokens}; !slices.IsSorted(lines) {
 			t.Fatalf("cut, wait, tokens are %v of %+v", lines[1:], b)
@@ -303,7 +303,7 @@ func TestAPinBehindASummaryIsMarked(t *testing.T) {
 }
 
 // Wrong 5: recent counts what people see, so that with a tool in each turn its window holds as many turns, and most of
-// each request repeats the one before.
+// each request repeats the one before. Until the window fills, auto shows what all shows.
 func TestRecentKeepsItsPrefixWithTools(t *testing.T) {
 	t.Parallel()
 	encoder := wires(t)["openai/gpt-5"]
@@ -313,7 +313,7 @@ func TestRecentKeepsItsPrefixWithTools(t *testing.T) {
 		var before []byte
 		all, same := 0, 0
 		step := func(id parley.ID) {
-			selection := mustView(t, r.view(len(r.rows), policy, anchor, prompt.Budget{}))
+			selection := mustView(t, r.view(len(r.rows), policy, anchor, prompt.Budget{Tokens: 200_000}))
 			anchor = selection.Anchor
 			settings := prompt.Settings{
 				Model:  "openai/gpt-5",
@@ -347,8 +347,9 @@ func TestRecentKeepsItsPrefixWithTools(t *testing.T) {
 	}
 	all := share(parley.Policy{Kind: parley.PolicyAll})
 	recent := share(parley.Policy{Kind: parley.PolicyRecent, Limit: 10})
-	t.Logf("unchanged prefix: all %.1f %%, recent(10) %.1f %%", 100*all, 100*recent)
-	if all < 0.94 || recent < 0.84 {
-		t.Errorf("the unchanged prefix is %.3f of all and %.3f of recent(10)", all, recent)
+	auto := share(parley.Policy{Kind: parley.PolicyAuto})
+	t.Logf("unchanged prefix: auto %.1f %%, all %.1f %%, recent(10) %.1f %%", 100*auto, 100*all, 100*recent)
+	if auto != all || all < 0.94 || recent < 0.84 {
+		t.Errorf("the unchanged prefix is %.3f of auto, %.3f of all and %.3f of recent(10)", auto, all, recent)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Budget divides a model's context: it says how many tokens a request's messages may have, and at which sizes the
 // window is shortened. Every line comes from here, so that no combination of settings puts one behind the next:
-// Keep ≤ Rest ≤ Half ≤ Relieved ≤ Due ≤ Wait ≤ Tokens ≤ Most and Keep ≤ Cut ≤ Tokens. The zero Budget bounds nothing.
+// Keep ≤ Rest ≤ Half ≤ Due ≤ Wait ≤ Tokens ≤ Most and Keep ≤ Cut ≤ Tokens. The zero Budget bounds nothing.
 type Budget struct {
 	Tokens int     // the model's tokens for messages; 0: no bound
 	Most   int     // the part of them for what must be shown; 0: Tokens
@@ -31,14 +31,13 @@ const (
 
 // The lines of a window, as percentages of the tokens that it may have.
 const (
-	dueShare      = 80 // stubs or a summary are due
-	waitShare     = 95 // a request waits for the summary
-	cutShare      = 66 // what a window keeps that had to drop messages
-	relievedShare = 60 // stubs suffice that leave no more
-	halfShare     = 50 // stubs and a summary are due if the provider's cache has lapsed
-	restShare     = 40 // a window that takes no more without stubs gets its results back
-	keepShare     = 25 // what a summary leaves in full
-	wholeMost     = 50 // what one turn that stays in full may have
+	dueShare  = 80 // stubs or a summary are due
+	waitShare = 95 // a request waits for the summary
+	cutShare  = 66 // what a window keeps that had to drop messages
+	halfShare = 50 // stubs that leave no more suffice; more is shortened if the provider's cache has lapsed
+	restShare = 40 // a window that takes no more without stubs gets its results back
+	keepShare = 25 // what a summary leaves in full
+	wholeMost = 50 // what one turn that stays in full may have
 )
 
 // contextOf returns a model's context length, UnknownContext if it is not known.
@@ -100,10 +99,8 @@ func (b Budget) Wait() int { return shareOf(b.Tokens, waitShare) }
 // Cut is the size to which a window that has outgrown its tokens is cut; 0: none.
 func (b Budget) Cut() int { return shareOf(b.Tokens, cutShare) }
 
-// Relieved is the size to which stubs of older results must bring a window, so that no summary is due; 0: any.
-func (b Budget) Relieved() int { return b.ofDue(relievedShare) }
-
-// Half is the size from which on stubs and a summary are due once the provider's cache has lapsed; 0: none.
+// Half is the size to which stubs of older results must bring a window so that no summary is due, and from which on
+// stubs and a summary are due once the provider's cache has lapsed; 0: none.
 func (b Budget) Half() int { return b.ofDue(halfShare) }
 
 // Rest is the size up to which a window shows its old results again; 0: none.

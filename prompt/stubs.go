@@ -63,7 +63,7 @@ func (e excerpting) stub(m *parley.Message, text string) string {
 }
 
 // stubOlder returns how far the results of older turns are to be stubs in the window of a selection. Under auto they
-// become stubs where a summary would be due, if that brings the window well below that line; before a request waits,
+// become stubs where a summary would be due, if that brings the window down to half; before a request waits,
 // drops messages or shortens its own turn; and from half of the window on if the provider's cache has lapsed. The turns
 // that a summary would leave in full stay whole. A block of stubs is large, so that requests share their beginnings
 // from one to the next.
@@ -81,29 +81,31 @@ func (v *View) stubOlder(s *Selection) int64 {
 		return before
 	}
 	s.Lapsed = v.lapsed(s.Messages)
-	through := v.stubsThrough(s.Messages)
+	if next := v.stubsThrough(s.Messages, parley.Turn{}); next > before {
+		s.Stubbable = v.savedBy(next, before, s)
+	}
+	through := v.stubsThrough(s.Messages, v.Turn)
 	if through <= before {
 		return before
 	}
-	s.Stubbable = v.savedBy(through, before, s)
-	saves := v.Budget.Scaled(s.Stubbable)
+	saves := v.Budget.Scaled(v.savedBy(through, before, s))
 	switch {
 	case drops && saves > 0:
 		return through
 	case saves*100 < due*stubLeast:
 		return before
-	case s.Lapsed, total > v.Budget.Wait(), total > due && total-saves <= v.Budget.Relieved(), v.turnIsLong(s):
+	case s.Lapsed, total > v.Budget.Wait(), total > due && total-saves <= v.Budget.Half(), v.turnIsLong(s):
 		return through
 	}
 	return before
 }
 
 // stubsThrough returns the newest message of the turns whose results may be stubs: of all but those that a summary
-// would leave in full. 0 means that there are none.
-func (v *View) stubsThrough(messages []parley.Message) (through int64) {
+// would leave in full while a turn is unfinished. 0 means that there are none.
+func (v *View) stubsThrough(messages []parley.Message, unfinished parley.Turn) (through int64) {
 	slices.Reverse(messages)
 	defer slices.Reverse(messages)
-	kept, _ := Kept(messages, v.Turn, Keeps(v.Policy, parley.CompactTokens, v.Budget), true)
+	kept, _ := Kept(messages, unfinished, Keeps(v.Policy, parley.CompactTokens, v.Budget), true)
 	if kept < len(messages) {
 		through = messages[kept].Sequence
 	}

@@ -81,7 +81,7 @@ func (s *shortening) compactAtEnd() {
 	if !s.settings.Policy.Summarises() {
 		return
 	}
-	if saves := s.latest.stubbable; saves > 0 && s.latest.tokens-saves <= int64(s.latest.budget.Relieved()) {
+	if saves := s.latest.stubbable; saves > 0 && s.latest.tokens-saves <= int64(s.latest.budget.Half()) {
 		return
 	}
 	s.shortenBeside(prompt.CompactionDue(
