@@ -17,44 +17,75 @@ var update = flag.Bool("update", false, "write o200k.gz from the vocabulary of a
 // TestO200kTokens compares the tokens with those of another implementation.
 func TestO200kTokens(t *testing.T) {
 	t.Parallel()
-	oracle, want := codec.NewO200kBase(), []byte(nil)
-	tokens := 0
-	for ; ; tokens++ {
-		token, err := oracle.Decode([]uint{uint(tokens)}) //nolint:gosec // counts up
+	oracle, want := codec.NewO200kBase(), []string(nil)
+	for {
+		token, err := oracle.Decode([]uint{uint(len(want))})
 		if err != nil {
 			break
 		}
-		want = append(append(want, byte(len(token))), token...) //nolint:gosec // the longest has 128 bytes
+		want = append(want, token)
 	}
 	if *update {
-		var packed bytes.Buffer
-		w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-		if err == nil {
-			_, err = w.Write(want)
-		}
-		if err == nil {
-			err = w.Close()
-		}
-		if err == nil {
-			err = os.WriteFile("o200k.gz", packed.Bytes(), 0o644) //nolint:gosec // a part of the program
-		}
-		if err != nil {
+		o200kTokens = packedTokens(t, want)
+		if err := os.WriteFile("o200k.gz", o200kTokens, 0o644); err != nil { //nolint:gosec // a part of the program
 			t.Fatal(err)
 		}
-		o200kTokens = packed.Bytes()
 	}
 	ranks, err := o200k()
-	if err != nil || len(ranks) != tokens || tokens < 199_000 {
-		t.Fatalf("%d tokens, the oracle has %d: %v", len(ranks), tokens, err)
+	if err != nil || len(ranks) != len(want) || len(want) < 199_000 {
+		t.Fatalf("%d tokens, the oracle has %d: %v", len(ranks), len(want), err)
 	}
-	for rank := range tokens {
-		n := int(want[0])
-		token := string(want[1 : 1+n])
-		want = want[1+n:]
+	for rank, token := range want {
 		if ranks[token] != rank {
 			t.Fatalf("%q has the rank %d; want %d", token, ranks[token], rank)
 		}
 	}
+}
+
+// packedTokens returns tokens, given by rank, in the form of o200kTokens.
+func packedTokens(t *testing.T, tokens []string) []byte {
+	t.Helper()
+	const bytewise = 1 << 8
+	ranks := make(map[string]int, len(tokens))
+	for rank, token := range tokens {
+		ranks[token] = rank
+	}
+	longer := len(tokens) - bytewise
+	all := make([]byte, bytewise+6*longer)
+	for rank, token := range tokens {
+		if rank < bytewise {
+			all[rank] = token[0]
+			continue
+		}
+		halves := [2]int{rank, rank} // of all possible ones those whose later one is the earliest
+		for i := 1; i < len(token); i++ {
+			left, ok := ranks[token[:i]]
+			right, also := ranks[token[i:]]
+			if ok && also && max(left, right) < max(halves[0], halves[1]) {
+				halves = [2]int{left, right}
+			}
+		}
+		if halves[0] == rank {
+			t.Fatalf("%q does not consist of two earlier tokens", token)
+		}
+		for i, half := range halves {
+			for column, shift := range []int{16, 8, 0} {
+				all[bytewise+(3*i+column)*longer+rank-bytewise] = byte(half >> shift)
+			}
+		}
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(all)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
 }
 
 // TestO200kCounts: every text has as many tokens as another implementation counts.
