@@ -182,7 +182,13 @@ func TestOldResultsBecomeStubs(t *testing.T) {
 	}
 	stub := `is left out; read_result with \"id\": 4 reads it`
 	if string(preview.Request) != string(sent.Request) || !sent.Exact || !strings.Contains(string(sent.Request), stub) {
-		t.Errorf("exact %t: %s\npreviewed %.2000s\nsent %.2000s", sent.Exact, sent.Reason, preview.Request, sent.Request)
+		t.Errorf(
+			"exact %t: %s\npreviewed %.2000s\nsent %.2000s",
+			sent.Exact,
+			sent.Reason,
+			preview.Request,
+			sent.Request,
+		)
 	}
 	if reasons := fmt.Sprint(reasonsOf(sent)); !strings.Contains(reasons, "because the conversation is long") {
 		t.Errorf("the parts are there for %s", reasons)
@@ -204,9 +210,13 @@ func TestOldResultsBecomeStubs(t *testing.T) {
 	if compaction := want[parley.Compaction](s, 200, "GET", at+"/compaction", ""); compaction.State != "none" {
 		t.Errorf("beside stubs that suffice the compaction is %+v", compaction)
 	}
-	s.says(session, `[[{"tool_call":{"name":"read_result","arguments":{"id":4,"from":70,"to":71}}}],[{"text":"Done."}]]`)
+	s.says(
+		session,
+		`[[{"tool_call":{"name":"read_result","arguments":{"id":4,"from":70,"to":71}}}],[{"text":"Done."}]]`,
+	)
 	s.awaitEnd(session)
-	if got := string(s.lastCall(session).Request); !strings.Contains(got, "line 70 of the long answer of a tool\\nline 71") {
+	const again = "line 70 of the long answer of a tool\\nline 71"
+	if got := string(s.lastCall(session).Request); !strings.Contains(got, again) {
 		t.Errorf("the model cannot read the result again: %s", parley.Clip(got, 2000))
 	}
 }
