@@ -87,7 +87,8 @@ func (c *Client) CompactSession(
 type CompactInput struct {
 	// The last sequence that it may cover, rounded down to whole turns; by default all but the newest turn.
 	Through int64 `json:"through,omitempty"`
-	// What this summary must contain in addition to the usual and to the setting's instructions.
+	// What this summary must contain in addition to the usual and to the setting's instructions: for the session's owner
+	// and admins.
 	Instructions string `json:"instructions,omitempty"`
 	// Only answer what it would cover and cost: nothing is written or sent.
 	Preview bool `json:"preview,omitempty"`

@@ -25,7 +25,7 @@ type Compactions interface {
 // CompactInput says what a summary is to cover and to hold.
 type CompactInput struct {
 	Through      int64  `json:"through,omitempty" minimum:"1" doc:"The last sequence that it may cover, rounded down to whole turns; by default all but the newest turn."`
-	Instructions string `json:"instructions,omitempty" doc:"What this summary must contain in addition to the usual and to the setting's instructions."`
+	Instructions string `json:"instructions,omitempty" doc:"What this summary must contain in addition to the usual and to the setting's instructions: for the session's owner and admins."`
 	Preview      bool   `json:"preview,omitempty" doc:"Only answer what it would cover and cost: nothing is written or sent."`
 }
 
@@ -61,6 +61,16 @@ func (e *Engine) CompactSession(
 			"is not a sequence of this session, whose last is %d",
 			session.LastSequence,
 		)
+	}
+	if input.Instructions != "" { // an agent will say them, so that nobody counts as who asked for what follows
+		if theirs, err := e.ownersSession(ctx, scope, principal, sessionID); err != nil {
+			return parley.Compaction{}, err
+		} else if !theirs {
+			return parley.Compaction{}, parley.Errorf(
+				parley.CodeForbidden,
+				"Only the session's owner or an admin may say what its summary must contain. Leave out instructions.",
+			)
+		}
 	}
 	leave, err := e.looks.enter(principal)
 	if err != nil {
@@ -146,7 +156,7 @@ func (e *Engine) compactable(
 	kept, _ := prompt.Kept(rows, unfinished, keep, whole)
 	for i := kept; i < len(rows); i++ {
 		m := &rows[i]
-		ends := through == 0 || m.Sequence <= through && (i == 0 || prompt.EndsTurn(m, &rows[i-1]))
+		ends := through == 0 || m.Sequence <= through && prompt.EndsTurn(rows, i)
 		if ends && (m.Role != parley.RoleSummary || m.CoversThrough == nil) {
 			return nil
 		}

@@ -89,13 +89,11 @@ func (e *Engine) ImportSessions(
 		enter, ctx = e.store.PlanImport, call.runsDry(ctx)
 	}
 	for i := range wanted {
-		done, err := e.importing.enter(ctx)
-		if err != nil {
-			return Imported{}, err
-		}
-		made, err := enter(ctx, call.Scope, wanted[i])
-		done()
-		if err != nil {
+		var made store.Imported
+		if err := e.importing.run(ctx, func() (err error) {
+			made, err = enter(ctx, call.Scope, wanted[i])
+			return err
+		}); err != nil {
 			return Imported{}, err
 		}
 		if !made.Created || !input.DryRun {

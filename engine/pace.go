@@ -14,26 +14,25 @@ type pace struct {
 
 func newPace() *pace { return &pace{running: make(chan struct{}, 1)} }
 
-// enter waits until work may run, and done ends it. The error is the context's.
-func (p *pace) enter(ctx context.Context) (done func(), err error) {
+// run waits until work may run, and runs it. The error is the work's or the context's. Work that panics ends like any
+// other.
+func (p *pace) run(ctx context.Context, work func() error) error {
 	select {
 	case p.running <- struct{}{}:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
+	defer func() { <-p.running }()
 	if rest := time.Until(p.rested); rest > 0 {
 		timer := time.NewTimer(rest)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			<-p.running
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 	begun := time.Now()
-	return func() {
-		p.rested = time.Now().Add(time.Since(begun))
-		<-p.running
-	}, nil
+	defer func() { p.rested = time.Now().Add(time.Since(begun)) }()
+	return work()
 }

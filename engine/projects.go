@@ -79,7 +79,8 @@ func (e *Engine) Project(ctx context.Context, principal parley.Principal, id par
 	return e.store.Project(ctx, scope.WorkspaceID, id)
 }
 
-// UpdateProject applies a patch; one that changes nothing leaves no trace. The directory itself is untouched.
+// UpdateProject applies a patch; one that changes nothing leaves no trace. The directory itself is untouched. It returns
+// CodeForbidden for a member who renames a project that sessions of others use.
 func (e *Engine) UpdateProject(
 	ctx context.Context,
 	principal parley.Principal,
@@ -101,7 +102,7 @@ func (e *Engine) UpdateProject(
 	change := store.ProjectChange{If: patch.If}
 	set(patch.Name, &change.Name)
 	set(patch.Icon, &change.Icon)
-	return e.store.UpdateProject(ctx, call.Scope.WorkspaceID, id, change)
+	return e.store.UpdateProject(ctx, call.Scope, id, change)
 }
 
 // Projects lists projects, last access first by default.

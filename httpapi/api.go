@@ -68,9 +68,9 @@ type api struct {
 	flush    time.Duration
 	log      *slog.Logger
 
-	memory  *inflight.Bytes // that requests hold
-	reads   *places         // of reading requests
-	changes *places         // of changing ones
+	memory  *inflight.Bytes  // that requests hold
+	reads   *inflight.Places // of reading requests
+	changes *inflight.Places // of changing ones
 	mux     *http.ServeMux
 	schemas *registry // of the inputs
 }
@@ -95,8 +95,8 @@ func New(options Options) (http.Handler, error) {
 		mux:      http.NewServeMux(),
 		schemas:  newRegistry(),
 		memory:   inflight.NewBytes(heldAtOnce, heldOfOne),
-		reads:    newPlaces(readsOfOne),
-		changes:  newPlaces(changesOfOne),
+		reads:    inflight.NewPlaces(readsOfOne),
+		changes:  inflight.NewPlaces(changesOfOne),
 	}
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))

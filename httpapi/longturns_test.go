@@ -166,14 +166,14 @@ func TestOldResultsBecomeStubs(t *testing.T) {
 	s := startWithDumps(t, sim.New(), info)
 	session := s.session(`{"model":"small/script","tools":["dump"]}`).ID.String()
 	at := "/v1/sessions/" + session
-	for range 6 {
+	for range 7 {
 		s.told(session, `{"content":{"text":"[[{\"tool_call\":{\"name\":\"dump\",\"arguments\":{\"Lines\":150}}}],`+
 			`[{\"text\":\"Done.\"}]]"}}`)
 	}
 	if before := s.lastCall(session); before.Manifest.Stubs != nil {
 		t.Fatalf("before the window is full there are stubs: %+v", before.Manifest)
 	}
-	long := `{"content":{"text":"[[{\"text\":\"` + strings.Repeat("It is long. ", 900) + `\"}]]"}}`
+	long := `{"content":{"text":"[[{\"text\":\"` + strings.Repeat("It is long. ", 750) + `\"}]]"}}`
 	preview := want[engine.Preview](s, 200, "POST", at+"/preview", long)
 	s.told(session, long)
 	sent := s.lastCall(session)

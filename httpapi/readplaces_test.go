@@ -10,6 +10,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/bounded"
+	"example.org/parley/internal/inflight"
 )
 
 // So many reads of a principal run at once. The next one waits for the first of them to end, or for its client to go;
@@ -66,37 +67,11 @@ func TestReadsOfOnePrincipalWaitForEachOther(t *testing.T) {
 	}
 }
 
-// A line is dropped with its last request, whether that ran or only waited.
-func TestLinesOfReadsEnd(t *testing.T) {
-	t.Parallel()
-	p, id := newPlaces(readsOfOne), parley.NewID()
-	var leaves []func()
-	for range readsOfOne {
-		leave, err := p.enter(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		leaves = append(leaves, leave)
-	}
-	ctx, gone := context.WithCancel(t.Context())
-	gone()
-	if _, err := p.enter(ctx, id); !errors.Is(err, context.Canceled) {
-		t.Errorf("a place beyond them: %v", err)
-	}
-	for _, leave := range leaves {
-		leave()
-		leave() // the answer was sent, and the request has ended
-	}
-	if len(p.of) != 0 {
-		t.Errorf("%d lines are left", len(p.of))
-	}
-}
-
 // Every request of a principal takes a place unless there is a reason why many of them may run.
 func TestWhichRequestsWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	a := &api{reads: newPlaces(readsOfOne), changes: newPlaces(changesOfOne)}
-	for name, want := range map[string]*places{
+	a := &api{reads: inflight.NewPlaces(readsOfOne), changes: inflight.NewPlaces(changesOfOne)}
+	for name, want := range map[string]*inflight.Places{
 		"getMessage": a.reads, "listVersions": a.reads, "listMessages": a.reads, "search": a.reads,
 		"markMessage": a.changes, "appendMessage": a.changes, "settleMessage": a.changes, "forkSession": a.changes,
 		"updateSession": a.changes, "importSessions": a.changes,
@@ -112,6 +87,14 @@ func TestWhichRequestsWaitForEachOther(t *testing.T) {
 		request := httptest.NewRequestWithContext(t.Context(), all[at].method, "/", nil)
 		if got := a.placesOf(&all[at], &exchange{r: request}); got != want {
 			t.Errorf("%s takes a place among the reads %t, the changes %t", name, got == a.reads, got == a.changes)
+		}
+		if name == "forkSession" { // it has a stream; others have none, whatever is asked for
+			want = nil
+		}
+		request.Header.Set("Accept", eventStream)
+		if got := a.placesOf(&all[at], &exchange{r: request}); got != want {
+			t.Errorf("as a stream %s takes a place among the reads %t, the changes %t", name, got == a.reads,
+				got == a.changes)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	x.streamed, x.view = r.of != "" && r.view == "", r.view
-	if !r.open && (r.lasting || x.wantsStream()) {
+	if !r.open && (r.lasting || r.streams(x)) {
 		end, err := beginStream(request.Context())
 		if err != nil {
 			x.streaming = true
@@ -121,7 +121,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	if places := a.placesOf(r, x); places != nil {
-		if x.leave, err = places.enter(request.Context(), x.principal.ID); err != nil {
+		if x.leave, err = places.Enter(request.Context(), x.principal.ID); err != nil {
 			a.fail(x, err)
 			return
 		}

@@ -21,6 +21,10 @@ func (r *route) hasStream() bool {
 	return r.of == "" && slices.ContainsFunc(r.headers, func(p parameter) bool { return p.name == acceptHeader().name })
 }
 
+// streams reports whether the route answers a request with a stream. The header Accept alone does not tell: any request
+// may have it.
+func (r *route) streams(x *exchange) bool { return x.streamed || r.hasStream() && x.wantsStream() }
+
 // stream is the route that answers with r's stream.
 func (r *route) stream() route {
 	s := *r

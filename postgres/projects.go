@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"example.org/parley"
+	"example.org/parley/internal/transition"
 	"example.org/parley/store"
 )
 
@@ -59,12 +60,27 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (parley.
 // UpdateProject implements store.Projects.
 func (s *Store) UpdateProject(
 	ctx context.Context,
-	workspaceID, id parley.ID,
+	scope store.Scope,
+	id parley.ID,
 	change store.ProjectChange,
 ) (parley.Project, error) {
+	workspaceID, used := scope.WorkspaceID, false
 	return patched(ctx, s, workspaceID, id, patching[parley.Project]{
-		read: func() (parley.Project, error) { return s.Project(ctx, workspaceID, id) },
-		over: change.Over,
+		read: func() (project parley.Project, err error) {
+			project, err = one(ctx, s, tenant(workspaceID), "project", func(r *row) (parley.Project, error) {
+				used = r.bool()
+				return scanProject(r)
+			}, "SELECT EXISTS ("+usedByOthers+"$3), "+projectColumns+
+				" FROM parley.projects p WHERE p.workspace_id = $1 AND p.id = $2", workspaceID, id, scope.ViewerID)
+			return project, err
+		},
+		over: func(project parley.Project) (parley.Project, error) {
+			changed, err := change.Over(project)
+			if err == nil && used && changed.Name != project.Name {
+				return parley.Project{}, transition.ProjectOfOthers()
+			}
+			return changed, err
+		},
 		same: func(a, b parley.Project) bool { return a.Name == b.Name && a.Icon == b.Icon },
 		update: "UPDATE parley.projects SET name = $3, icon = $4 WHERE workspace_id = $1 AND id = $2 " +
 			"AND name = $5 AND icon = $6",

@@ -98,7 +98,7 @@ func Kept(rows []parley.Message, unfinished parley.Turn, keep Keep, whole bool) 
 				return len(rows), true
 			}
 			return start, false
-		case !standsFor(&rows[at]) && startsTurn(&rows[at], &rows[at+1]):
+		case beginsTurn(rows, at, newestFirst):
 			turns, start = turns+1, at+1
 		}
 	}
@@ -177,8 +177,12 @@ func PlanCompaction(
 // its present or possible result.
 func turnEnds(rows []parley.Message, more bool) (ends []int) {
 	open := map[string]bool{} // calls without a result that may still be answered
+	next := 0                 // the next row that is not a summary, which may stand inside a turn
 	for i := range rows {
 		m := &rows[i]
+		for next = max(next, i+1); next < len(rows) && standsFor(&rows[next]); {
+			next++
+		}
 		switch {
 		case reasonOut(m) != "":
 		case m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted:
@@ -186,8 +190,7 @@ func turnEnds(rows []parley.Message, more bool) (ends []int) {
 		case m.Role == parley.RoleToolResult:
 			delete(open, m.ToolCallID)
 		}
-		last := i+1 == len(rows)
-		if last && more || !last && !startsTurn(&rows[i+1], m) {
+		if last := next == len(rows); last && more || !last && !beginsTurn(rows, next, ascending) {
 			continue
 		}
 		for id := range open {

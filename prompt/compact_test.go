@@ -100,6 +100,74 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 	})
 }
 
+// A summary that entered the record inside a turn divides it neither for the next summary nor for a window that is cut.
+func TestASummaryInsideATurnDoesNotDivideIt(t *testing.T) {
+	r, words := plain(1), strings.Repeat("word ", 40)
+	through := int64(len(r.rows))
+	for turn := 2; turn <= 8; turn++ {
+		r.add(user(turnID(turn), words))
+		if turn < 8 {
+			covers := through
+			r.add(parley.Message{
+				Role:          parley.RoleSummary,
+				CoversThrough: &covers,
+				Content:       content(parley.TextContent{Text: "they talked"}),
+			})
+		}
+		r.add(assistant(turnID(turn), 1, parley.AssistantContent{Text: words}))
+	}
+	asks := slices.IndexFunc(r.rows, func(m parley.Message) bool { return m.TurnID == turnID(7) })
+	last := slices.IndexFunc(r.rows, func(m parley.Message) bool { return m.TurnID == turnID(8) })
+	newest := slices.Clone(r.rows[:last]) // the turns 1 to 7
+	slices.Reverse(newest)
+	if kept, _ := prompt.Kept(newest, parley.Turn{}, prompt.Keep{Turns: 1}, true); kept != last-asks {
+		t.Errorf("%d rows stay in full; want the %d of the newest turn", kept, last-asks)
+	}
+	for most := 100; most < 4000; most += 100 {
+		source, found := prompt.PlanCompaction(r.rows, nil, false, 0, most)
+		if next := source.Through; found && int(next) < len(r.rows) && r.rows[next].Role != parley.RoleUser {
+			t.Errorf("with %d bytes the summary ends at message %d, inside a turn", most, next)
+		}
+	}
+	for i := range newest {
+		want := newest[i].Role != parley.RoleUser && (i == 0 || newest[i-1].Role == parley.RoleUser)
+		if got := prompt.EndsTurn(newest, i); got != want {
+			t.Errorf("message %d ends a turn: %t", newest[i].Sequence, got)
+		}
+	}
+	for tokens := 100; tokens < 700; tokens += 10 {
+		selection := mustView(t, prompt.View{
+			Policy: parley.Policy{Kind: parley.PolicyAll}, Session: r.session(len(r.rows)),
+			Budget: prompt.Budget{Tokens: tokens}, Tail: r.tail(len(r.rows)),
+		})
+		if m := selection.Messages; len(m) > 0 && m[0].Role != parley.RoleUser {
+			t.Errorf("with %d tokens the window begins with message %d, inside a turn", tokens, m[0].Sequence)
+		}
+	}
+}
+
+// A request that shows only the size of a result does not show all that a summary of it stands for.
+func TestAStubDoesNotShowItsResult(t *testing.T) {
+	r := &record{}
+	r.add(user(turnID(1), "go"))
+	r.add(assistant(turnID(1), 1, parley.AssistantContent{}))
+	r.add(call(turnID(1), 1, "a", `{}`))
+	r.add(result(turnID(1), 1, "a", quote(long(400))))
+	r.add(assistant(turnID(1), 2, parley.AssistantContent{Text: "done"}))
+	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 100_000)
+	if !found {
+		t.Fatal("there is nothing to sum up")
+	}
+	manifest := parley.Manifest{Ranges: []parley.ManifestRange{{From: 1, To: int64(len(r.rows))}}}
+	if !source.ShowsAll(manifest) {
+		t.Error("the whole turn is not shown")
+	}
+	manifest.Turn = &parley.TurnCut{From: 2, Stubbed: 4}
+	if source.ShowsAll(manifest) {
+		t.Error("the stub counts as its result")
+	}
+}
+
 // A recorded summarising request rebuilds to the same bytes, whatever marks have changed since.
 func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

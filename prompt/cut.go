@@ -295,7 +295,7 @@ func (c *cut) newest(rows []parley.Message, own int) int {
 		counted.add(&rows[n])
 		n++
 	}
-	for n > 0 && n < len(rows) && !startsTurn(&rows[n-1], &rows[n]) {
+	for n > 0 && n < len(rows) && !beginsTurn(rows, n-1, newestFirst) {
 		n++
 	}
 	return n
@@ -312,7 +312,7 @@ func (c *cut) affordable(rows []parley.Message, own int) int {
 		if sum += tokensOf(rows[i : i+1]); sum > c.target() {
 			break
 		}
-		if i+1 == len(rows) || startsTurn(&rows[i], &rows[i+1]) {
+		if i+1 == len(rows) || beginsTurn(rows, i, newestFirst) {
 			n = i + 1
 		}
 	}

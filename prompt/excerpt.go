@@ -214,7 +214,7 @@ func (l *lightening) tail(read Tail) Tail {
 				}
 			}
 			last := &page[len(page)-1]
-			dropped := cut != nil && last.Sequence > cut.From && last.Sequence <= cut.Dropped
+			dropped := cut != nil && last.Sequence >= cut.From && last.Sequence <= cut.Dropped
 			if !older || !dropped && last.Role != parley.RoleToolResult {
 				l.lighten(rows)
 				return rows, older, nil

@@ -1,6 +1,8 @@
 package prompt_test
 
 import (
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -244,5 +246,65 @@ func TestLongTurnsKeepTheirWindow(t *testing.T) {
 	}
 	if !stubbed || !dropped || jumps > 40 {
 		t.Errorf("stubs %t, steps left out %t, %d jumps", stubbed, dropped, jumps)
+	}
+}
+
+// However long the run of steps is that a turn leaves out, the window reads past it: also when the reads end exactly at
+// its first message.
+func TestWindowReadsPastDroppedSteps(t *testing.T) {
+	r, turn := &record{}, turnID(1)
+	r.add(user(turn, "go"))
+	const dropped, kept = 96, 32 // steps of three messages
+	for step := 1; step <= dropped+kept; step++ {
+		id := strconv.Itoa(step)
+		r.add(assistant(turn, step, parley.AssistantContent{Text: "next"}))
+		r.add(call(turn, step, id, `{}`))
+		r.add(result(turn, step, id, `"done"`))
+	}
+	n, reads := len(r.rows), 0
+	tail := r.tail(n)
+	selection := mustView(t, prompt.View{
+		Policy: parley.Policy{Kind: parley.PolicyAuto}, Session: r.session(n), Turn: parley.Turn{ID: turn},
+		Budget: prompt.Budget{Tokens: 100_000}, Bounds: parley.TextBounds{Text: 1000, Step: 2000},
+		Cut:  parley.TurnCut{From: 2, Dropped: 1 + 3*dropped},
+		Head: r.head(n),
+		Tail: func(before int64, limit int) ([]parley.Message, bool, error) {
+			if reads++; reads > 100 {
+				return nil, false, errors.New("the same messages are read again and again")
+			}
+			return tail(before, limit)
+		},
+	})
+	if got := len(selection.Messages); got != 1+3*kept {
+		t.Errorf("the window has %d messages; want the first and %d steps", got, kept)
+	}
+}
+
+// A request that leaves out steps rebuilds to the same bytes, also if its manifest has no room to name what else is
+// left out.
+func TestDroppedStepsRebuildFromAShortManifest(t *testing.T) {
+	r := &record{}
+	for i := range 1000 {
+		r.add(user(turnID(i+1), "question"))
+		m := assistant(turnID(i+1), 1, parley.AssistantContent{Text: "half"})
+		m.Status = parley.MessageFailed
+		r.add(m)
+	}
+	trigger := r.add(user(turnID(2000), "the task"))
+	trigger.ID = turnID(2001)
+	from := int64(len(r.rows) + 1)
+	for step := 1; step <= 40; step++ {
+		id := strconv.Itoa(step)
+		r.add(assistant(turnID(2000), step, parley.AssistantContent{Text: "next"}))
+		r.add(call(turnID(2000), step, id, `{}`))
+		r.add(result(turnID(2000), step, id, `"done"`))
+	}
+	_, selection := built(t, r, prompt.View{
+		Turn:   parley.Turn{ID: turnID(2000), TriggerMessageID: trigger.ID},
+		Bounds: parley.TextBounds{Text: 1000, Step: 2000},
+		Cut:    parley.TurnCut{From: from, Dropped: from + 59},
+	}, reading(t))
+	if got := len(selection.Messages); got != 1000+1+60 {
+		t.Errorf("%d messages are shown", got)
 	}
 }

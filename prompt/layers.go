@@ -23,6 +23,7 @@ type Layers struct {
 	all   []model.Middleware
 	text  []byte
 	hash  parley.Hash
+	hides *redactor // nil: nothing
 }
 
 // LayersInput holds the inputs of Layers.
@@ -118,8 +119,23 @@ func (l Layers) redacting(patterns []parley.RedactPattern, text []byte) (Layers,
 		return Layers{}, err
 	}
 	l.add(r)
-	l.text, l.hash = text, parley.HashOf(text)
+	l.text, l.hash, l.hides = text, parley.HashOf(text), r
 	return l, nil
+}
+
+// Hidden returns the places in a text of the record, in bytes, that providers see placeholders for. Whoever shows a part
+// of the text must not cut them: nothing would hide a half.
+func (l Layers) Hidden(ctx context.Context, text string) ([][2]int, error) {
+	if l.hides == nil {
+		return nil, nil
+	}
+	h := hiding{redactor: l.hides, reading: reading{ctx: ctx, each: int64(l.hides.size), left: maxRedactWork}}
+	if int64(len(text))*h.each > maxRedactWork {
+		return nil, tooMuchWork()
+	}
+	var places [][2]int
+	h.matches(text, false, func(from, to, _ int) { places = append(places, [2]int{from, to}) })
+	return places, h.err
 }
 
 // Names returns the names for a call's manifest.

@@ -100,7 +100,7 @@ func choose(w window, rows []parley.Message) Selection {
 	// say so in the manifest.
 	starts := []int{at}
 	for i := at - 1; i > 0; i-- {
-		if startsTurn(&rows[i], &rows[i-1]) {
+		if beginsTurn(rows, i, ascending) {
 			starts = append(starts, i)
 		}
 	}
@@ -266,9 +266,9 @@ func appendRanges(
 	w := rangeWriter{reason: reason, out: to}
 	for i := range rows {
 		m := &rows[i]
-		if i > 0 && detail == listAll {
-			for hidden := rows[i-1].Sequence + 1; hidden < m.Sequence; hidden++ {
-				w.leaveOut(hidden, of.hides(hidden)) // tails leave them out
+		for hidden := rows[max(0, i-1)].Sequence + 1; hidden < m.Sequence; hidden++ { // tails leave them out
+			if why := of.hides(hidden); detail == listAll || why == reasonDropped {
+				w.leaveOut(hidden, why)
 			}
 		}
 		switch why := reasonOut(m); {

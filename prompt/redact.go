@@ -154,24 +154,11 @@ func (h *hiding) text(text string) string { return h.hide(text, false) }
 // returned hides matches in a provider's text: placeholders in it are Parley's.
 func (h *hiding) returned(text string) string { return h.hide(text, true) }
 
-// hide replaces matches from left to right, as FindAll of package regexp does.
+// hide replaces matches.
 func (h *hiding) hide(text string, keep bool) string {
 	var out strings.Builder
-	last, ended := 0, -1
-	for at := 0; at <= len(text); {
-		from, to, group := h.find(text, at)
-		if group == 0 {
-			break
-		}
-		empty := to == at
-		if at = to; empty {
-			_, width := utf8.DecodeRuneInString(text[at:])
-			at += max(width, 1)
-		}
-		before := ended
-		if ended = to; empty && from == before || group == 1 && keep {
-			continue
-		}
+	last := 0
+	h.matches(text, keep, func(from, to, group int) {
 		value := text[from:to]
 		var name string
 		if group > 1 {
@@ -182,12 +169,34 @@ func (h *hiding) hide(text string, keep bool) string {
 		out.WriteString(text[last:from])
 		out.WriteString(h.placeholder(name, value))
 		last = to
-	}
+	})
 	if last == 0 && out.Len() == 0 {
 		return text
 	}
 	out.WriteString(text[last:])
 	return out.String()
+}
+
+// matches calls a function for each match from left to right, as FindAll of package regexp finds them. keep leaves out
+// placeholders.
+func (h *hiding) matches(text string, keep bool, found func(from, to, group int)) {
+	ended := -1
+	for at := 0; at <= len(text); {
+		from, to, group := h.find(text, at)
+		if group == 0 {
+			return
+		}
+		empty := to == at
+		if at = to; empty {
+			_, width := utf8.DecodeRuneInString(text[at:])
+			at += max(width, 1)
+		}
+		before := ended
+		if ended = to; empty && from == before || group == 1 && keep {
+			continue
+		}
+		found(from, to, group)
+	}
 }
 
 // find returns the first match in a text from a position on, and its group; group 0 means none.

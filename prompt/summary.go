@@ -120,12 +120,22 @@ func Instructed(request model.Request, instruction string) model.Request {
 	return request
 }
 
-// EndsTurn reports whether a summary may end at a message that is followed by a newer one.
-func EndsTurn(m, newer *parley.Message) bool { return startsTurn(newer, m) }
+// EndsTurn reports whether a summary may end at one of some rows, newest first.
+func EndsTurn(rows []parley.Message, at int) bool {
+	for newer := at - 1; newer >= 0; newer-- {
+		if !standsFor(&rows[newer]) {
+			return beginsTurn(rows, newer, newestFirst)
+		}
+	}
+	return true
+}
 
-// ShowsAll reports whether a manifest names everything that a source is made of.
+// ShowsAll reports whether a manifest names everything that a source is made of, and shows more of the running turn's
+// results than their size. Those of older turns may be stubs: their turns have ended with what came of them.
 func (s *Source) ShowsAll(manifest parley.Manifest) bool {
-	return !slices.ContainsFunc(s.Messages, func(m parley.Message) bool { return !Includes(manifest, m.Sequence) })
+	return !slices.ContainsFunc(s.Messages, func(m parley.Message) bool {
+		return !Includes(manifest, m.Sequence) || (stubbing{turn: manifest.Turn}).has(&m)
+	})
 }
 
 // earlier returns the text of the summary that the source begins with; "" without one.

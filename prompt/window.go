@@ -164,7 +164,7 @@ func running(rows []parley.Message, turn parley.Turn) int {
 	return n
 }
 
-// startsTurn reports whether a window may begin at m, given the previous row. Rows without a turn (imports, messages
+// startsTurn reports whether a turn begins at m, given the previous row. Rows without a turn (imports, messages
 // recorded without a turn) group with the user message before them.
 func startsTurn(m, before *parley.Message) bool {
 	switch {
@@ -176,4 +176,24 @@ func startsTurn(m, before *parley.Message) bool {
 		return false
 	}
 	return m.Role == parley.RoleUser || m.Role == parley.RoleSummary || m.Role == parley.RoleSystem
+}
+
+// The directions of rows, for beginsTurn.
+const (
+	newestFirst = 1
+	ascending   = -1
+)
+
+// beginsTurn reports whether a turn begins at one of some rows, and not before it. A summary of others belongs to no
+// turn: it may have entered the record inside one. It reports false if the row before is not among the rows.
+func beginsTurn(rows []parley.Message, at, direction int) bool {
+	if standsFor(&rows[at]) {
+		return false
+	}
+	for i := at + direction; i >= 0 && i < len(rows); i += direction {
+		if !standsFor(&rows[i]) {
+			return startsTurn(&rows[at], &rows[i])
+		}
+	}
+	return false
 }

@@ -72,9 +72,11 @@ func (s *Store) Project(ctx context.Context, workspaceID, id parley.ID) (project
 // UpdateProject implements store.Projects.
 func (s *Store) UpdateProject(
 	ctx context.Context,
-	workspaceID, id parley.ID,
+	scope store.Scope,
+	id parley.ID,
 	change store.ProjectChange,
 ) (parley.Project, error) {
+	workspaceID := scope.WorkspaceID
 	return transact(ctx, s, func(tx *txn) (project parley.Project, err error) {
 		found, err := tx.one(
 			"SELECT "+projectColumns+" FROM projects p WHERE p.id = ? AND p.workspace_id = ?",
@@ -93,6 +95,15 @@ func (s *Store) UpdateProject(
 		changed, err := change.Over(project)
 		if err != nil || changed == project {
 			return changed, err
+		}
+		if changed.Name != project.Name {
+			used, err := tx.usedByOthers(scope, id)
+			if err == nil && used {
+				err = transition.ProjectOfOthers()
+			}
+			if err != nil {
+				return parley.Project{}, err
+			}
 		}
 		tx.means = id
 		_, err = tx.exec("UPDATE projects SET name = ?, icon = ? WHERE id = ? AND workspace_id = ?",
@@ -145,13 +156,7 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		case !found:
 			return transition.NotFound("project")
 		}
-		used, err := tx.has(
-			"SELECT 1 FROM sessions WHERE workspace_id = ?1 AND project_id = ?2 AND deleted_at IS NULL "+
-				"AND owner_id <> ?3",
-			workspaceID,
-			id,
-			scope.ViewerID,
-		)
+		used, err := tx.usedByOthers(scope, id)
 		if err != nil {
 			return err
 		}
@@ -166,4 +171,14 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		}
 		return tx.leaveFor(errand)
 	})
+}
+
+// usedByOthers reports whether sessions of anybody but the scope's viewer use a project.
+func (t *txn) usedByOthers(scope store.Scope, id parley.ID) (bool, error) {
+	return t.has(
+		"SELECT 1 FROM sessions WHERE workspace_id = ?1 AND project_id = ?2 AND deleted_at IS NULL AND owner_id <> ?3",
+		scope.WorkspaceID,
+		id,
+		scope.ViewerID,
+	)
 }

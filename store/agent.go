@@ -83,8 +83,9 @@ type Projects interface {
 	// new.
 	ChooseProject(ctx context.Context, project parley.Project) (parley.Project, bool, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
-	// UpdateProject changes a project's name and icon, and nothing if they are as the change wants them.
-	UpdateProject(ctx context.Context, workspaceID, id parley.ID, change ProjectChange) (parley.Project, error)
+	// UpdateProject changes a project's name and icon, and nothing if they are as the change wants them. CodeForbidden
+	// for another name while sessions of anybody but the scope's viewer use it: agents' prompts may tell it.
+	UpdateProject(ctx context.Context, scope Scope, id parley.ID, change ProjectChange) (parley.Project, error)
 	Projects(ctx context.Context, workspaceID parley.ID, query ProjectQuery) ([]parley.Project, error)
 	// DeleteProject removes the project immediately. The outbox detaches its sessions or, with cascade, deletes them.
 	// CodeForbidden while sessions of anybody but the scope's viewer use it.

@@ -78,6 +78,9 @@ type Call struct {
 	// record. Its error, for the model, says that there is no room for so much. nil counts
 	// nothing.
 	Hold func(bytes int64) error
+	// Hidden returns the places in a text, in bytes and in order, that the model's provider sees placeholders for. They
+	// must not be cut: nothing hides a half. nil hides nothing.
+	Hidden func(ctx context.Context, text string) ([][2]int, error)
 }
 
 // Holds is Hold where it is there.
@@ -86,6 +89,14 @@ func (c Call) Holds(bytes int64) error {
 		return nil
 	}
 	return c.Hold(bytes)
+}
+
+// Hides is Hidden where it is there.
+func (c Call) Hides(ctx context.Context, text string) ([][2]int, error) {
+	if c.Hidden == nil {
+		return nil, nil
+	}
+	return c.Hidden(ctx, text)
 }
 
 // The names under which an endpoint is told which call it serves.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"example.org/parley"
+	"example.org/parley/store"
 	"example.org/parley/tool"
 )
 
@@ -88,8 +89,8 @@ func (r *rules) changed(call *toolCall, ruling parley.Ruling) (parley.ApprovalRe
 }
 
 // approvedInTree reports whether the call's tool, as it is now and under the rules that this agent has about it, was
-// approved for the tree of the session: in the session itself, or at the tree's root.
-func (r *rules) approvedInTree(call *toolCall) (bool, error) {
+// approved for the tree of the session: in the session itself, or at the tree's root if that has the same owner.
+func (r *rules) approvedInTree(call *toolCall) (approved bool, err error) {
 	digest := r.digestOf(call)
 	if digest == "" {
 		return false, nil
@@ -104,11 +105,16 @@ func (r *rules) approvedInTree(call *toolCall) (bool, error) {
 	if r.accepted.InTree(wanted) || session.RootID.IsZero() || session.RootID == session.ID {
 		return r.accepted.InTree(wanted), nil
 	}
-	root, err := r.w.store.Accepted(r.writes, r.fence.WorkspaceID, session.RootID)
+	root, err := r.w.store.Session(r.writes, store.Scope{WorkspaceID: r.fence.WorkspaceID}, session.RootID)
+	if err == nil && root.OwnerID == session.OwnerID {
+		var kept parley.Accepted
+		kept, err = r.w.store.Accepted(r.writes, r.fence.WorkspaceID, root.ID)
+		approved = kept.InTree(wanted)
+	}
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		return false, nil
 	}
-	return root.InTree(wanted), err
+	return approved, err
 }
 
 // digestOf returns the digest of the call's tool as it is now.

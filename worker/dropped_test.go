@@ -11,6 +11,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/event"
+	"example.org/parley/internal/inflight"
 	"example.org/parley/model"
 	"example.org/parley/prompt"
 	"example.org/parley/store"
@@ -121,6 +122,7 @@ func TestAMessageLongerThanTheWindowDropsNothing(t *testing.T) {
 type lookedStore struct {
 	Store
 	once   sync.Once
+	look   func() // nil: nothing
 	looked chan struct{}
 }
 
@@ -129,7 +131,12 @@ func (s *lookedStore) Compaction(
 	scope store.Scope,
 	sessionID parley.ID,
 ) (parley.Compaction, error) {
-	s.once.Do(func() { close(s.looked) })
+	s.once.Do(func() {
+		if s.look != nil {
+			s.look()
+		}
+		close(s.looked)
+	})
 	return s.Store.Compaction(ctx, scope, sessionID)
 }
 
@@ -144,12 +151,23 @@ func TestAFullWindowWaitsForItsSummary(t *testing.T) {
 		}
 	})
 	r.model.summaries.endless = says("they talked on")
-	r.start(&lookedStore{Store: r.store, looked: looked})
+	var held bool // room for prompts, while the turn waits
+	db := &lookedStore{Store: r.store, looked: looked}
+	w := r.start(db)
+	db.look = func() {
+		owner, all := inflight.Owner{WorkspaceID: r.scope.WorkspaceID}, promptsPerWorkspace*inflight.Scale()
+		if held = !w.prompts.Take(owner, all); !held {
+			w.prompts.Give(owner, all)
+		}
+	}
 	sessionID := r.longer(1000)
 	for range 16 {
 		r.completes(sessionID, "the next question")
 	}
 	r.wait("a turn to wait for the summary", looked)
+	if held {
+		t.Error("the turn that waits keeps room from other prompts")
+	}
 	if n := r.accounted(sessionID); n > 0 || len(r.toldOf(sessionID, parley.EventContextDropped)) > 0 {
 		t.Errorf("%d messages were dropped", n)
 	}

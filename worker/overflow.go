@@ -63,9 +63,10 @@ func (s *shortening) mustWait(selection *prompt.Selection, budget prompt.Budget)
 }
 
 // awaitSummary gives the session's summary a while to be written, and enters it. Without one the request drops what no
-// longer fits. An error is the store's.
+// longer fits. Other prompts have the room of this one meanwhile. An error is the store's.
 func (s *shortening) awaitSummary() error {
 	s.waited = true
+	s.unreserve()
 	ctx, stop := context.WithTimeout(s.ctx, s.w.options.summaryPatience)
 	defer stop()
 	entered, _, err := s.summaryNow(ctx, parley.CompactTokens)

@@ -303,6 +303,7 @@ func (t *tools) callTool(
 			}
 			return nil
 		},
+		Hidden: t.layers.Hidden,
 	}
 	outcome, source, began := observe.ToolFailed, "", false
 	defer func() {

@@ -173,8 +173,19 @@ func (e *Editor) Close() {
 
 // print writes to the terminal, and notes whether a line stays open.
 func (e *Editor) print(text []byte) (int, error) {
-	if len(text) > 0 && text[0] != escape {
-		e.open = text[len(text)-1] != '\n'
+	for rest := text; len(rest) > 0; {
+		sequence := bytes.IndexByte(rest, escape)
+		if sequence < 0 {
+			sequence = len(rest)
+		}
+		if sequence > 0 {
+			e.open = rest[sequence-1] != '\n'
+		}
+		_, size := decode(rest[sequence:], false)
+		if size == 0 {
+			break
+		}
+		rest = rest[sequence+size:]
 	}
 	return e.options.Out.Write(text)
 }

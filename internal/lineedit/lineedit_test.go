@@ -306,6 +306,11 @@ func TestTextIsPrintedAboveWhatIsTyped(t *testing.T) {
 	s.prints("!\n")
 	s.sees("An answer that streams\n on\nand on\nand on.\n> stop\nThe end\n!\n|")
 	s.types("x")
+	s.prints("\x1b[1m")
+	s.prints("Title")
+	s.types("\x15") // it is printed once nothing is typed, and stays when something is again
+	s.types("y")
+	s.sees("An answer that streams\n on\nand on\nand on.\n> stop\nThe end\n!\nTitle\n> y|")
 	s.prints(strings.Repeat("y", maxHeld+1)) // a line without end
 	if got := len(s.held); got != 0 {
 		t.Errorf("%d bytes are held", got)

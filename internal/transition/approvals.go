@@ -87,7 +87,7 @@ func (t *Tx) tellApproval(h *Head, told event.Encoded, a *parley.Approval) {
 	t.feed(h, told)
 	if a.RootID != a.SessionID {
 		h.Changes.Outbox = append(h.Changes.Outbox, Errand{
-			WorkspaceID: h.WorkspaceID, Work: TellRoot{ApprovalID: a.ID, RootID: a.RootID},
+			WorkspaceID: h.WorkspaceID, Work: TellRoot{ApprovalID: a.ID, RootID: a.RootID, OwnerID: h.OwnerID},
 		})
 	}
 }
@@ -436,6 +436,14 @@ func (t *Tx) ExpireApproval(sessionID, approvalID parley.ID) (bool, error) {
 	return true, err
 }
 
+// by returns who owns the tool session of an approval: what is approved there holds only for sessions of theirs.
+func (w TellRoot) by(a *parley.Approval) parley.ID {
+	if w.OwnerID.IsZero() && a.DecidedBy != nil { // the errand is older than this field
+		return a.DecidedBy.ID
+	}
+	return w.OwnerID
+}
+
 // TellRoot tells the root session of a tree about an approval in a tool session, once. It ignores a root that is gone.
 func (t *Tx) TellRoot(workspaceID parley.ID, what TellRoot) error {
 	rootID := what.RootID
@@ -467,7 +475,7 @@ func (t *Tx) TellRoot(workspaceID parley.ID, what TellRoot) error {
 	if first, err = t.deliver(h, Delivery{rootHeardResolved, a.ID}); err != nil || !first {
 		return err
 	}
-	if a.State == parley.ApprovalApproved { // later tool sessions start with the root's acceptances
+	if a.State == parley.ApprovalApproved && what.by(a) == h.OwnerID { // later tool sessions start with its acceptances
 		switch a.Scope {
 		case parley.ScopeChange:
 			err = t.acceptChange(h, a)

@@ -146,7 +146,8 @@ func (t *Tx) enterUnbegun(h *Head, turn *parley.Turn) error {
 func (t *Tx) cancelWaiting(h *Head, turn *parley.Turn, with parley.ID) error {
 	t.removeQueued(h, turn.TriggerMessageID)
 	proof := cancellation(turn)
-	proof.By, proof.Removed, proof.With = parley.ByCanceller, []parley.ID{turn.TriggerMessageID}, with
+	proof.By, proof.With = parley.ByCanceller, with
+	proof.Removed = append(slices.Clip(proof.Removed), turn.TriggerMessageID)
 	return t.cancelUnbegun(h, turn)
 }
 

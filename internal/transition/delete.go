@@ -64,9 +64,12 @@ func (t *Tx) entombOne(h *Head) {
 	h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Work: PurgeSession{SessionID: h.ID}})
 }
 
-// ProjectOfOthers is the error for a member who deletes a project that others use.
+// ProjectOfOthers is the error for a member who renames or deletes a project that others use.
 func ProjectOfOthers() error {
-	return parley.Errorf(parley.CodeForbidden, "sessions of others use this project; only an admin may delete it")
+	return parley.Errorf(
+		parley.CodeForbidden,
+		"sessions of others use this project; only an admin may rename or delete it",
+	)
 }
 
 // Detach removes a session from a project that is gone.

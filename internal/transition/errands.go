@@ -39,6 +39,7 @@ type CancelChild struct {
 type TellRoot struct {
 	ApprovalID parley.ID `json:"-"`
 	RootID     parley.ID `json:"root_id"`
+	OwnerID    parley.ID `json:"owner_id,omitzero"` // of the tool session
 }
 
 // WakeSession resumes a turn that waits for a budget or a rate limit.

@@ -5,3 +5,4 @@ ALTER TABLE parley.workspaces ADD COLUMN visibility text NOT NULL DEFAULT 'priva
 GRANT UPDATE (visibility) ON parley.workspaces TO parley_tenant;
 
 -- +goose Down
+ALTER TABLE parley.workspaces DROP COLUMN visibility;

@@ -360,7 +360,12 @@ func (w *world) changes(t *testing.T) []audited {
 			[]parley.ID{project.ID},
 			false,
 			func(ctx context.Context) error {
-				_, err := w.store.UpdateProject(ctx, workspace, project.ID, store.ProjectChange{Name: new("renamed")})
+				_, err := w.store.UpdateProject(
+					ctx,
+					store.Scope{WorkspaceID: workspace},
+					project.ID,
+					store.ProjectChange{Name: new("renamed")},
+				)
 				return err
 			},
 			only(project.ID),

@@ -29,6 +29,7 @@ func testCancelling(t *testing.T, open Open) {
 		"QueuedTurnsToo":              cancelQueueToo,
 		"QueuedSteersToo":             cancelSteersToo,
 		"OneQueuedTurn":               cancelOneQueued,
+		"OneQueuedTurnWithOthers":     cancelOneWithOthers,
 		"AReleasedFlaggedTurn":        cancelReleased,
 		"CancelsRaceTheHoldersSettle": cancelRace,
 		"AnUnknownTurn":               cancelUnknown,
@@ -345,6 +346,24 @@ func cancelSteersToo(t *testing.T, w *world) {
 		t.Errorf("the steer is %s; it would run as a turn of its own", kept.Status)
 	}
 	w.claimsNothing(t)
+	w.check(t, session)
+}
+
+// cancelOneWithOthers: the proof of a queued turn's cancel names its own message and those of the turns that it took
+// with it.
+func cancelOneWithOthers(t *testing.T, w *world) {
+	claim := w.started(t, "one")
+	session := claim.Fence.SessionID
+	second := w.post(t, session, w.say("two"))
+	third := w.post(t, session, w.say("three"))
+	cancelled, err := w.store.RequestCancel(w.ctx, w.scope, session, second.Turn.ID, true)
+	must(t, "RequestCancel", err)
+	proof := parley.ValueOf(cancelled.Turn.Cancelled)
+	if !slices.Equal(proof.Removed, []parley.ID{third.Message.ID, second.Message.ID}) ||
+		!slices.Equal(proof.Turns, []parley.ID{third.Turn.ID}) {
+		t.Errorf("the cancel took %+v", proof)
+	}
+	w.answer(t, claim, "1")
 	w.check(t, session)
 }
 

@@ -67,7 +67,7 @@ func testUpdateProject(t *testing.T, w *world) {
 	project := w.choose(t, "/srv/atlas")
 	other := w.choose(t, "/srv/other")
 	update := func(change store.ProjectChange) (parley.Project, error) {
-		return w.store.UpdateProject(w.ctx, w.scope.WorkspaceID, project.ID, change)
+		return w.store.UpdateProject(w.ctx, w.scope, project.ID, change)
 	}
 	for _, test := range []struct {
 		change     store.ProjectChange
@@ -103,8 +103,22 @@ func testUpdateProject(t *testing.T, w *world) {
 			t.Errorf("is now %+v", read)
 		}
 	}
-	_, err = w.store.UpdateProject(w.ctx, parley.NewID(), project.ID, store.ProjectChange{Name: new("theirs")})
+	theirs := store.ProjectChange{Name: new("theirs")}
+	_, err = w.store.UpdateProject(w.ctx, store.Scope{WorkspaceID: parley.NewID()}, project.ID, theirs)
 	refused(t, "a change from another workspace", err, parley.CodeNotFound)
+	w.session(t, func(s *parley.Session) { s.ProjectID = project.ID })
+	stranger := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()}
+	_, err = w.store.UpdateProject(w.ctx, stranger, project.ID, theirs)
+	refused(t, "another name for a project of others", err, parley.CodeForbidden)
+	_, err = w.store.UpdateProject(w.ctx, stranger, other.ID, theirs)
+	must(t, "another name for a project that nobody uses", err)
+	for _, change := range []store.ProjectChange{{Name: &project.Name, Icon: new("star")}, {Icon: new("moon")}} {
+		_, err = w.store.UpdateProject(w.ctx, stranger, project.ID, change)
+		must(t, "another icon", err)
+	}
+	owner := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: w.owner.ID}
+	_, err = w.store.UpdateProject(w.ctx, owner, project.ID, theirs)
+	must(t, "another name for a project of one's own sessions", err)
 }
 
 func testProjectLists(t *testing.T, w *world) {

@@ -96,7 +96,15 @@ func (t readConversation) answer(ctx context.Context, call tool.Call) (json.RawM
 			quote := quotationOf(m)
 			quote.Text = quoted(m)
 			if len(quote.Text) > quoteBytes {
-				quote.Bytes, quote.Text = len(quote.Text), parley.Clip(quote.Text, quoteBytes)
+				whole := quote.Text
+				hides, err := call.Hides(ctx, whole)
+				if err != nil {
+					return nil, err
+				}
+				quote.Bytes, quote.Text = len(whole), parley.Clip(whole, quoteBytes)
+				if place := hidden(hides).at(len(quote.Text)); place != nil {
+					quote.Text = whole[:place[0]]
+				}
 			}
 			if size += len(quote.Text); size > recallBytes && len(answer.Messages) > 0 {
 				answer.Next = &m.Sequence

@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -67,7 +66,8 @@ type keptText struct {
 	To         int         `json:"to,omitempty"`
 	Next       *int        `json:"next,omitempty"` // where to read on
 	Found      *[]place    `json:"found,omitempty"`
-	More       bool        `json:"more,omitempty"` // places were found that are not listed
+	More       bool        `json:"more,omitempty"`  // places were found that are not listed
+	Hides      bool        `json:"hides,omitempty"` // a value that the provider may not see is left out at an end
 }
 
 // place is a place where a text was found.
@@ -107,20 +107,29 @@ func (t readResult) Call(ctx context.Context, call tool.Call) (tool.Result, erro
 	if err != nil {
 		return tool.Result{}, err
 	}
-	answer.Lines, answer.Characters = strings.Count(text, "\n")+1, utf8.RuneCountInString(text)
-	if arguments.Search != "" {
-		answer.find(text, arguments.Search)
-		return tool.JSON(json.Marshal(answer))
-	}
-	answer.Unit = arguments.Unit
-	piece, err := answer.cut(text, arguments.From, arguments.To)
+	places, err := call.Hides(ctx, text)
 	if err != nil {
 		return tool.Result{}, err
 	}
+	hides := hidden(places)
+	answer.Lines, answer.Characters = strings.Count(text, "\n")+1, utf8.RuneCountInString(text)
+	if arguments.Search != "" {
+		if err := answer.find(ctx, text, arguments.Search, hides); err != nil {
+			return tool.Result{}, err
+		}
+		return tool.JSON(json.Marshal(answer))
+	}
+	answer.Unit = arguments.Unit
+	asked, err := answer.cut(text, arguments.From, arguments.To)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	piece := hides.inner(asked)
+	answer.Hides = piece != asked
 	raw, err := json.Marshal(answer)
 	return tool.Result{Pieces: []tool.Piece{
 		{Part: parley.Part{Type: parley.PartObject, Object: raw}},
-		{Part: parley.Part{Type: parley.PartText, Text: piece}},
+		{Part: parley.Part{Type: parley.PartText, Text: text[piece.from:piece.to]}},
 	}}, err
 }
 
@@ -172,12 +181,12 @@ func (t readResult) text(
 }
 
 // cut returns a range of a text, in the answer's unit, as far as an answer holds it.
-func (a *keptText) cut(text string, from, to int) (string, error) {
+func (a *keptText) cut(text string, from, to int) (stretch, error) {
 	if a.Unit == unitCharacters {
 		return a.characters(text, from, to)
 	}
 	if from > a.Lines {
-		return "", parley.InvalidField("from", "is behind the end: the text has %d lines", a.Lines)
+		return stretch{}, parley.InvalidField("from", "is behind the end: the text has %d lines", a.Lines)
 	}
 	start := 0
 	for range from - 1 {
@@ -203,13 +212,13 @@ func (a *keptText) cut(text string, from, to int) (string, error) {
 	if line <= a.Lines {
 		a.Next = &line
 	}
-	return text[start:end], nil
+	return stretch{start, end}, nil
 }
 
 // characters returns a range of characters.
-func (a *keptText) characters(text string, from, to int) (string, error) {
+func (a *keptText) characters(text string, from, to int) (stretch, error) {
 	if from > max(1, a.Characters) {
-		return "", parley.InvalidField("from", "is behind the end: the text has %d characters", a.Characters)
+		return stretch{}, parley.InvalidField("from", "is behind the end: the text has %d characters", a.Characters)
 	}
 	start := 0
 	for range from - 1 {
@@ -228,21 +237,25 @@ func (a *keptText) characters(text string, from, to int) (string, error) {
 	if end < len(text) {
 		a.Next = &at
 	}
-	return text[start:end], nil
+	return stretch{start, end}, nil
 }
 
 // find lists where a text stands.
-func (a *keptText) find(text, wanted string) {
+func (a *keptText) find(ctx context.Context, text, wanted string, hides hidden) error {
+	matches, err := findFolded(ctx, text, wanted, mostFound+1, hides)
+	if err != nil {
+		return err
+	}
 	found := []place{}
-	matches := regexp.MustCompile("(?i)"+regexp.QuoteMeta(wanted)).FindAllStringIndex(text, mostFound+1)
 	line, character, counted := 1, 1, 0
-	for _, match := range matches[:min(len(matches), mostFound)] {
-		line += strings.Count(text[counted:match[0]], "\n")
-		character += utf8.RuneCountInString(text[counted:match[0]])
-		counted = match[0]
-		from, to := max(0, match[0]-foundContext), min(len(text), match[1]+foundContext)
-		around := strings.ToValidUTF8(text[from:to], "")
+	for _, m := range matches[:min(len(matches), mostFound)] {
+		line += strings.Count(text[counted:m.from], "\n")
+		character += utf8.RuneCountInString(text[counted:m.from])
+		counted = m.from
+		shown := hides.inner(stretch{max(0, m.from-foundContext), min(len(text), m.to+foundContext)})
+		around := strings.ToValidUTF8(text[shown.from:shown.to], "")
 		found = append(found, place{Line: line, Character: character, Text: around})
 	}
 	a.Found, a.More = &found, len(matches) > mostFound
+	return nil
 }

@@ -37,8 +37,12 @@ type RecordReader interface {
 // Record returns the tools that give a model the record of its own session back: read_result, search_conversation and
 // read_conversation.
 func Record(reader RecordReader) Source {
-	own := ownRecord{reader}
-	return sourceOf(newReadResult(own), newReadConversation(own), newSearchConversation(own))
+	own, places := ownRecord{reader}, newRecallPlaces()
+	return sourceOf(
+		placed{newReadResult(own), places},
+		placed{newReadConversation(own), places},
+		placed{newSearchConversation(own), places},
+	)
 }
 
 // ownRecord reads the record of the session that calls, with what it shares with the session that it was forked from,

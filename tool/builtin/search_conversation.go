@@ -61,6 +61,9 @@ func (t searchConversation) answer(ctx context.Context, call tool.Call) (json.Ra
 	if err != nil {
 		return nil, err
 	}
+	for i := range terms { // beginnings of words would tell what is hidden, letter by letter
+		terms[i].Prefix = false
+	}
 	ctx, stop := context.WithTimeout(ctx, store.SearchTime)
 	defer stop()
 	answer := struct {
@@ -92,8 +95,12 @@ func (t searchConversation) answer(ctx context.Context, call tool.Call) (json.Ra
 				answer.More = true
 				return json.Marshal(answer)
 			}
+			hides, err := call.Hides(ctx, hit.Message.Text)
+			if err != nil {
+				return nil, err
+			}
 			quote := quotationOf(&m)
-			quote.Text, _ = words.Snippet(hit.Message.Text, terms)
+			quote.Text, _ = words.Snippet(hidden(hides).without(hit.Message.Text), terms)
 			answer.Messages = append(answer.Messages, quote)
 		}
 		if !page.More || len(page.Hits) == 0 {

@@ -1141,7 +1141,7 @@ export interface components {
             session_id: string;
         };
         CompactInput: {
-            /** @description What this summary must contain in addition to the usual and to the setting's instructions. */
+            /** @description What this summary must contain in addition to the usual and to the setting's instructions: for the session's owner and admins. */
             instructions?: string;
             /** @description Only answer what it would cover and cost: nothing is written or sent. */
             preview?: boolean;
