@@ -101,8 +101,9 @@ func TestOldResultsBecomeStubsInBlocks(t *testing.T) {
 		if due := prompt.CompactionDue(l.view.Policy, l.view.Budget, 0, int64(selection.Tokens)); due != "" {
 			break // stubs are not enough any more
 		}
-		l.answer(800, 150)
+		l.answer(900, 60)
 	}
+	t.Logf("the prefix breaks at turns %v, and a summary is due at turn %d", moved, l.turns)
 	if len(moved) < 2 || moved[0] != 9 || l.turns < 16 {
 		t.Errorf("the prefix breaks at turns %v, and a summary is due at turn %d", moved, l.turns)
 	}

@@ -2337,6 +2337,7 @@ export interface components {
             middleware: string[] | null;
             policy: string;
             ranges: components["schemas"]["ManifestRange"][];
+            stubs: components["schemas"]["Stubs"] | null;
             turn: components["schemas"]["TurnCut"] | null;
         };
         ManifestRange: {
@@ -4570,6 +4571,11 @@ export interface components {
              */
             type: "step.started";
         };
+        Stubs: {
+            /** Format: int64 */
+            through: number;
+            whole: number[];
+        };
         SummaryInput: {
             /**
              * Format: uuid
@@ -5378,6 +5384,7 @@ export type StepRetrying = components['schemas']['StepRetrying'];
 export type StepRetryingEvent = components['schemas']['StepRetryingEvent'];
 export type StepStarted = components['schemas']['StepStarted'];
 export type StepStartedEvent = components['schemas']['StepStartedEvent'];
+export type Stubs = components['schemas']['Stubs'];
 export type SummaryInput = components['schemas']['SummaryInput'];
 export type TextBounds = components['schemas']['TextBounds'];
 export type TextContent = components['schemas']['TextContent'];
