@@ -2,7 +2,7 @@ package parley
 
 // Outlook says how near a window is to being shortened, and what leaves it first then.
 type Outlook struct {
-	Fate string `json:"fate" enum:"covered,rule,dropped" doc:"What becomes of the messages that leave: a summary covers them, the policy's rule leaves them out, or they are dropped."`
+	Fate string `json:"fate" enum:"stubbed,covered,rule,dropped" doc:"What becomes of the messages that leave: results are shown by their size alone, a summary covers messages, the policy's rule leaves them out, or they are dropped."`
 	// Share is of the nearer of the two bounds.
 	Share        float64 `json:"share" doc:"How much of the way there is used; 1 when it is due."`
 	Tokens       int     `json:"tokens" doc:"Of the window's messages, in the model's own tokens."`

@@ -180,6 +180,7 @@ type Context struct {
 
 	Anchor  int64 `json:"-"` // where the latest shortened window began; 0: none was shortened
 	Dropped int64 `json:"-"` // from here up to Anchor messages were dropped for length; 0: none were
+	Stubbed int64 `json:"-"` // up to here results of older turns are shown by their size alone; 0: all are shown
 	Assumed bool  `json:"-"` // it was said that the model's length is unknown
 	Cleared bool  `json:"-"` // empty until the next message, where the window will begin
 	Held    bool  `json:"-"` // ContextHead may be non-empty: some message is or was pinned, or is a summary
@@ -191,6 +192,9 @@ func (s *Session) ContextAt(sequence int64) Context {
 	at := Context{Held: s.Context.Held}
 	if s.Context.Anchor <= sequence {
 		at.Anchor, at.Dropped = s.Context.Anchor, s.Context.Dropped
+	}
+	if s.Context.Stubbed <= sequence {
+		at.Stubbed = s.Context.Stubbed
 	}
 	if sequence == s.LastSequence {
 		at.Messages, at.Tokens, at.Cleared, at.ClearedAt = s.Context.Messages, s.Context.Tokens, s.Context.Cleared,

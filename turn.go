@@ -302,6 +302,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Policy         string        `json:"policy"`
 		Ranges         []whole       `json:"ranges"`
 		Turn           *TurnCut      `json:"turn"`
+		Stubs          *Stubs        `json:"stubs"`
 		Bounds         *TextBounds   `json:"bounds"`
 		Middleware     []string      `json:"middleware"`
 		CacheKey       *string       `json:"cache_key"`
@@ -314,6 +315,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Policy:         c.Manifest.Policy,
 		Ranges:         make([]whole, len(c.Manifest.Ranges)),
 		Turn:           c.Manifest.Turn,
+		Stubs:          c.Manifest.Stubs,
 		Bounds:         c.Manifest.Bounds,
 		Middleware:     c.Manifest.Middleware,
 		CacheKey:       OrNull(c.Manifest.CacheKey),
@@ -361,6 +363,8 @@ type Manifest struct {
 	Ranges []ManifestRange `json:"ranges"`
 	// Turn is set if the running turn is not shown whole.
 	Turn *TurnCut `json:"turn,omitempty"`
+	// Stubs are set if results of older turns are shown by their size alone.
+	Stubs *Stubs `json:"stubs,omitempty"`
 	// Bounds are set if a text was shown in part; null if all were shown whole.
 	Bounds *TextBounds `json:"bounds,omitempty"`
 	// Middleware names the request's middleware, in order.
@@ -406,6 +410,12 @@ type TurnCut struct {
 
 // IsZero reports whether nothing is left out.
 func (c TurnCut) IsZero() bool { return c == TurnCut{} }
+
+// Stubs say which results of the turns before the running one a request shows by their size alone.
+type Stubs struct {
+	Through int64   `json:"through"` // those up to this sequence
+	Whole   []int64 `json:"whole"`   // of these, the pinned ones, which are shown
+}
 
 // ManifestRange is a run of sequences with one reason.
 type ManifestRange struct {

@@ -156,6 +156,72 @@ func reasonsOf(detail engine.CallDetail) (reasons []string) {
 	return reasons
 }
 
+// TestOldResultsBecomeStubs: under auto the results of older turns are stubs once the window has filled. A preview shows
+// that before the request is sent; the call and a replay of it rebuild, the difference to the call before names them,
+// and the model reads one of them again.
+func TestOldResultsBecomeStubs(t *testing.T) {
+	t.Parallel()
+	info := sim.Info("script")
+	info.ID, info.Provider, info.Simulator = "small/script", "small", false
+	info.ContextLength, info.MaxOutput = 20_000, 0
+	s := startWithDumps(t, sim.New(), info)
+	session := s.session(`{"model":"small/script","tools":["dump"]}`).ID.String()
+	at := "/v1/sessions/" + session
+	for range 7 {
+		s.told(session, `{"content":{"text":"[[{\"tool_call\":{\"name\":\"dump\",\"arguments\":{\"Lines\":150}}}],`+
+			`[{\"text\":\"Done.\"}]]"}}`)
+	}
+	if before := s.lastCall(session); before.Manifest.Stubs != nil {
+		t.Fatalf("before the window is full there are stubs: %+v", before.Manifest)
+	}
+	long := `{"content":{"text":"[[{\"text\":\"` + strings.Repeat("It is long. ", 750) + `\"}]]"}}`
+	preview := want[engine.Preview](s, 200, "POST", at+"/preview", long)
+	s.told(session, long)
+	sent := s.lastCall(session)
+	if sent.Manifest.Stubs == nil {
+		t.Fatalf("nothing became a stub: %+v of %d tokens", sent.Manifest, sent.EstimatedTokens)
+	}
+	stub := `is left out; read_result with \"id\": 4 reads it`
+	if string(preview.Request) != string(sent.Request) || !sent.Exact || !strings.Contains(string(sent.Request), stub) {
+		t.Errorf(
+			"exact %t: %s\npreviewed %.2000s\nsent %.2000s",
+			sent.Exact,
+			sent.Reason,
+			preview.Request,
+			sent.Request,
+		)
+	}
+	if reasons := fmt.Sprint(reasonsOf(sent)); !strings.Contains(reasons, "because the conversation is long") {
+		t.Errorf("the parts are there for %s", reasons)
+	}
+	for _, run := range sent.LeftOut {
+		if run.From <= sent.Manifest.Stubs.Through {
+			t.Errorf("stubs count as left out: %+v", run)
+		}
+	}
+	diff := want[engine.CallDiff](s, 200, "GET", "/v1/calls/"+sent.ID.String()+"/diff", "")
+	if diff.Cache.Reason == nil || *diff.Cache.Reason != "window" ||
+		!strings.Contains(diff.Cache.Says, "shown by their size alone") {
+		t.Errorf("the difference is %+v", diff.Cache)
+	}
+	replay := want[engine.ReplayResult](s, 201, "POST", "/v1/calls/"+sent.ID.String()+"/replay", `{}`)
+	if !replay.SameBytes {
+		t.Error("a replay sends other bytes")
+	}
+	if compaction := want[parley.Compaction](s, 200, "GET", at+"/compaction", ""); compaction.State != "none" {
+		t.Errorf("beside stubs that suffice the compaction is %+v", compaction)
+	}
+	s.says(
+		session,
+		`[[{"tool_call":{"name":"read_result","arguments":{"id":4,"from":70,"to":71}}}],[{"text":"Done."}]]`,
+	)
+	s.awaitEnd(session)
+	const again = "line 70 of the long answer of a tool\\nline 71"
+	if got := string(s.lastCall(session).Request); !strings.Contains(got, again) {
+		t.Errorf("the model cannot read the result again: %s", parley.Clip(got, 2000))
+	}
+}
+
 // stepper is a model that calls a tool in each of many steps and then answers. Summaries are written by it too. It keeps
 // the size of the longest request.
 type stepper struct {

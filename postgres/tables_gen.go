@@ -318,7 +318,7 @@ const headSessionColumns = "h.turn_id, h.next_sequence - 1, h.next_event - 1, h.
 	"h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost, h.unpriced_calls, " +
 	"h.calls, h.cache_hits, h.cache_write_tokens, h.saved, h.context_anchor, h.context_messages, " +
 	"h.context_tokens, h.context_cleared, h.context_held, h.cleared_at, h.context_dropped, " +
-	"h.context_assumed"
+	"h.context_stubbed, h.context_assumed"
 
 // fillHeadSession reads headSessionColumns.
 func fillHeadSession(r *row, to *parley.Session) error {
@@ -345,6 +345,7 @@ func fillHeadSession(r *row, to *parley.Session) error {
 	to.Context.Held = r.bool()
 	to.Context.ClearedAt = r.time()
 	to.Context.Dropped = r.int64()
+	to.Context.Stubbed = r.int64()
 	to.Context.Assumed = r.bool()
 	return nil
 }
@@ -375,10 +376,11 @@ const insertHeadColumns = "session_id, workspace_id, log_id, epoch, holder, turn
 	"next_event, next_position, front_position, next_call, queued, steers, last_hash, mode, messages, " +
 	"user_facing, turns, input_tokens, output_tokens, cached_tokens, unknown_calls, cost, " +
 	"unpriced_calls, deleted_at, calls, cache_hits, cache_write_tokens, saved, context_anchor, " +
-	"context_messages, context_tokens, context_cleared, context_held, context_dropped, context_assumed"
+	"context_messages, context_tokens, context_cleared, context_held, context_dropped, context_stubbed, " +
+	"context_assumed"
 
 const insertHeadPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, " +
-	"$22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38"
+	"$22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39"
 
 // insertHeadArgs appends the arguments of its columns.
 func insertHeadArgs(to []arg, of *transition.Head) []arg {
@@ -420,6 +422,7 @@ func insertHeadArgs(to []arg, of *transition.Head) []arg {
 		of.Context.Cleared,
 		of.Context.Held,
 		of.Context.Dropped,
+		of.Context.Stubbed,
 		of.Context.Assumed,
 	)
 }
@@ -430,11 +433,12 @@ const updateHeadSet = "turn_status = $4, next_sequence = $5, next_event = $6, ne
 	"turns = $15, input_tokens = $16, output_tokens = $17, cached_tokens = $18, unknown_calls = $19, " +
 	"cost = $20, unpriced_calls = $21, calls = $22, cache_hits = $23, cache_write_tokens = $24, " +
 	"saved = $25, context_anchor = $26, context_messages = $27, context_tokens = $28, " +
-	"context_cleared = $29, context_held = $30, context_dropped = $31, context_assumed = $32"
+	"context_cleared = $29, context_held = $30, context_dropped = $31, context_stubbed = $32, " +
+	"context_assumed = $33"
 
 // updateHeadArgs appends the arguments of its columns.
 func updateHeadArgs(to []arg, of *transition.Head) []arg {
-	return append(slices.Grow(to, 39),
+	return append(slices.Grow(to, 40),
 		string(of.TurnStatus),
 		of.LastSequence+1,
 		of.LastEvent+1,
@@ -463,21 +467,22 @@ func updateHeadArgs(to []arg, of *transition.Head) []arg {
 		of.Context.Cleared,
 		of.Context.Held,
 		of.Context.Dropped,
+		of.Context.Stubbed,
 		of.Context.Assumed,
 	)
 }
 
 // claimHeadSet is for an UPDATE of heads, with the arguments of claimHeadArgs.
-const claimHeadSet = "epoch = $33, holder = $34, turn_id = $35, cancel_turn = $36, deleted_at = $37"
+const claimHeadSet = "epoch = $34, holder = $35, turn_id = $36, cancel_turn = $37, deleted_at = $38"
 
 // claimHeadPlace1 is the placeholder of an argument after these.
-const claimHeadPlace1 = "$38"
+const claimHeadPlace1 = "$39"
 
 // claimHeadPlace2 is the placeholder of an argument after these.
-const claimHeadPlace2 = "$39"
+const claimHeadPlace2 = "$40"
 
 // claimHeadPlace3 is the placeholder of an argument after these.
-const claimHeadPlace3 = "$40"
+const claimHeadPlace3 = "$41"
 
 // claimHeadArgs appends the arguments of its columns.
 func claimHeadArgs(to []arg, of *transition.Head) []arg {

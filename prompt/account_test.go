@@ -36,9 +36,9 @@ func TestLinesStayInOrder(t *testing.T) {
 		}
 		ratio := rapid.Float64Range(0.25, 4).Draw(t, "ratio")
 		b := prompt.NewBudget(info, parameters, policy, rapid.IntRange(0, 100_000).Draw(t, "fixed"), ratio)
-		lines := []int{1, b.Keep(), b.Due(), b.Wait(), b.Tokens, b.Most}
+		lines := []int{1, b.Keep(), b.Rest(), b.Half(), b.Due(), b.Wait(), b.Tokens, b.Most}
 		if !slices.IsSorted(lines) || b.Keep() > b.Due()*25/80+1 {
-			t.Fatalf("keep, due, wait, tokens, most are %v of %+v", lines[1:], b)
+			t.Fatalf("keep, rest, half, due, wait, tokens, most are %v of %+v", lines[1:], b)
 		}
 		if lines := []int{1, b.Cut(), b.Wait(), b.Tokens}; !slices.IsSorted(lines) {
 			t.Fatalf("cut, wait, tokens are %v of %+v", lines[1:], b)
@@ -63,6 +63,8 @@ type conversation struct {
 
 	anchor, dropped int64
 	running         parley.Turn
+	stubbed         int64          // of older turns
+	now             parley.Time    // by the database's clock
 	cut             parley.TurnCut // of the running turn
 	through         int64          // what the summary that is being written covers; 0: none is
 	due             int            // turns until it is there
@@ -76,9 +78,10 @@ func (c *conversation) turn(n int) {
 		hidden := content(parley.UserContent{Text: "hidden"})
 		c.add(parley.Message{Role: parley.RoleUser, Internal: true, Content: hidden})
 	}
+	c.now += parley.Time(rapid.SampledFrom([]int{1000, 600_000}).Draw(c.t, "pause"))
 	trigger := c.add(user(id, "question "+fmt.Sprint(n)))
 	trigger.ID, trigger.TokenEstimate = id, size("question")
-	c.cut, c.running = parley.TurnCut{}, parley.Turn{ID: id, TriggerMessageID: id}
+	c.cut, c.running = parley.TurnCut{}, parley.Turn{ID: id, TriggerMessageID: id, StartedAt: c.now}
 	for step := range rapid.SampledFrom([]int{1, 1, 2, 2, 3, 4, 12}).Draw(c.t, "steps") {
 		if c.through > 0 && rapid.IntRange(1, 6).Draw(c.t, "at a border") == 1 {
 			c.enter()
@@ -92,7 +95,7 @@ func (c *conversation) turn(n int) {
 			m.Status = parley.MessageFailed
 		}
 		m := c.add(assistant(id, step, parley.AssistantContent{Text: "answer"}))
-		m.TokenEstimate = size("answer")
+		m.TokenEstimate, m.CreatedAt = size("answer"), c.now
 		if rapid.Bool().Draw(c.t, "calls") {
 			c.calls++
 			c.add(call(id, step, fmt.Sprint(c.calls), `{"q":1}`))
@@ -182,7 +185,8 @@ func (c *conversation) enter() {
 func (c *conversation) request() {
 	for {
 		v := c.view(len(c.rows), c.policy, c.anchor, c.budget)
-		v.Session.Context.Dropped, v.Turn, v.Said = c.dropped, c.running, c.said
+		v.Session.Context.Dropped, v.Session.Context.Stubbed = c.dropped, c.stubbed
+		v.Turn, v.Said = c.running, c.said
 		v.Cut, v.Bounds = c.cut, parley.TextBounds{Text: 5000, Step: 10_000} // none of these texts is longer
 		selection := mustView(c.t, v)
 		drops := c.policy.Summarises() && selection.Excess == 0 && selection.Cut.Dropped > c.cut.Dropped
@@ -243,7 +247,7 @@ func (c *conversation) summarised() bool {
 // check accounts for every sequence of the record in a request.
 func (c *conversation) check(selection prompt.Selection) {
 	t, at := c.t, len(c.rows)
-	c.anchor, c.dropped, c.cut = selection.Anchor, selection.Dropped, selection.Cut
+	c.anchor, c.dropped, c.stubbed, c.cut = selection.Anchor, selection.Dropped, selection.Stubbed, selection.Cut
 	request, manifest, err := prompt.Build(prompt.Settings{Model: modelA}, selection, nil, prompt.Tools{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +265,7 @@ func (c *conversation) check(selection prompt.Selection) {
 			covers = *m.CoversThrough
 		}
 	}
-	dropped := int64(0)
+	dropped, texts := int64(0), resultTexts(request)
 	fateOf := prompt.FateOf(manifest, c.rows)
 	for i := range c.rows {
 		m := &c.rows[i]
@@ -269,6 +273,14 @@ func (c *conversation) check(selection prompt.Selection) {
 		visible := !m.Internal && m.Status != parley.MessageFailed && !m.Marks.SetAside
 		wanted := visible && m.Sequence >= head.Edge
 		right := false
+		if text, has := texts[m.Sequence]; has &&
+			(fate == prompt.FateStubbed) != strings.HasPrefix(text, "[This result, of ") {
+			t.Fatalf("message %d is %s, and the request has %q in its place", m.Sequence, fate, text)
+		}
+		if old := c.cut.IsZero() || m.Sequence < c.cut.From; fate == prompt.FateStubbed && old && (m.Marks.Pinned ||
+			c.policy.Kind != parley.PolicyAuto) {
+			t.Fatalf("message %d of %+v is stubbed under %s", m.Sequence, m.Marks, c.policy)
+		}
 		switch fate {
 		case prompt.FateShown, prompt.FateStubbed:
 			right = wanted || m.Sequence < head.Edge && visible
@@ -302,6 +314,19 @@ func (c *conversation) check(selection prompt.Selection) {
 		t.Fatalf("the request says the wrong thing of the turn's older steps: %+v", c.cut)
 	}
 	sameAgain(t, c.rows, request, manifest, nil)
+}
+
+// resultTexts returns the texts of a request's results by their sequences.
+func resultTexts(request model.Request) map[int64]string {
+	texts := map[int64]string{}
+	for _, m := range request.Messages {
+		for _, p := range m.Parts {
+			if p.Kind == model.PartToolResult {
+				texts[p.Sequence] = p.Text
+			}
+		}
+	}
+	return texts
 }
 
 // saysDropped requires the notice of what is dropped in its place, once, and none without.
@@ -372,7 +397,7 @@ func TestAPinBehindASummaryIsMarked(t *testing.T) {
 }
 
 // Wrong 5: recent counts what people see, so that with a tool in each turn its window holds as many turns, and most of
-// each request repeats the one before.
+// each request repeats the one before. Until the window fills, auto shows what all shows.
 func TestRecentKeepsItsPrefixWithTools(t *testing.T) {
 	t.Parallel()
 	encoder := wires(t)["openai/gpt-5"]
@@ -382,7 +407,7 @@ func TestRecentKeepsItsPrefixWithTools(t *testing.T) {
 		var before []byte
 		all, same := 0, 0
 		step := func(id parley.ID) {
-			selection := mustView(t, r.view(len(r.rows), policy, anchor, prompt.Budget{}))
+			selection := mustView(t, r.view(len(r.rows), policy, anchor, prompt.Budget{Tokens: 200_000}))
 			anchor = selection.Anchor
 			settings := prompt.Settings{
 				Model:  "openai/gpt-5",
@@ -416,8 +441,9 @@ func TestRecentKeepsItsPrefixWithTools(t *testing.T) {
 	}
 	all := share(parley.Policy{Kind: parley.PolicyAll})
 	recent := share(parley.Policy{Kind: parley.PolicyRecent, Limit: 10})
-	t.Logf("unchanged prefix: all %.1f %%, recent(10) %.1f %%", 100*all, 100*recent)
-	if all < 0.94 || recent < 0.84 {
-		t.Errorf("the unchanged prefix is %.3f of all and %.3f of recent(10)", all, recent)
+	auto := share(parley.Policy{Kind: parley.PolicyAuto})
+	t.Logf("unchanged prefix: auto %.1f %%, all %.1f %%, recent(10) %.1f %%", 100*auto, 100*all, 100*recent)
+	if auto != all || all < 0.94 || recent < 0.84 {
+		t.Errorf("the unchanged prefix is %.3f of auto, %.3f of all and %.3f of recent(10)", auto, all, recent)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Budget divides a model's context: it says how many tokens a request's messages may have, and at which sizes the
 // window is shortened. Every line comes from here, so that no combination of settings puts one behind the next:
-// Keep ≤ Due ≤ Wait ≤ Tokens ≤ Most and Keep ≤ Cut ≤ Tokens. The zero Budget bounds nothing.
+// Keep ≤ Rest ≤ Half ≤ Due ≤ Wait ≤ Tokens ≤ Most and Keep ≤ Cut ≤ Tokens. The zero Budget bounds nothing.
 type Budget struct {
 	Tokens int     // the model's tokens for messages; 0: no bound
 	Most   int     // the part of them for what must be shown; 0: Tokens
@@ -31,9 +31,11 @@ const (
 
 // The lines of a window, as percentages of the tokens that it may have.
 const (
-	dueShare  = 80 // a summary is due
-	waitShare = 95 // a request waits for it
+	dueShare  = 80 // stubs or a summary are due
+	waitShare = 95 // a request waits for the summary
 	cutShare  = 66 // what a window keeps that had to drop messages
+	halfShare = 50 // stubs that leave no more suffice; more is shortened if the provider's cache has lapsed
+	restShare = 40 // a window that takes no more without stubs gets its results back
 	keepShare = 25 // what a summary leaves in full
 	wholeMost = 50 // what one turn that stays in full may have
 )
@@ -97,10 +99,20 @@ func (b Budget) Wait() int { return shareOf(b.Tokens, waitShare) }
 // Cut is the size to which a window that has outgrown its tokens is cut; 0: none.
 func (b Budget) Cut() int { return shareOf(b.Tokens, cutShare) }
 
+// Half is the size to which stubs of older results must bring a window so that no summary is due, and from which on
+// stubs and a summary are due once the provider's cache has lapsed; 0: none.
+func (b Budget) Half() int { return b.ofDue(halfShare) }
+
+// Rest is the size up to which a window shows its old results again; 0: none.
+func (b Budget) Rest() int { return b.ofDue(restShare) }
+
 // Keep is the size of the newest turns that a summary leaves in full; 0: any.
-func (b Budget) Keep() int {
+func (b Budget) Keep() int { return b.ofDue(keepShare) }
+
+// ofDue returns a share of the window as part of the size at which a summary is due: a policy's own limit lowers both.
+func (b Budget) ofDue(share int) int {
 	if due := b.Due(); due > 0 {
-		return max(1, due*keepShare/dueShare)
+		return max(1, int(int64(due)*int64(share)/dueShare))
 	}
 	return 0
 }

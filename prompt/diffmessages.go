@@ -73,12 +73,29 @@ func messageChange(before, after *Sent, n int) (Change, bool) {
 			Says:   fmt.Sprintf("Now shown, among messages that were sent before: %s.", some(among, "messages")),
 		}, true
 	}
+	if says := stubsChanged(before.Manifest.Stubs, after.Manifest.Stubs); says != "" {
+		return Change{Cause: CauseWindow, Breaks: true, Says: says}, true
+	}
 	at := a[n]
 	return Change{
 		Cause:  CauseMessages,
 		Breaks: n < len(a)-1 || n < len(b),
 		Says:   fmt.Sprintf("%s now reads differently: %s.", nameOf(&at), otherwise(a, b, n)),
 	}, true
+}
+
+// stubsChanged says how the results that are shown by their size alone differ; "" if they are the same.
+func stubsChanged(was, is *parley.Stubs) string {
+	switch {
+	case is == nil && was != nil:
+		return "Results of older turns are shown in full again."
+	case is != nil && (was == nil || is.Through != was.Through):
+		return fmt.Sprintf(
+			"Results of older turns, up to message %d, are shown by their size alone: the window has filled.",
+			is.Through,
+		)
+	}
+	return ""
 }
 
 // otherwise guesses why a message is sent in another form than before.

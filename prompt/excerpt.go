@@ -147,7 +147,7 @@ func unshown(m *parley.Message) bool { return reasonOut(m) != "" || m.Marks.SetA
 
 // TokensShown returns the size of messages in a request with such bounds, in stored estimates.
 func TokensShown(bounds parley.TextBounds, rows []parley.Message) (sum int) {
-	for _, tokens := range sizesOf(bounds, nil, rows) {
+	for _, tokens := range sizesOf(bounds, stubbing{}, rows) {
 		sum += tokens
 	}
 	return sum
@@ -157,7 +157,8 @@ func TokensShown(bounds parley.TextBounds, rows []parley.Message) (sum int) {
 // chosen, their estimates are those of the excerpts.
 type lightening struct {
 	bounds parley.TextBounds
-	cut    *parley.TurnCut
+	stubs  stubbing
+	pinned []int64       // the results among the pinned messages, ascending
 	whole  map[int64]int // the stored estimates of such messages
 }
 
@@ -168,7 +169,7 @@ func (l *lightening) lighten(rows []parley.Message) {
 		m := &rows[i]
 		tokens, light := cut[m.Sequence]
 		tokens += excerptBorder
-		if stubs(l.cut, m) {
+		if l.stubs.has(m) {
 			tokens, light = stubTokens, true
 		}
 		if !light {
@@ -194,9 +195,10 @@ func (l *lightening) restore(messages []parley.Message) {
 // tail reads the record for a window, without the steps that are left out. Results of one step count together, so its
 // pages end between steps.
 func (l *lightening) tail(read Tail) Tail {
-	if l.bounds.Text <= 0 {
+	if l.bounds.Text <= 0 && l.stubs.older == nil {
 		return read
 	}
+	cut := l.stubs.turn
 	return func(before int64, limit int) (rows []parley.Message, more bool, err error) {
 		for {
 			page, older, err := read(before, limit)
@@ -205,12 +207,12 @@ func (l *lightening) tail(read Tail) Tail {
 				return rows, older, err
 			}
 			for i := range page {
-				if !drops(l.cut, &page[i]) {
+				if !drops(cut, &page[i]) {
 					rows = append(rows, page[i])
 				}
 			}
 			last := &page[len(page)-1]
-			dropped := l.cut != nil && last.Sequence >= l.cut.From && last.Sequence <= l.cut.Dropped
+			dropped := cut != nil && last.Sequence >= cut.From && last.Sequence <= cut.Dropped
 			if !older || !dropped && last.Role != parley.RoleToolResult {
 				l.lighten(rows)
 				return rows, older, nil
@@ -222,11 +224,21 @@ func (l *lightening) tail(read Tail) Tail {
 
 // head reads what may precede a window.
 func (l *lightening) head(read func() (parley.ContextHead, error)) func() (parley.ContextHead, error) {
-	if l.bounds.Text <= 0 || read == nil {
-		return read
+	if read == nil {
+		return nil
 	}
 	return func() (parley.ContextHead, error) {
 		head, err := read()
+		for i := range head.Pinned {
+			if m := &head.Pinned[i]; m.Role == parley.RoleToolResult {
+				l.pinned = append(l.pinned, m.Sequence)
+			}
+		}
+		if older := l.stubs.older; older != nil {
+			*older = *stubsOf(older.Through, l.pinned)
+		} else if l.bounds.Text <= 0 {
+			return head, err
+		}
 		l.lighten(head.Pinned)
 		if first := head.First; first != nil {
 			one := []parley.Message{*first}
@@ -254,17 +266,17 @@ func (l *lightening) said(
 // excerpting makes the excerpts of a request.
 type excerpting struct {
 	cut      map[int64]int
-	turn     *parley.TurnCut
+	stubs    stubbing
 	known    Known
 	readable bool // the model has read_result
 }
 
 func excerptingOf(manifest parley.Manifest, shown []parley.Message, tools []parley.ToolDefinition) excerpting {
-	e := excerpting{turn: manifest.Turn}
+	e := excerpting{stubs: stubbing{manifest.Turn, manifest.Stubs}}
 	if manifest.Bounds != nil {
 		e.cut = excerpts(*manifest.Bounds, shown, nil)
 	}
-	if e.cut != nil || e.turn != nil {
+	if e.cut != nil || !e.stubs.none() {
 		e.readable = slices.ContainsFunc(tools, func(t parley.ToolDefinition) bool {
 			return t.Name == parley.ReadResultTool
 		})

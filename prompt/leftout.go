@@ -14,7 +14,7 @@ type Fate string
 // The fates.
 const (
 	FateShown   Fate = "shown"
-	FateStubbed Fate = "stubbed" // a result of the running turn of which only the size is shown
+	FateStubbed Fate = "stubbed" // a result of which only the size is shown
 	FateCovered Fate = "covered" // a summary that is shown stands for it
 	FateRule    Fate = "rule"    // somebody's setting or mark leaves it out, or it is internal or failed
 	FateDropped Fate = "dropped" // no more fits; the request says so in its place
@@ -95,7 +95,7 @@ func (o *omissions) judge(m *parley.Message) verdict {
 	switch included := Includes(o.manifest, m.Sequence); {
 	case out != "":
 		return verdict{FateRule, out}
-	case included && stubs(o.manifest.Turn, m):
+	case included && (stubbing{o.manifest.Turn, o.manifest.Stubs}).has(m):
 		return verdict{fate: FateStubbed}
 	case included:
 		return verdict{fate: FateShown}

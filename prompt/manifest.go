@@ -35,6 +35,7 @@ const (
 	reasonNarrow   = "dropped: more is set aside than a manifest can name"
 	nothingAside   = ", whole because more is set aside than a manifest can name"
 	shownAsStub    = "; only its size is shown because the running turn is long"
+	shownAsOldStub = "; only its size is shown because the conversation is long"
 	shownInPart    = "; shown in part because it is long"
 	unlisted       = "; failed and internal messages within are left out"
 )
@@ -132,6 +133,7 @@ type window struct {
 	again  map[int64]bool   // interrupted answers that were repeated
 	turn   parley.Turn
 	cut    *parley.TurnCut
+	stubs  *parley.Stubs // of older turns; nil: none
 	// missing is the first of the messages that are dropped for a reason, up to the rows; 0: none are.
 	missing int64
 	start   int64 // where the window was cut; 0: nowhere
@@ -167,6 +169,7 @@ func (w window) describe(rows []parley.Message, at int, detail listing, suffix s
 	carried := before(w.head, w.said, rows)
 	m := parley.Manifest{Policy: w.policy.String(), Ranges: carriedRanges(carried, w.head.Edge)}
 	m.Dropped = w.droppedBefore(rows, carried)
+	m.Stubs = w.stubs
 	m.Ranges = appendRanges(m.Ranges, rows[:at], w.policy.String(), detail, w)
 	if detail == listSetAside && len(m.Ranges)*40 > parley.MaxManifestBytes {
 		return m, false
@@ -359,6 +362,9 @@ func encodedSize(manifest parley.Manifest) int {
 	}
 	if manifest.Dropped != nil {
 		bound += 160 + 6*len(manifest.Dropped.Reason)
+	}
+	if manifest.Stubs != nil {
+		bound += 64 + 21*len(manifest.Stubs.Whole)
 	}
 	if bound <= smallManifest {
 		return bound

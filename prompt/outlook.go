@@ -39,8 +39,39 @@ func Foresee(policy parley.Policy, budget Budget, selection *Selection, turn par
 		o.MessagesMost, o.Share = &limit, max(o.Share, min(1, float64(o.Messages)/float64(limit)))
 	}
 	kept, _ := Kept(rows, turn, Keep{Turns: KeepTurns, Most: budget.stored(budget.whole())}, true)
-	o.Leaving = leaving(selection, rows[kept:])
+	leave := rows[kept:]
+	if policy.Kind == parley.PolicyAuto {
+		if results := stubsNext(budget, selection, rows, turn); len(results) > 0 {
+			o.Fate, leave = string(FateStubbed), results
+		}
+	}
+	o.Leaving = leaving(selection, leave)
 	return &o
+}
+
+// stubsNext returns the results that become stubs where a summary would be due, newest first; none if the summary is
+// written instead.
+func stubsNext(budget Budget, selection *Selection, rows []parley.Message, turn parley.Turn) []parley.Message {
+	kept, _ := Kept(rows, turn, Keeps(parley.Policy{Kind: parley.PolicyAuto}, parley.CompactTokens, budget), true)
+	due := budget.Due()
+	if kept == len(rows) || due <= 0 {
+		return nil
+	}
+	is := stubbing{&selection.Cut, stubsOf(selection.Stubbed, selection.pinned)}
+	will := stubbing{older: stubsOf(rows[kept].Sequence, selection.pinned)}
+	var results []parley.Message
+	saves := 0
+	for i := kept; i < len(rows); i++ {
+		if m := &rows[i]; will.has(m) && !is.has(m) {
+			saves += contentTokens(m) - stubTokens
+			results = append(results, *m)
+		}
+	}
+	saves = budget.Scaled(saves)
+	if saves*100 < due*stubLeast || max(due, budget.Scaled(selection.Tokens))-saves > budget.Half() {
+		return nil
+	}
+	return results
 }
 
 // leavable returns the rows of a window that no summary covers, newest first.

@@ -184,7 +184,7 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	}
 	if row != nil {
 		part.MessageID, part.Pinned = row.ID, row.Marks.Pinned
-		part.Stubbed = stubs(t.manifest.Turn, row)
+		part.Stubbed = (stubbing{t.manifest.Turn, t.manifest.Stubs}).has(row)
 	}
 	if name != "" {
 		part.Name = &name
@@ -263,8 +263,13 @@ func (t *takingApart) rest() {
 // reason says why a message is in the request, and whether it is shown in part.
 func (t *takingApart) reason(sequence int64) string {
 	reason := reasonIn(t.manifest, sequence)
-	if row := t.rows[sequence]; row != nil && stubs(t.manifest.Turn, row) {
-		return reason + shownAsStub
+	if row := t.rows[sequence]; row != nil {
+		switch {
+		case (stubbing{turn: t.manifest.Turn}).has(row):
+			return reason + shownAsStub
+		case (stubbing{older: t.manifest.Stubs}).has(row):
+			return reason + shownAsOldStub
+		}
 	}
 	if _, short := t.cut[sequence]; short {
 		reason += shownInPart

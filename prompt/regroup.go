@@ -76,7 +76,7 @@ func regroup(
 	if d := missing.dropped; d != nil { // nothing that follows is shown
 		g.notify(droppedText(d))
 	}
-	if turn := texts.turn; turn != nil && turn.Dropped > 0 && !g.noted { // no step that follows is shown
+	if turn := texts.stubs.turn; turn != nil && turn.Dropped > 0 && !g.noted { // no step that follows is shown
 		g.notify(texts.gap())
 	}
 	return g.messages()
@@ -113,7 +113,7 @@ func (g *grouping) notify(notice string) { g.say([]model.Part{textPart(notice)})
 
 // noteGap says once, before the first step behind them, that steps of the running turn are left out.
 func (g *grouping) noteGap(m *parley.Message) {
-	if turn := g.texts.turn; turn != nil && turn.Dropped > 0 && m.Sequence > turn.Dropped && !g.noted {
+	if turn := g.texts.stubs.turn; turn != nil && turn.Dropped > 0 && m.Sequence > turn.Dropped && !g.noted {
 		g.noted = true
 		g.notify(g.texts.gap())
 	}
@@ -187,7 +187,7 @@ func (g *grouping) addResult(m *parley.Message) {
 	}
 	to.filled = true
 	to.part = model.Part{Kind: model.PartToolResult, CallID: to.callID, Name: to.name, Sequence: m.Sequence}
-	if stubs(g.texts.turn, m) {
+	if g.texts.stubs.has(m) {
 		result := g.texts.known.result(m, g.files)
 		to.part.Text, to.part.IsError = g.texts.stub(m, result.bytes), result.failed
 		return

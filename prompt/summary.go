@@ -130,10 +130,11 @@ func EndsTurn(rows []parley.Message, at int) bool {
 	return true
 }
 
-// ShowsAll reports whether a manifest names everything that a source is made of, and shows more of it than its size.
+// ShowsAll reports whether a manifest names everything that a source is made of, and shows more of the running turn's
+// results than their size. Those of older turns may be stubs: their turns have ended with what came of them.
 func (s *Source) ShowsAll(manifest parley.Manifest) bool {
 	return !slices.ContainsFunc(s.Messages, func(m parley.Message) bool {
-		return !Includes(manifest, m.Sequence) || stubs(manifest.Turn, &m)
+		return !Includes(manifest, m.Sequence) || (stubbing{turn: manifest.Turn}).has(&m)
 	})
 }
 

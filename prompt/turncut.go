@@ -18,23 +18,13 @@ const (
 	// turnGoal is the share to which the window is brought, turnEnough that to which stubs alone must bring it: else
 	// the next shortening would follow soon.
 	turnGoal, turnEnough = 50, 60
-	// stubTokens is the size of a stub; a result that is not larger stays.
-	stubTokens = 32
 )
 
 // The sentences in requests. They never change: requests must rebuild to the same bytes.
 const (
-	stubText     = "[This result, of %d bytes, is left out.]"
-	stubRead     = "[This result, of %d bytes, is left out; read_result with \"id\": %d reads it.]"
 	droppedSteps = "[Older steps of this turn, messages %d to %d, are left out: they no longer fit.%s]"
 	droppedRead  = " read_result reads one of them by its number."
 )
-
-// stubs reports whether a request shows a row as a stub.
-func stubs(cut *parley.TurnCut, m *parley.Message) bool {
-	return cut != nil && m.Role == parley.RoleToolResult && m.Sequence >= cut.From && m.Sequence <= cut.Stubbed &&
-		contentTokens(m) > stubTokens
-}
 
 // drops reports whether a request leaves a row out. What people said stays.
 func drops(cut *parley.TurnCut, m *parley.Message) bool {
@@ -44,24 +34,17 @@ func drops(cut *parley.TurnCut, m *parley.Message) bool {
 // shortenTurn returns how the running turn of a selection is to be shown so that the window has room again; the view's
 // cut if it has room, or if nothing helps.
 func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
-	most := v.Budget.Tokens
-	total := v.Budget.Scaled(selection.Tokens)
-	if most <= 0 || total*100 <= most*turnDue || v.Turn.ID.IsZero() {
+	if !v.turnIsLong(selection) {
 		return v.Cut
 	}
 	steps := v.stepsOf(selection.Messages)
-	sizes := sizesOf(v.Bounds, &v.Cut, steps)
-	own := 0
-	for _, tokens := range sizes {
-		own += tokens
+	if !v.Cut.IsZero() && steps[0].Sequence < v.Cut.From { // a summary of them was undone
+		cut := v.Cut
+		cut.From = steps[0].Sequence
+		return cut
 	}
-	if len(steps) > 0 && !v.Cut.IsZero() && steps[0].Sequence < v.Cut.From { // a summary of them was undone
-		v.Cut.From = steps[0].Sequence
-		return v.Cut
-	}
-	if len(steps) == 0 || v.Budget.Scaled(own)*100 <= most*turnOwn {
-		return v.Cut
-	}
+	sizes := sizesOf(v.Bounds, stubbing{turn: &v.Cut}, steps)
+	most, total := v.Budget.Tokens, v.Budget.Scaled(selection.Tokens)
 	last := len(steps) - 1 // the newest step stays, and what people said since
 	for last > 0 && steps[last].Role == parley.RoleUser {
 		last--
@@ -81,7 +64,7 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 			continue
 		}
 		cut.Stubbed = m.Sequence
-		if stubs(&cut, m) {
+		if (stubbing{turn: &cut}).has(m) {
 			saved += max(0, sizes[i]-stubTokens-overheadTokens)
 			sizes[i] = min(sizes[i], stubTokens+overheadTokens)
 		}
@@ -133,6 +116,19 @@ func uncovered(cut parley.TurnCut, floor int64) parley.TurnCut {
 	return cut
 }
 
+// turnIsLong reports whether a window is so full with its running turn that the turn is to be shortened.
+func (v *View) turnIsLong(selection *Selection) bool {
+	most := v.Budget.Tokens
+	if most <= 0 || v.Turn.ID.IsZero() || v.Budget.Scaled(selection.Tokens)*100 <= most*turnDue {
+		return false
+	}
+	own := 0
+	for _, tokens := range sizesOf(v.Bounds, stubbing{turn: &v.Cut}, v.stepsOf(selection.Messages)) {
+		own += tokens
+	}
+	return v.Budget.Scaled(own)*100 > most*turnOwn
+}
+
 // stepsOf returns the messages of the running turn behind the one that began it, without those that a summary covers.
 func (v *View) stepsOf(messages []parley.Message) []parley.Message {
 	at := slices.IndexFunc(messages, func(m parley.Message) bool {
@@ -154,7 +150,7 @@ func (v *View) stepsOf(messages []parley.Message) []parley.Message {
 }
 
 // sizesOf returns the sizes of messages in a request, in stored estimates.
-func sizesOf(bounds parley.TextBounds, cut *parley.TurnCut, rows []parley.Message) []int {
+func sizesOf(bounds parley.TextBounds, stubs stubbing, rows []parley.Message) []int {
 	short := excerpts(bounds, rows, unshown)
 	sizes := make([]int, len(rows))
 	for i := range rows {
@@ -162,7 +158,7 @@ func sizesOf(bounds parley.TextBounds, cut *parley.TurnCut, rows []parley.Messag
 		tokens := TokensOf(m)
 		switch excerpt, isExcerpt := short[m.Sequence]; {
 		case tokens == 0:
-		case stubs(cut, m):
+		case stubs.has(m):
 			tokens += stubTokens - contentTokens(m)
 		case isExcerpt:
 			tokens += excerpt + excerptBorder - contentTokens(m)
@@ -210,5 +206,5 @@ func (e excerpting) gap() string {
 	if e.readable {
 		read = droppedRead
 	}
-	return fmt.Sprintf(droppedSteps, e.turn.From, e.turn.Dropped, read)
+	return fmt.Sprintf(droppedSteps, e.stubs.turn.From, e.stubs.turn.Dropped, read)
 }

@@ -47,14 +47,19 @@ type Selection struct {
 	Bounds    parley.TextBounds
 	Cut       parley.TurnCut // how the running turn is shown; the turn's next window begins with it
 	Known     Known          // the view's
+	Stubbed   int64          // up to here results of older turns are stubs; 0: none. The session keeps it too
+	Stubbable int            // tokens that further stubs would save once the running turn has ended, in stored estimates
+	Lapsed    bool           // half of the window is full, and the provider's cache has lapsed
 	Shortened bool           // a message or a steer is shown in part
 	Excess    int            // tokens by which the obligatory part exceeds the budget; 0: it fits
+
+	pinned []int64 // pinned results, ascending
 }
 
 // Hides reports whether the model is not shown all of the conversation: a summary stands for a part of it, a part was
 // dropped for length, or results are stubs.
 func (s *Selection) Hides() bool {
-	return s.Manifest.Dropped != nil || !s.Cut.IsZero() ||
+	return s.Manifest.Dropped != nil || !s.Cut.IsZero() || s.Manifest.Stubs != nil ||
 		slices.ContainsFunc(s.Messages, func(m parley.Message) bool { return standsFor(&m) })
 }
 
@@ -69,18 +74,33 @@ func (s *Selection) Hides() bool {
 // The window is preceded by the active summary (for policies that show one), the first task if the window does not
 // reach it, pinned messages outside the window, and what people said in the running turn if the summary covers it.
 func Window(v View) (Selection, error) {
-	for shortened := 0; ; shortened++ {
-		selection, err := v.window()
-		if err != nil || shortened == mostShortened {
+	selection, err := v.window()
+	if err != nil {
+		return selection, err
+	}
+	v.Cut = selection.Cut
+	if stubbed := v.stubOlder(&selection); stubbed != v.Session.Context.Stubbed {
+		lapsed := selection.Lapsed // the same for the window with stubs
+		v.Session.Context.Stubbed = stubbed
+		if selection, err = v.window(); err != nil {
 			return selection, err
 		}
+		selection.Lapsed = lapsed
+	}
+	for range mostShortened {
 		v.Cut = selection.Cut
 		cut := v.shortenTurn(&selection)
 		if cut == v.Cut {
-			return selection, nil
+			break
 		}
 		v.Cut = cut
+		older := selection
+		if selection, err = v.window(); err != nil {
+			return selection, err
+		}
+		selection.Lapsed, selection.Stubbable = older.Lapsed, older.Stubbable
 	}
+	return selection, nil
 }
 
 // mostShortened is how often a window is shortened: a second time where a summary of the turn's steps was undone.
@@ -90,7 +110,10 @@ const mostShortened = 2
 func (v View) window() (Selection, error) {
 	light := lightening{bounds: v.Bounds}
 	if !v.Cut.IsZero() {
-		light.cut = &v.Cut
+		light.stubs.turn = &v.Cut
+	}
+	if v.Policy.Kind == parley.PolicyAuto {
+		light.stubs.older = stubsOf(v.Session.Context.Stubbed, nil)
 	}
 	v.Tail, v.Head, v.Said = light.tail(v.Tail), light.head(v.Head), light.said(v.Said)
 	if v.Policy.Kind != parley.PolicyIterations { // not a setting
@@ -106,7 +129,7 @@ func (v View) window() (Selection, error) {
 		return Selection{}, err
 	}
 	if v.Cut = uncovered(v.Cut, c.floor); v.Cut.IsZero() { // light holds the view's
-		light.cut = nil
+		light.stubs.turn = nil
 	}
 	rows, err := c.read(v.Tail)
 	if err != nil {
@@ -124,7 +147,8 @@ func (v View) window() (Selection, error) {
 		turn:    v.Turn,
 		head:    head,
 		said:    c.said,
-		cut:     light.cut,
+		cut:     light.stubs.turn,
+		stubs:   light.stubs.older,
 		start:   c.anchor,
 		missing: c.missing(rows),
 	}, rows)
@@ -135,8 +159,14 @@ func (v View) window() (Selection, error) {
 	light.restore(selection.Messages)
 	selection.Bounds = v.Bounds
 	selection.Shortened = excerpts(v.Bounds, selection.Messages, nil) != nil || excerpts(v.Bounds, v.Steers, nil) != nil
-	selection.Cut, selection.Known = v.Cut, v.Known
-	for _, tokens := range sizesOf(v.Bounds, light.cut, selection.Messages) {
+	selection.Cut, selection.Known, selection.pinned = v.Cut, v.Known, light.pinned
+	if older := light.stubs.older; older != nil {
+		selection.Stubbed = older.Through
+		if !slices.ContainsFunc(selection.Messages, func(m parley.Message) bool { return light.stubs.has(&m) }) {
+			selection.Manifest.Stubs = nil
+		}
+	}
+	for _, tokens := range sizesOf(v.Bounds, light.stubs, selection.Messages) {
 		selection.Tokens += tokens
 	}
 	selection.Tokens += tokensOfNotices(selection.Manifest)

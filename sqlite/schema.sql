@@ -183,7 +183,7 @@ CREATE TABLE heads (
   cost          INTEGER NOT NULL DEFAULT 0,  -- nanodollars
   unpriced_calls INTEGER NOT NULL DEFAULT 0,
   deleted_at    INTEGER
-, context_anchor INTEGER NOT NULL DEFAULT 0, context_messages INTEGER NOT NULL DEFAULT 0, context_tokens INTEGER NOT NULL DEFAULT 0, context_cleared INTEGER NOT NULL DEFAULT 0, context_held INTEGER NOT NULL DEFAULT 0, cleared_at INTEGER, cleared_event INTEGER NOT NULL DEFAULT 0, calls INTEGER NOT NULL DEFAULT 0, cache_hits INTEGER NOT NULL DEFAULT 0, cache_write_tokens INTEGER NOT NULL DEFAULT 0, saved INTEGER NOT NULL DEFAULT 0, context_dropped INTEGER NOT NULL DEFAULT 0, context_assumed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+, context_anchor INTEGER NOT NULL DEFAULT 0, context_messages INTEGER NOT NULL DEFAULT 0, context_tokens INTEGER NOT NULL DEFAULT 0, context_cleared INTEGER NOT NULL DEFAULT 0, context_held INTEGER NOT NULL DEFAULT 0, cleared_at INTEGER, cleared_event INTEGER NOT NULL DEFAULT 0, calls INTEGER NOT NULL DEFAULT 0, cache_hits INTEGER NOT NULL DEFAULT 0, cache_write_tokens INTEGER NOT NULL DEFAULT 0, saved INTEGER NOT NULL DEFAULT 0, context_dropped INTEGER NOT NULL DEFAULT 0, context_assumed INTEGER NOT NULL DEFAULT 0, context_stubbed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
 CREATE INDEX heads_holder ON heads (holder, cancel_turn) WHERE holder IS NOT NULL;
 

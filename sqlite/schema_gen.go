@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "77306715a8df5e5fcb5538a44fc8d0fb31a0e4ce0414805a306345f434cc8f10"
+const schemaHash = "276c0c08e0588f38a07aca2c1326d82b38bba729092b5de1ec72bae484b568ec"

@@ -318,7 +318,7 @@ const headSessionColumns = "h.turn_id, h.next_sequence - 1, h.next_event - 1, h.
 	"h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost, h.unpriced_calls, " +
 	"h.calls, h.cache_hits, h.cache_write_tokens, h.saved, h.context_anchor, h.context_messages, " +
 	"h.context_tokens, h.context_cleared, h.context_held, h.cleared_at, h.context_dropped, " +
-	"h.context_assumed"
+	"h.context_stubbed, h.context_assumed"
 
 // fillHeadSession reads headSessionColumns.
 func fillHeadSession(r *row, to *parley.Session) error {
@@ -345,6 +345,7 @@ func fillHeadSession(r *row, to *parley.Session) error {
 	to.Context.Held = r.bool()
 	to.Context.ClearedAt = r.time()
 	to.Context.Dropped = r.int64()
+	to.Context.Stubbed = r.int64()
 	to.Context.Assumed = r.bool()
 	return nil
 }
@@ -374,10 +375,11 @@ const insertHeadColumns = "session_id, workspace_id, log_id, epoch, holder, turn
 	"next_event, next_position, front_position, next_call, queued, steers, last_hash, mode, messages, " +
 	"user_facing, turns, input_tokens, output_tokens, cached_tokens, unknown_calls, cost, " +
 	"unpriced_calls, deleted_at, calls, cache_hits, cache_write_tokens, saved, context_anchor, " +
-	"context_messages, context_tokens, context_cleared, context_held, context_dropped, context_assumed"
+	"context_messages, context_tokens, context_cleared, context_held, context_dropped, context_stubbed, " +
+	"context_assumed"
 
 const insertHeadPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " +
-	"?, ?, ?, ?, ?"
+	"?, ?, ?, ?, ?, ?"
 
 // insertHeadArgs appends the arguments of its columns.
 func insertHeadArgs(to []arg, of *transition.Head) []arg {
@@ -419,6 +421,7 @@ func insertHeadArgs(to []arg, of *transition.Head) []arg {
 		of.Context.Cleared,
 		of.Context.Held,
 		of.Context.Dropped,
+		of.Context.Stubbed,
 		of.Context.Assumed,
 	)
 }
@@ -429,11 +432,11 @@ const updateHeadSet = "turn_status = ?, next_sequence = ?, next_event = ?, next_
 	"input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, " +
 	"unpriced_calls = ?, calls = ?, cache_hits = ?, cache_write_tokens = ?, saved = ?, " +
 	"context_anchor = ?, context_messages = ?, context_tokens = ?, context_cleared = ?, " +
-	"context_held = ?, context_dropped = ?, context_assumed = ?"
+	"context_held = ?, context_dropped = ?, context_stubbed = ?, context_assumed = ?"
 
 // updateHeadArgs appends the arguments of its columns.
 func updateHeadArgs(to []arg, of *transition.Head) []arg {
-	return append(slices.Grow(to, 39),
+	return append(slices.Grow(to, 40),
 		string(of.TurnStatus),
 		of.LastSequence+1,
 		of.LastEvent+1,
@@ -462,6 +465,7 @@ func updateHeadArgs(to []arg, of *transition.Head) []arg {
 		of.Context.Cleared,
 		of.Context.Held,
 		of.Context.Dropped,
+		of.Context.Stubbed,
 		of.Context.Assumed,
 	)
 }

@@ -161,6 +161,8 @@ type Window struct {
 	// Steps are older steps of the running turn that the request is the first to leave out; nil if there are none.
 	// BeginStep writes context.dropped for them too.
 	Steps *parley.Dropped
+	// Stubbed is how far results of older turns are shown by their size alone; 0: all are shown.
+	Stubbed int64
 	// Assumed is the assumed length of the model's context, once the window comes near it; 0: known, or far. BeginStep
 	// writes context.assumed for the first one of a session.
 	Assumed int64

@@ -260,6 +260,7 @@ type rig struct {
 	store   *sqlite.Store
 	hub     *live.Hub
 	model   *scripted
+	models  model.Source // nil: the script alone
 	tools   tool.Source
 	options Options
 	seen    *recorder
@@ -323,7 +324,11 @@ func (r *rig) start(store Store) *Worker {
 	if store == nil {
 		store = r.store
 	}
-	w := New(store, r.model, r.tools, r.hub, r.options)
+	models := r.models
+	if models == nil {
+		models = r.model
+	}
+	w := New(store, models, r.tools, r.hub, r.options)
 	r.running.Store(w)
 	r.must(w.Start(r.Context()))
 	r.worker = w

@@ -20,7 +20,8 @@ type latestRequest struct {
 	last     int64 // the record's last sequence at that time
 	budget   prompt.Budget
 
-	due parley.CompactionReason // why a summary is due; "" if none is
+	stubbable int64                   // what stubs of older turns would save of it
+	due       parley.CompactionReason // why a summary is due; "" if none is
 }
 
 // look notes what a request shows of the record, and whether a summary is due. The summary is requested once the answer
@@ -36,7 +37,11 @@ func (s *shortening) look(selection *prompt.Selection, budget prompt.Budget, bes
 		s.latest.others += d.Count
 		s.latest.messages += d.Count
 	}
+	s.latest.stubbable = int64(budget.Scaled(selection.Stubbable))
 	s.latest.due = prompt.CompactionDue(s.settings.Policy, budget, s.latest.messages, s.latest.tokens)
+	if s.latest.due == "" && selection.Lapsed && s.latest.tokens > int64(budget.Half()) { // it costs no prefix now
+		s.latest.due = parley.CompactTokens
+	}
 }
 
 // errFull says that a request waits for a summary, instead of leaving out what the summary will cover.
@@ -99,9 +104,13 @@ func (s *shortening) enterLate() error {
 	return err
 }
 
-// compactAtEnd requests a summary if the context has reached its limit when the run ends.
+// compactAtEnd requests a summary if the context has reached its limit when the run ends, unless the next request makes
+// room by stubs.
 func (s *shortening) compactAtEnd() {
 	if !s.settings.Policy.Summarises() {
+		return
+	}
+	if saves := s.latest.stubbable; saves > 0 && s.latest.tokens-saves <= int64(s.latest.budget.Half()) {
 		return
 	}
 	s.shortenBeside(prompt.CompactionDue(

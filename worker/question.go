@@ -56,12 +56,14 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	r.cut = selection.Cut
 	q.drops = dropping(r.claim.Session.Context, &selection)
 	r.claim.Session.Context.Tokens = int64(selection.Tokens)
-	r.claim.Session.Context.Anchor, r.claim.Session.Context.Dropped = selection.Anchor, selection.Dropped
+	now := &r.claim.Session.Context
+	now.Anchor, now.Dropped, now.Stubbed = selection.Anchor, selection.Dropped, selection.Stubbed
 	q.window = &store.Window{
 		Anchor:   selection.Anchor,
 		Messages: int64(len(selection.Messages)),
 		Tokens:   int64(selection.Tokens),
 		Dropped:  selection.Manifest.Dropped,
+		Stubbed:  selection.Stubbed,
 	}
 	if selection.Cut.Dropped > r.told {
 		q.window.Steps = prompt.DroppedSteps(&selection)

@@ -14,7 +14,7 @@ import (
 // When a summary is asked for behind the conversation's own request, which the provider has in its cache.
 const (
 	leastBehind    = 8000 // tokens of that request, at least: a shorter one costs little anyway
-	leastSummary   = 2048 // tokens that its answers may have, at least
+	leastSummary   = 2000 // tokens that its answers may have, at least
 	latestCalls    = 16   // calls among which the latest request is looked for
 	instructionMax = 1024 // tokens of an instruction, without what people ask for
 )

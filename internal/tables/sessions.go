@@ -147,6 +147,7 @@ var sessions = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "cleared_at", Kind: Integer, Field: "Context.ClearedAt", In: "session"},
 			{Name: "cleared_event", Kind: Integer},
 			{Name: "context_dropped", Kind: Integer, Field: "Context.Dropped", In: "session insert update"},
+			{Name: "context_stubbed", Kind: Integer, Field: "Context.Stubbed", In: "session insert update"},
 			{Name: "context_assumed", Kind: Flag, Field: "Context.Assumed", In: "session insert update"},
 			{Name: "revision", Kind: Integer, Only: Postgres, Field: "Revision", In: "state"},
 		},

@@ -119,7 +119,7 @@ func (h *Head) show(w *store.Window) (n news) {
 	if w.Assumed > 0 && !h.Context.Assumed {
 		n.assumed, h.Context.Assumed = w.Assumed, true
 	}
-	h.Context.Anchor, h.Context.Dropped = w.Anchor, from
+	h.Context.Anchor, h.Context.Dropped, h.Context.Stubbed = w.Anchor, from, w.Stubbed
 	h.Context.Messages, h.Context.Tokens = w.Messages, w.Tokens
 	return n
 }

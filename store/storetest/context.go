@@ -204,7 +204,7 @@ func testContextDropped(t *testing.T, w *world) {
 		w.post(t, id, w.say("question"))
 		claim := w.claim(t)
 		begin := w.stepBegin(1, 1)
-		begin.Window = &store.Window{Anchor: anchor, Messages: 1, Tokens: 10, Assumed: 32_000}
+		begin.Window = &store.Window{Anchor: anchor, Messages: 1, Tokens: 10, Assumed: 32_000, Stubbed: anchor + 1}
 		if from > 0 {
 			begin.Window.Dropped = &parley.Dropped{From: from, To: anchor - 1, Count: anchor - from, Reason: "long"}
 		}
@@ -216,7 +216,8 @@ func testContextDropped(t *testing.T, w *world) {
 		if d, a := told(); d != dropped || a != assumed {
 			t.Errorf("%s: dropped was told %d times, assumed %d times; want %d and %d", what, d, a, dropped, assumed)
 		}
-		if c := w.sessionState(t, id).Context; c.Anchor != anchor || c.Dropped != from || !c.Assumed {
+		if c := w.sessionState(t, id).Context; c.Anchor != anchor || c.Dropped != from || !c.Assumed ||
+			c.Stubbed != anchor+1 {
 			t.Errorf("%s: the context is %+v", what, c)
 		}
 	}
@@ -225,8 +226,12 @@ func testContextDropped(t *testing.T, w *world) {
 	show("the same", 3, 2, 1, 1)
 	show("more", 5, 2, 2, 1)
 	fork := w.fork(t, id, 10).ID
-	if c := w.sessionState(t, fork).Context; c.Anchor != 5 || c.Dropped != 2 {
+	if c := w.sessionState(t, fork).Context; c.Anchor != 5 || c.Dropped != 2 || c.Stubbed != 6 {
 		t.Errorf("the context of a fork is %+v", c)
+	}
+	early := w.fork(t, id, 4).ID // its own messages would be stubs
+	if c := w.sessionState(t, early).Context; c.Anchor != 0 || c.Stubbed != 0 {
+		t.Errorf("the context of an earlier fork is %+v", c)
 	}
 	show("none any more", 3, 0, 2, 1)
 	show("again", 5, 2, 3, 1)

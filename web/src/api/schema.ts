@@ -2478,6 +2478,7 @@ export interface components {
             offered: components["schemas"]["OfferedTools"] | null;
             policy: string;
             ranges: components["schemas"]["ManifestRange"][];
+            stubs: components["schemas"]["Stubs"] | null;
             turn: components["schemas"]["TurnCut"] | null;
         };
         ManifestRange: {
@@ -3000,10 +3001,10 @@ export interface components {
             /** @description Whether the model's length is unknown and assumed. */
             assumed: boolean;
             /**
-             * @description What becomes of the messages that leave: a summary covers them, the policy's rule leaves them out, or they are dropped.
+             * @description What becomes of the messages that leave: results are shown by their size alone, a summary covers messages, the policy's rule leaves them out, or they are dropped.
              * @enum {string}
              */
-            fate: "covered" | "rule" | "dropped";
+            fate: "stubbed" | "covered" | "rule" | "dropped";
             /** @description What may leave: whole turns, the oldest first; the newest turn, the first task and pinned messages stay. */
             leaving: components["schemas"]["Leaving"];
             /**
@@ -4997,6 +4998,11 @@ export interface components {
              */
             type: "step.started";
         };
+        Stubs: {
+            /** Format: int64 */
+            through: number;
+            whole: number[];
+        };
         SummaryInput: {
             /**
              * Format: uuid
@@ -5825,6 +5831,7 @@ export type StepRetrying = components['schemas']['StepRetrying'];
 export type StepRetryingEvent = components['schemas']['StepRetryingEvent'];
 export type StepStarted = components['schemas']['StepStarted'];
 export type StepStartedEvent = components['schemas']['StepStartedEvent'];
+export type Stubs = components['schemas']['Stubs'];
 export type SummaryInput = components['schemas']['SummaryInput'];
 export type TextBounds = components['schemas']['TextBounds'];
 export type TextContent = components['schemas']['TextContent'];

@@ -10,6 +10,7 @@ export function leftOf({ share }: Outlook): number {
 }
 
 const NEXT = {
+  stubbed: ['until old results are shown by their size alone', 'Old results are shown by their size alone from the next message on'],
   covered: ['until older messages are summed up', 'A summary of older messages is due'],
   rule: ['until the oldest messages leave the window', 'The oldest messages leave the window now'],
   dropped: ['until the oldest messages are dropped', 'The oldest messages are dropped now'],
