@@ -39,6 +39,7 @@ var freeObjects = map[string]string{
 	"EditInput.metadata":        "the client's own",
 	"ForkInput.metadata":        "the client's own",
 	"RegenerateInput.metadata":  "the client's own",
+	"PreviewInput.metadata":     "the client's own",
 	"CallDetail.request":        "a request as its provider wants it",
 	"CallDetail.tools[]":        "a tool as its provider wants it",
 	"Preview.request":           "a request as its provider wants it",
