@@ -112,8 +112,8 @@ func (v *View) stubsThrough(messages []parley.Message, unfinished parley.Turn) (
 	return through
 }
 
-// savedBy returns by how much a window is smaller if results of older turns are stubs up to a sequence rather than up to
-// an earlier one, in stored estimates.
+// savedBy returns by how much a window is smaller if results of older turns are stubs up to a sequence rather than up
+// to an earlier one, in stored estimates.
 func (v *View) savedBy(through, than int64, s *Selection) int {
 	size := func(through int64) (sum int) {
 		for _, tokens := range sizesOf(v.Bounds, stubbing{&v.Cut, stubsOf(through, s.pinned)}, s.Messages) {

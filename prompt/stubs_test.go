@@ -75,8 +75,8 @@ func (l *lookups) stubs(t *testing.T, selection prompt.Selection) (turns []int) 
 }
 
 // At 80 % of the window the results of older turns become stubs, in one block, and those of the newest quarter stay
-// whole. What is stubbed then stays the same until the window is full again: in between each request begins with the one
-// before.
+// whole. What is stubbed then stays the same until the window is full again: in between each request begins with the
+// one before.
 func TestOldResultsBecomeStubsInBlocks(t *testing.T) {
 	t.Parallel()
 	l := newLookups()
@@ -115,8 +115,8 @@ func TestOldResultsBecomeStubsInBlocks(t *testing.T) {
 	}
 }
 
-// Where results are only a small part of the window, stubs would break the prefix for nothing: a summary is due instead.
-// If none comes, what stubs can save comes before anything is dropped.
+// Where results are only a small part of the window, stubs would break the prefix for nothing: a summary is due. If none
+// comes, what stubs can save comes before anything is dropped.
 func TestStubsThatDoNotSufficeAreNotMade(t *testing.T) {
 	t.Parallel()
 	l := newLookups()

@@ -23,8 +23,8 @@ const (
 	wordBytes   = 5 // of a token
 )
 
-// provider is a model whose every turn calls a tool once and then answers. It counts what it is sent, and how much of it
-// begins like an earlier request, as a provider's cache does.
+// provider is a model whose every turn calls a tool once and then answers. It counts what it is sent, and how much of
+// it begins like an earlier request, as a provider's cache does.
 type provider struct {
 	*scripted
 	answer, summary string
