@@ -46,12 +46,14 @@ PLAIN := ./internal/archtest ./internal/words
 LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveRequestsShareTheirPrefix|TestAllKeepsPrefixes|TestWindowsMoveInJumps|TestO200kTokens|TestO200kCounts$\
 |TestRedactHasABudget|TestBudgetReadsOnlyTheTail|TestBracketsAreReadOnce|TestWindowReadsOnlyTheTail|TestEstimatesOfGPT4o$\
 |TestListsOfLargeRows|TestExportsAtOnceAreBounded|TestAnswersNobodyTakesHaveABound|TestExplainsOneTurnOfFiveHundred$\
-|TestChatOfAnAnswerInManyRows|TestAPromptThatGrows|TestLargePagesEndEarly|TestALongTurnEnds)$$
+|TestChatOfAnAnswerInManyRows|TestAPromptThatGrows|TestLargePagesEndEarly|TestALongTurnEnds|TestWhatWasSaidIsFoundAfterASummary)$$
 
 # Per fuzz target: a short run in make test, hours by hand.
 FUZZTIME ?= 10s
+# Of the property that accounts for every message: a hundred in make test, a million by hand.
+CASES ?= 1000000
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores test-walks page page-types test-postgres-smoke test-postgres-versions e2e trials bench bench-page pictures lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores test-walks page page-types test-postgres-smoke test-postgres-versions e2e trials properties bench bench-page pictures lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -158,6 +160,9 @@ fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes
 
 trials: ## run the trials of several processes TRIALS times in a row (10)
 	$(GO_TEST) -v -timeout 120m -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}
+
+properties: ## account for every message in CASES lives of sessions
+	GOGC=600 go test ./prompt -run '^TestEveryMessageIsAccountedFor$$' -timeout 0 -rapid.checks $(CASES)
 
 bench: ## measure the figures of bench/README.md, with their references, in one run
 	go run ./bench/cmd/figures

@@ -158,6 +158,9 @@ type Policy struct {
 	Kind   PolicyKind `json:"kind" enum:"auto,all,recent,single,summary"`
 	Limit  int        `json:"limit,omitempty" minimum:"1" maximum:"10000" doc:"Messages: for recent, how many are shown; for summary, at how many one is written (default 50)."`
 	Tokens int        `json:"tokens,omitempty" minimum:"1000" maximum:"10000000" doc:"The estimated tokens at which a summary is written even if the model can read more: for auto (default 200,000), and for summary, instead of limit."`
+	// Recall says whether auto offers the model the tools that read its own conversation, once it is not shown all of
+	// it; nil means that it does.
+	Recall *bool `json:"recall,omitempty" doc:"For auto: whether the model is offered search_conversation, read_conversation and read_result once it is not shown everything (default true)."`
 }
 
 // The bounds of policies.
@@ -180,14 +183,17 @@ func (p Policy) MarshalJSON() ([]byte, error) {
 	type plain Policy
 	return EncodeJSON(struct {
 		*plain
-		Limit  *int `json:"limit"`
-		Tokens *int `json:"tokens"`
-	}{(*plain)(&p), OrNull(p.Limit), OrNull(p.Tokens)})
+		Limit  *int  `json:"limit"`
+		Tokens *int  `json:"tokens"`
+		Recall *bool `json:"recall"`
+	}{(*plain)(&p), OrNull(p.Limit), OrNull(p.Tokens), p.Recall})
 }
 
 // Validate reports the field that breaks a rule.
 func (p Policy) Validate() error {
 	switch {
+	case p.Recall != nil && p.Kind != PolicyAuto:
+		return InvalidField("context_policy.recall", "only the policy auto accepts it; name the tools in tools instead")
 	case p.Tokens != 0 && !p.Summarises():
 		return InvalidField("context_policy.tokens", "only the policies auto and summary accept tokens")
 	case p.Tokens != 0 && (p.Tokens < MinPolicyTokens || p.Tokens > MaxPolicyTokens):
@@ -246,6 +252,9 @@ func (p Policy) TokenLimit() int {
 
 // Summarises reports whether the policy shows summaries.
 func (p Policy) Summarises() bool { return p.Kind == PolicySummary || p.Kind == PolicyAuto }
+
+// Recalls reports whether the model is offered the tools that read its own conversation, once it is not shown all of it.
+func (p Policy) Recalls() bool { return p.Kind == PolicyAuto && (p.Recall == nil || *p.Recall) }
 
 // String returns the form used in manifests: "auto", "auto(80000 tokens)", "all", "recent(10)", "single",
 // "summary(50)", "summary(8000 tokens)".

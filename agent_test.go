@@ -91,7 +91,7 @@ func TestChangeTellsAbsentFromNull(t *testing.T) {
 		{`{"title":"x"}`, patch{Title: parley.Change[string]{Set: true, Value: "x"}}},
 		{`{"title":""}`, patch{Title: parley.Change[string]{Set: true}}},
 		{`{"policy":null}`, patch{Policy: parley.Change[*parley.Policy]{Set: true}}},
-		{`{"policy":{"kind":"recent","limit":3,"tokens":null}}`,
+		{`{"policy":{"kind":"recent","limit":3,"tokens":null,"recall":null}}`,
 			patch{Policy: parley.Change[*parley.Policy]{Set: true, Value: recent}}},
 	} {
 		var got patch

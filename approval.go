@@ -13,6 +13,12 @@ const AskUserTool = "ask_user"
 // ReadResultTool is the built-in tool that reads what a request shows only in part. The worker offers it by itself.
 const ReadResultTool = "read_result"
 
+// The tools by which a model searches and reads its own conversation.
+const (
+	SearchConversationTool = "search_conversation"
+	ReadConversationTool   = "read_conversation"
+)
+
 // The deadline of approvals, in seconds; no answer counts as a denial.
 const (
 	DefaultApprovalTimeout = 24 * 60 * 60

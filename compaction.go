@@ -34,8 +34,10 @@ type Compaction struct {
 	// Preview is the answer to a request for a preview, which starts nothing; null otherwise.
 	Preview *CompactionPreview `json:"preview"`
 
-	Holder ID    `json:"-"` // the process running it
-	Epoch  int64 `json:"-"` // claims so far: every write of a claim carries its own
+	// Awaited: a turn waits, or waited, for it
+	Awaited bool  `json:"-"`
+	Holder  ID    `json:"-"` // the process running it
+	Epoch   int64 `json:"-"` // claims so far: every write of a claim carries its own
 }
 
 // MarshalJSON writes null for absent fields.
@@ -65,6 +67,8 @@ type CompactionPreview struct {
 	OutputTokens  int64   `json:"output_tokens_most"`  // of the longest possible summary
 	Cost          *Money  `json:"cost_most"`           // with an empty cache; null if the price is unknown
 	CachedCost    *Money  `json:"cost_most_if_cached"` // the same with a warm cache
+	MaxCost       *Money  `json:"max_cost"`            // the limit of the setting compaction; null without one
+	Refused       *string `json:"refused"`             // why it would not be begun, in words; null if it would be
 }
 
 // CompactionState is the state of a compaction:
@@ -98,11 +102,16 @@ const (
 	// CompactTokens: the context reached its limit of tokens, or its share of the model's context
 	CompactTokens   CompactionReason = "tokens"
 	CompactOverflow CompactionReason = "overflow" // the model refused a request as too long
-	CompactAsked    CompactionReason = "asked"    // somebody asked for it
+	// CompactSteps: the running turn fills the window by itself; the summary covers steps of it too
+	CompactSteps CompactionReason = "steps"
+	CompactAsked CompactionReason = "asked" // somebody asked for it
 )
 
-// ByItself reports whether nobody waits for the compaction, so that it may be postponed.
-func (r CompactionReason) ByItself() bool { return r == CompactMessages || r == CompactTokens }
+// ByItself reports whether the compaction may be postponed after one that failed or was undone: the session's requests
+// can do without it.
+func (r CompactionReason) ByItself() bool {
+	return r == CompactMessages || r == CompactTokens || r == CompactSteps
+}
 
 // The bounds of compactions.
 const (
@@ -122,6 +131,7 @@ const (
 type CompactionSettings struct {
 	Model        ModelID `json:"model,omitempty" doc:"provider/model that writes summaries; default: the session's own."`
 	Instructions string  `json:"instructions,omitempty" doc:"What summaries of these conversations must contain in addition to the usual."`
+	MaxCost      *Money  `json:"max_cost,omitempty" minimum:"0" doc:"US dollars for one summary. One that could cost more is not begun."`
 }
 
 // MarshalJSON writes null for absent fields.
@@ -129,7 +139,8 @@ func (s CompactionSettings) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		Model        *ModelID `json:"model"`
 		Instructions *string  `json:"instructions"`
-	}{OrNull(s.Model), OrNull(s.Instructions)})
+		MaxCost      *Money   `json:"max_cost"`
+	}{OrNull(s.Model), OrNull(s.Instructions), s.MaxCost})
 }
 
 // Validate reports the field that breaks a rule.
@@ -142,6 +153,9 @@ func (s CompactionSettings) Validate() error {
 	if len(s.Instructions) > MaxCompactionInstructions {
 		return InvalidField("compaction.instructions", "is longer than %d bytes", MaxCompactionInstructions)
 	}
+	if s.MaxCost != nil && *s.MaxCost < 0 {
+		return InvalidField("compaction.max_cost", "must not be negative")
+	}
 	return nil
 }
 
@@ -152,6 +166,9 @@ func (s CompactionSettings) Over(wider CompactionSettings) CompactionSettings {
 	}
 	if s.Instructions == "" {
 		s.Instructions = wider.Instructions
+	}
+	if s.MaxCost == nil {
+		s.MaxCost = wider.MaxCost
 	}
 	return s
 }

@@ -270,7 +270,7 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 	switch role {
 	case RoleUser:
 		var given plainUser
-		if err := strictObject(raw, &given); err != nil {
+		if err := strictObject(role, raw, &given); err != nil {
 			return nil, err
 		}
 		content := UserContent(given)
@@ -302,7 +302,7 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		return EncodeContent(content)
 	case RoleAssistant:
 		var given plainAssistant
-		if err := strictObject(raw, &given); err != nil {
+		if err := strictObject(role, raw, &given); err != nil {
 			return nil, err
 		}
 		content := AssistantContent(given)
@@ -317,7 +317,7 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		return EncodeContent(content)
 	case RoleToolCall:
 		var content ToolCallContent
-		if err := strictObject(raw, &content); err != nil {
+		if err := strictObject(role, raw, &content); err != nil {
 			return nil, err
 		}
 		if content.ID == "" || len(content.ID) > MaxNameBytes {
@@ -336,7 +336,7 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		return EncodeContent(content)
 	case RoleToolResult:
 		var given plainResult
-		if err := strictObject(raw, &given); err != nil {
+		if err := strictObject(role, raw, &given); err != nil {
 			return nil, err
 		}
 		content := ToolResultContent(given)
@@ -362,7 +362,7 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 		return stored, err
 	case RoleSummary, RoleSystem:
 		var content TextContent
-		if err := strictObject(raw, &content); err != nil {
+		if err := strictObject(role, raw, &content); err != nil {
 			return nil, err
 		}
 		return EncodeContent(content)
@@ -411,8 +411,8 @@ func contentExample(role Role) string {
 	}
 }
 
-// strictObject decodes one JSON object, refusing unknown fields by name.
-func strictObject(raw []byte, into any) error {
+// strictObject decodes the content of a role from one JSON object, refusing unknown fields by name.
+func strictObject(role Role, raw []byte, into any) error {
 	if err := CheckJSON(raw); err != nil {
 		return err
 	}
@@ -429,6 +429,9 @@ func strictObject(raw []byte, into any) error {
 			kind := jsonKind(wrong.Type.Kind().String())
 			if kind != "array" && isList(into, wrong.Field) {
 				return InvalidField(field, "each item must be a JSON %s", kind)
+			}
+			if wrong.Field == "" {
+				return InvalidField(field, "must be a JSON %s, such as %s", kind, contentExample(role))
 			}
 			return InvalidField(field, "must be a JSON %s", kind)
 		case strings.HasPrefix(err.Error(), "json: unknown field "):

@@ -32,12 +32,14 @@ const (
 	EventCompactionFailed    EventType = "compaction.failed"
 	EventCallReplayed        EventType = "call.replayed"
 	EventContextDropped      EventType = "context.dropped"
+	EventContextTruncated    EventType = "context.truncated"
 	EventContextAssumed      EventType = "context.assumed"
 )
 
 // The live types: no sequence, no id, never stored.
 const (
 	EventStepGenerating EventType = "step.generating"
+	EventStepRaw        EventType = "step.raw"
 	EventResync         EventType = "resync"
 	EventObjectPatch    EventType = "object.patch"
 )

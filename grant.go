@@ -159,6 +159,9 @@ func (g Grants) Decide(tool string, arguments json.RawMessage, annotations ToolA
 	return Ruling{Effect: GrantAllow}
 }
 
+// Names reports whether the rule is about calls of a tool, of whatever arguments.
+func (g *Grant) Names(tool string) bool { return matchPattern(g.Tool, tool) }
+
 // grantedCall is a call compared with grants. It computes what grants need on first use.
 type grantedCall struct {
 	tool        string

@@ -157,6 +157,21 @@ type Message struct {
 	UpdatedAt     Time            `json:"updated_at"`
 }
 
+// Marked returns the marks that the message has after a change. CodeInvalid for a new pin of a message that is too long
+// to be carried.
+func (m *Message) Marked(change MarksChange) (Marks, error) {
+	marks := change.Over(m.Marks)
+	if size := m.Size(); marks.Pinned && !m.Marks.Pinned && size > MaxPinnedBytes {
+		return m.Marks, InvalidField(
+			"pinned",
+			"this message has %d bytes, and what is pinned is carried with %d at most; pin a shorter one",
+			size,
+			MaxPinnedBytes,
+		)
+	}
+	return marks, nil
+}
+
 // MarshalJSON writes null for absent fields, and the content as AppendContent does.
 func (m Message) MarshalJSON() ([]byte, error) {
 	type plain Message

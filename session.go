@@ -186,6 +186,23 @@ type Context struct {
 	Held    bool  `json:"-"` // ContextHead may be non-empty: some message is or was pinned, or is a summary
 }
 
+// ContextAt returns the model's view of the session at an earlier message, as far as it is known: a fork's window
+// begins where its parent's did.
+func (s *Session) ContextAt(sequence int64) Context {
+	at := Context{Held: s.Context.Held}
+	if s.Context.Anchor <= sequence {
+		at.Anchor, at.Dropped = s.Context.Anchor, s.Context.Dropped
+	}
+	if s.Context.Stubbed <= sequence {
+		at.Stubbed = s.Context.Stubbed
+	}
+	if sequence == s.LastSequence {
+		at.Messages, at.Tokens, at.Cleared, at.ClearedAt = s.Context.Messages, s.Context.Tokens, s.Context.Cleared,
+			s.Context.ClearedAt
+	}
+	return at
+}
+
 // TitleFrom makes a title from a message's first non-empty line.
 func TitleFrom(text string) string {
 	for line := range strings.Lines(text) {

@@ -13,6 +13,7 @@ type Settings struct {
 	Grants          *[]Grant               `json:"grants,omitempty"`
 	Limits          *Limits                `json:"limits,omitempty"`
 	ResponseCache   *ResponseCacheSettings `json:"response_cache,omitempty"`
+	CacheTTL        *CacheTTL              `json:"cache_ttl,omitempty"`
 	ApprovalTimeout *int                   `json:"approval_timeout,omitempty"` // seconds
 	Policy          *Policy                `json:"context_policy,omitempty"`
 	Retry           *RetryPolicy           `json:"retry_policy,omitempty"`
@@ -42,6 +43,7 @@ type SettingsPatch struct {
 	Grants          Change[*[]Grant]               `json:"grants,omitzero"`
 	Limits          Change[*LimitsPatch]           `json:"limits,omitzero"` // limit by limit; null lifts all
 	ResponseCache   Change[*ResponseCacheSettings] `json:"response_cache,omitzero"`
+	CacheTTL        Change[*CacheTTL]              `json:"cache_ttl,omitzero"`
 	ApprovalTimeout Change[*int]                   `json:"approval_timeout,omitzero"`
 	Policy          Change[*Policy]                `json:"context_policy,omitzero"`
 	Retry           Change[*RetryPolicy]           `json:"retry_policy,omitzero"`
@@ -67,6 +69,7 @@ type shownSettings struct {
 	Grants          *[]Grant               `json:"grants"`
 	Limits          *Limits                `json:"limits"`
 	ResponseCache   *ResponseCacheSettings `json:"response_cache"`
+	CacheTTL        *CacheTTL              `json:"cache_ttl"`
 	ApprovalTimeout *int                   `json:"approval_timeout"`
 	Policy          *Policy                `json:"context_policy"`
 	Retry           *RetryPolicy           `json:"retry_policy"`

@@ -35,7 +35,7 @@ func (l Loop) Size() int {
 }
 
 func (s *Settings) size() int {
-	n := s.Middleware.size() + s.Compaction.size() + s.Parameters.size()
+	n := s.Middleware.size() + s.Compaction.size() + s.Parameters.size() + len(ValueOf(s.CacheTTL))
 	if s.SystemPrompt != nil {
 		n += len(*s.SystemPrompt)
 	}

@@ -275,14 +275,16 @@ type Call struct {
 	// the provider did not say what the call used: cost is an estimate
 	Estimated bool `json:"estimated"`
 	// that estimate's tokens; null for calls from before there were any: for those, what was reserved counts
-	Estimate     *CallEstimate `json:"estimate"`
-	Expected     Expected      `json:"-"` // for the estimate
-	Finish       FinishReason  `json:"finish_reason,omitempty"`
-	Outcome      CallOutcome   `json:"outcome"`
-	Error        *Failure      `json:"error"`
-	CreatedAt    Time          `json:"created_at"`
-	FirstTokenMS *int64        `json:"first_token_ms"`
-	TotalMS      *int64        `json:"total_ms"`
+	Estimate *CallEstimate `json:"estimate"`
+	Expected Expected      `json:"-"` // for the estimate
+	// the provider counted so few tokens that it must have left some of the request out without a word; null otherwise
+	Truncated    *Truncation  `json:"truncated"`
+	Finish       FinishReason `json:"finish_reason,omitempty"`
+	Outcome      CallOutcome  `json:"outcome"`
+	Error        *Failure     `json:"error"`
+	CreatedAt    Time         `json:"created_at"`
+	FirstTokenMS *int64       `json:"first_token_ms"`
+	TotalMS      *int64       `json:"total_ms"`
 }
 
 // MarshalJSON writes null for absent fields, in the manifest's ranges too: the record, where their size is bounded,
@@ -297,15 +299,17 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Gap    bool    `json:"gap"`
 	}
 	type manifest struct {
-		Policy         string      `json:"policy"`
-		Ranges         []whole     `json:"ranges"`
-		Turn           *TurnCut    `json:"turn"`
-		Stubs          *Stubs      `json:"stubs"`
-		Bounds         *TextBounds `json:"bounds"`
-		Middleware     []string    `json:"middleware"`
-		CacheKey       *string     `json:"cache_key"`
-		CachedResponse bool        `json:"cached_response"`
-		Dropped        *Dropped    `json:"dropped"`
+		Policy         string        `json:"policy"`
+		Ranges         []whole       `json:"ranges"`
+		Turn           *TurnCut      `json:"turn"`
+		Stubs          *Stubs        `json:"stubs"`
+		Bounds         *TextBounds   `json:"bounds"`
+		Middleware     []string      `json:"middleware"`
+		CacheKey       *string       `json:"cache_key"`
+		CacheTTL       *CacheTTL     `json:"cache_ttl"`
+		CachedResponse bool          `json:"cached_response"`
+		Dropped        *Dropped      `json:"dropped"`
+		Offered        *OfferedTools `json:"offered"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
@@ -315,8 +319,10 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Bounds:         c.Manifest.Bounds,
 		Middleware:     c.Manifest.Middleware,
 		CacheKey:       OrNull(c.Manifest.CacheKey),
+		CacheTTL:       OrNull(c.Manifest.CacheTTL),
 		CachedResponse: c.Manifest.CachedResponse,
 		Dropped:        c.Manifest.Dropped,
+		Offered:        c.Manifest.Offered,
 	}
 	if shown.Middleware == nil {
 		shown.Middleware = []string{}
@@ -365,10 +371,27 @@ type Manifest struct {
 	Middleware []string `json:"middleware,omitempty"`
 	// CacheKey is the request's cache key, see model.Request.
 	CacheKey string `json:"cache_key,omitempty"`
+	// CacheTTL is how long the provider was asked to cache the request; "" where it offers no choice.
+	CacheTTL CacheTTL `json:"cache_ttl,omitempty"`
 	// CachedResponse says that the answer was cached from an equal request: nothing was sent.
 	CachedResponse bool `json:"cached_response,omitempty"`
 	// Dropped are the messages that were left out for length; nil if none were. The request says so in their place.
 	Dropped *Dropped `json:"dropped,omitempty"`
+	// Offered are tools that the request shows beside the agent's own; nil if there are none.
+	Offered *OfferedTools `json:"offered,omitempty"`
+}
+
+// OfferedTools are the tools for reading the conversation again that a request shows although the agent does not name
+// them.
+type OfferedTools struct {
+	Names  []string `json:"names"`
+	Reason string   `json:"reason"`
+}
+
+// Truncation says that a provider read less of a request than was sent.
+type Truncation struct {
+	SentTokens int64 `json:"sent_tokens"` // of the request, by Parley's estimate in the model's own tokens
+	ReadTokens int64 `json:"read_tokens"` // by the provider's count, those from its cache included
 }
 
 // TextBounds say how long the texts of a request were allowed to be, in estimated tokens. A longer one was shown by its

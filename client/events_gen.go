@@ -46,18 +46,22 @@ func (c *Client) WatchWorkspace(
 type WatchSessionQuery struct {
 	// Begin after this event sequence.
 	After int64
+	// Also show what the provider sends, unprocessed, in frames step.raw. For admins.
+	Raw *bool
 }
 
 func (q *WatchSessionQuery) values() url.Values {
 	v := newValues()
 	v.integer("after", q.After)
+	v.flag("raw", q.Raw)
 	return v.Values
 }
 
 // WatchSession watches a session. Server-sent events: those after Last-Event-ID, else after the parameter after, else
 // from the first; then live ones. Durable events carry an id; step.generating carries deltas and has none; resync
-// says that the place is unknown and the session must be read again. A comment comes every 15 s. A broken connection
-// resumes after the last frame. The range ends with ctx, or with an error.
+// says that the place is unknown and the session must be read again. A comment comes every 15 s. With raw=true admins
+// also get step.raw: what the provider sends while a call runs, without credentials; the audit names it watchRaw. A
+// broken connection resumes after the last frame. The range ends with ctx, or with an error.
 //
 // GET /v1/sessions/{session}/events
 func (c *Client) WatchSession(

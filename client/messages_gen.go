@@ -553,6 +553,10 @@ type Preview struct {
 	Refused *string        `json:"refused"`
 	Cache   PredictedCache `json:"cache"`
 	Cost    PredictedCost  `json:"cost"`
+	// What the change costs that was asked about; null without one.
+	Change *ChangeCost `json:"change"`
+	// When the window will be shortened, and what leaves it first; null if it never grows.
+	Outlook *parley.Outlook `json:"outlook"`
 }
 
 // Explanation is a request taken apart.
@@ -594,6 +598,23 @@ type PredictedCost struct {
 	Tokens int           `json:"output_tokens_most"`
 }
 
+// ChangeCost compares the request after a change with the one without it.
+type ChangeCost struct {
+	// Of the request without the change.
+	EstimatedTokens int `json:"estimated_tokens"`
+	// Without the change.
+	Cache PredictedCache `json:"cache"`
+	// Without the change.
+	Cost PredictedCost `json:"cost"`
+	// How much less of the provider's cache the next request can use.
+	LostTokens int `json:"lost_tokens"`
+	// What the next request's input costs more than without the change, with the cache as far as it is likely; negative
+	// if less, null if the price is unknown.
+	Extra *parley.Money `json:"extra"`
+	// For people.
+	Says string `json:"says"`
+}
+
 // Part is a piece of a request: what it is, why it is there, its size, and its position in the request's bytes.
 type Part struct {
 	Kind string `json:"kind"`
@@ -605,6 +626,8 @@ type Part struct {
 	MessageID parley.ID `json:"message_id"`
 	// Whether the message is pinned now.
 	Pinned bool `json:"pinned"`
+	// Whether only the size of the message is shown.
+	Stubbed bool `json:"stubbed"`
 	// The role in which the model reads it.
 	Role *string `json:"role"`
 	// Why it is in the request.
@@ -1109,13 +1132,14 @@ type Block struct {
 
 // PreviewMessage previews what would be sent for a message. Takes the body of a message and returns the request that
 // its turn would begin with, explained like a call, with how much of it the provider's cache may hold and what it
-// would cost. Writes nothing and asks no model.
+// would cost. With change it shows the next request as it would be after an edit, other marks or other settings, and
+// what that costs against leaving it. Writes nothing and asks no model.
 //
 // POST /v1/sessions/{session}/preview
 func (c *Client) PreviewMessage(
 	ctx context.Context,
 	session parley.ID,
-	input MessageInput,
+	input PreviewInput,
 	options ...Option,
 ) (Preview, error) {
 	return send[Preview](ctx, c, request{
@@ -1124,4 +1148,38 @@ func (c *Client) PreviewMessage(
 		input:   input,
 		options: options,
 	})
+}
+
+// PreviewInput asks what would be sent: for a message, after a change, or both.
+type PreviewInput struct {
+	MessageInput
+	// Show the request as it would be after this change, and what the change costs. Without content, the request is the
+	// window before any further message.
+	Change *ChangeInput `json:"change,omitempty"`
+}
+
+// ChangeInput is a change of a session that a preview shows as made.
+type ChangeInput struct {
+	// A user message in other words, as in the fork that an edit makes. It replaces content.
+	Edit *ChangedTextInput `json:"edit,omitempty"`
+	// Marks of messages.
+	Marks []ChangedMarksInput `json:"marks,omitempty"`
+	// Settings of the session.
+	Session *parley.SettingsPatch `json:"session,omitempty"`
+	// Settings of its agent.
+	Agent *parley.SettingsPatch `json:"agent,omitempty"`
+}
+
+// ChangedTextInput is a user's message in other words.
+type ChangedTextInput struct {
+	MessageID parley.ID `json:"message_id"`
+	// The user's message as it should have been.
+	Content json.RawMessage `json:"content"`
+}
+
+// ChangedMarksInput are marks that a message would have; a mark that is left out stays.
+type ChangedMarksInput struct {
+	MessageID parley.ID `json:"message_id"`
+	Pinned    *bool     `json:"pinned,omitempty"`
+	SetAside  *bool     `json:"set_aside,omitempty"`
 }

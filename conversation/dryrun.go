@@ -28,7 +28,7 @@ func (c *Conversation) Preview(ctx context.Context, text string) (engine.Preview
 	if err != nil {
 		return engine.Preview{}, err
 	}
-	return c.home.Engine.Preview(ctx, c.home.Owner, c.ID, input)
+	return c.home.Engine.Preview(ctx, c.home.Owner, c.ID, engine.PreviewInput{MessageInput: input})
 }
 
 // Context returns what the model's window contains now.

@@ -138,11 +138,66 @@ func dryRunWritesNothing(t *testing.T, at place) {
 	if !strings.Contains(answer, "role") {
 		t.Errorf("a dry assistant: %s", answer)
 	}
+	changed := foretold(t, c, session.ID)
+	out, errOut, err := at.parley(t, "sessions", "preview", session.ID.String(), "--model", "sim/echo")
+	if err != nil || !strings.Contains(out, "the change: input ") {
+		t.Errorf("a change, foretold to people: %v: %s %s", err, out, errOut)
+	}
 	if after := s.dump(t, at); !slices.Equal(before, after) {
 		t.Errorf("rows changed: before %v\nafter %v", before, after)
 	}
+	changed(chat)
 	if sessions, err := c.Sessions(t.Context(), client.SessionsQuery{}); err != nil || len(sessions.Data) != 1 {
 		t.Errorf("%d sessions, %v", len(sessions.Data), err)
+	}
+}
+
+// foretold previews the next request after a pin, a mark and another policy. The returned function makes those changes
+// and compares the request that is then sent.
+func foretold(t *testing.T, c *client.Client, id parley.ID) func(chat func(text string)) {
+	t.Helper()
+	record, err := c.Messages(t.Context(), id, client.MessagesQuery{})
+	if err != nil || len(record.Data) != 5 || record.Data[3].Role != parley.RoleToolResult {
+		t.Fatalf("%d messages, %v", len(record.Data), err)
+	}
+	const text = "And after that?"
+	answer, result := record.Data[4].ID, record.Data[3].ID
+	policy := parley.Policy{Kind: parley.PolicyRecent, Limit: 1}
+	patch := parley.SettingsPatch{Policy: parley.Change[*parley.Policy]{Set: true, Value: &policy}}
+	shown, err := c.PreviewMessage(t.Context(), id, client.PreviewInput{
+		MessageInput: client.UserMessage(text),
+		Change: &client.ChangeInput{
+			Marks: []client.ChangedMarksInput{
+				{MessageID: result, Pinned: new(true)}, {MessageID: answer, SetAside: new(true)},
+			},
+			Session: &patch,
+		},
+	})
+	if err != nil || shown.Change == nil || !strings.HasPrefix(shown.Policy, "recent(1)") {
+		t.Fatalf("the change: %+v, %v", shown, err)
+	}
+	return func(chat func(text string)) {
+		t.Helper()
+		_, err := c.UpdateSession(t.Context(), id, client.SessionPatch{SettingsPatch: patch})
+		for at, marks := range map[parley.ID]client.MarksPatch{
+			result: {Pinned: new(true)}, answer: {SetAside: new(true)},
+		} {
+			if err == nil {
+				_, err = c.MarkMessage(t.Context(), at, marks, client.MarkMessageQuery{})
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		chat(text)
+		calls, err := c.Calls(t.Context(), id, client.CallsQuery{Order: "asc"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, err := c.Call(t.Context(), calls.Data[2].ID)
+		if err != nil || !sent.Exact || !bytes.Equal(sent.Request, shown.Request) {
+			t.Errorf("foretold %s\nsent %s, %v", shown.Request, sent.Request, err)
+		}
 	}
 }
 
@@ -211,8 +266,14 @@ func (s *server) dump(t *testing.T, at place) (tables []string) {
 	if err != nil {
 		t.Fatalf("%v: %s %s", err, out, errOut)
 	}
-	return append(tables, out)
+	return append(tables, spaces.ReplaceAllString(previewed.ReplaceAllString(out, ""), "  "))
 }
+
+// previewed matches the audit's lines of requests that changed nothing, although they are no GET.
+var (
+	previewed = regexp.MustCompile(`(?m)^.*  previewMessage  .*\n`)
+	spaces    = regexp.MustCompile(` {2,}`) // columns are as wide as what is in them
+)
 
 func query(t *testing.T, db *sql.DB, text string) (all [][]string) {
 	t.Helper()

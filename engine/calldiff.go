@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"example.org/parley"
 	"example.org/parley/prompt"
@@ -113,7 +112,7 @@ func (e *Engine) DiffCall(ctx context.Context, principal parley.Principal, id, w
 	diff.Exact = diff.Exact && parley.HashOf(before.Encoded) == earlier.RequestHash
 	diff.SecondsPast = new(call.CreatedAt.Std().Sub(earlier.CreatedAt.Std()).Seconds())
 	diff.Difference = prompt.Compare(&before.Sent, &after.Sent)
-	diff.news(&call)
+	diff.news(&call, earlier.Manifest.CacheTTL)
 	if len(others) > 1 {
 		err = diff.widen(ctx, e, scope, &call, others[1:], &after.Sent)
 	}
@@ -233,8 +232,8 @@ func (e *Engine) stepCalls(
 // comparedLogs bounds how many forks deep earlier calls are looked for.
 const comparedLogs = 4
 
-// news says what the difference means for the provider's cache.
-func (d *CallDiff) news(call *parley.Call) {
+// news says what the difference means for the provider's cache, which was asked to keep the earlier request for a time.
+func (d *CallDiff) news(call *parley.Call, kept parley.CacheTTL) {
 	possible, all := d.Shared.Tokens, d.Shared.OfTokens
 	if counted := call.Usage.InputTokens; counted != nil && all > 0 { // use the provider's own count beside its report
 		possible, all = int(int64(possible)**counted/int64(all)), int(*counted)
@@ -264,13 +263,10 @@ func (d *CallDiff) news(call *parley.Call) {
 		shared,
 		reported,
 	)
-	if d.SecondsPast != nil && *d.SecondsPast > longestCached.Seconds() {
+	if d.SecondsPast != nil && *d.SecondsPast > kept.Duration().Seconds() {
 		d.Cache.Says += fmt.Sprintf(
 			" The earlier call was %d minutes before this one; most providers forget sooner.",
 			int(*d.SecondsPast/60),
 		)
 	}
 }
-
-// longestCached is how long providers commonly keep an unused prefix.
-const longestCached = 5 * time.Minute

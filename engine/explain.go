@@ -119,7 +119,7 @@ func (e *Engine) explain(ctx context.Context, scope store.Scope, detail *CallDet
 		info = found
 	}
 	detail.Window = windowOf(info, detail.EstimatedTokens, detail.Usage)
-	detail.Costs = costsOf(info.Price, detail.Usage, detail.Cost)
+	detail.Costs = costsOf(info.Price.Keeping(detail.Manifest.CacheTTL), detail.Usage, detail.Cost)
 	if err := e.leftOut(ctx, scope, detail, again); err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (e *Engine) encodeFiltered(
 	if err != nil {
 		return model.EncodedRequest{}, nil, err
 	}
-	request.CacheKey = call.Manifest.CacheKey
+	request.CacheKey, request.CacheTTL = call.Manifest.CacheKey, call.Manifest.CacheTTL
 	filter, err := layers.Request(
 		ctx,
 		model.Exchange{WorkspaceID: call.WorkspaceID, SessionID: call.SessionID},

@@ -22,6 +22,9 @@ type Preview struct {
 	Refused *string        `json:"refused" doc:"The limit that would prevent sending it now; null if none would."`
 	Cache   PredictedCache `json:"cache"`
 	Cost    PredictedCost  `json:"cost"`
+	Change  *ChangeCost    `json:"change" doc:"What the change costs that was asked about; null without one."`
+	// Outlook is nil for policies whose windows never grow.
+	Outlook *parley.Outlook `json:"outlook" doc:"When the window will be shortened, and what leaves it first; null if it never grows."`
 }
 
 // ExactJSON writes a preview with its request byte for byte.
@@ -54,20 +57,27 @@ type PredictedCost struct {
 	Tokens int           `json:"output_tokens_most"`
 }
 
-// Preview returns what would be sent for a message now, by the path that a post takes.
+// Preview returns what would be sent for a message now, by the path that a post takes; or what would be sent after a
+// change, and what the change costs.
 func (e *Engine) Preview(
 	ctx context.Context,
 	principal parley.Principal,
 	sessionID parley.ID,
-	input MessageInput,
+	input PreviewInput,
 ) (Preview, error) {
 	return e.look(
 		ctx,
 		principal,
 		"previewMessage",
 		sessionID,
-		func(ctx context.Context, scope store.Scope, of *runner.DryTurn) error {
-			return e.dryTurn(ctx, scope, principal, of, input)
+		func(ctx context.Context, scope store.Scope, of *runner.DryTurn) (Preview, error) {
+			if input.Change != nil {
+				return e.previewChange(ctx, scope, principal, of, input)
+			}
+			if err := e.dryTurn(ctx, scope, principal, of, input.MessageInput); err != nil {
+				return Preview{}, err
+			}
+			return e.preview(ctx, scope, *of)
 		},
 	)
 }
@@ -79,23 +89,31 @@ func (e *Engine) Context(ctx context.Context, principal parley.Principal, sessio
 		principal,
 		"getContext",
 		sessionID,
-		func(ctx context.Context, scope store.Scope, of *runner.DryTurn) (err error) {
-			if e.dry == nil {
-				return parley.Errorf(
-					parley.CodeUnavailable,
-					"This process runs no turns, so it shows no context. Ask one that does.",
-				)
+		func(ctx context.Context, scope store.Scope, of *runner.DryTurn) (Preview, error) {
+			if err := e.emptyTurn(ctx, scope, of); err != nil {
+				return Preview{}, err
 			}
-			of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, of.Session.AgentID.String())
-			return err
+			return e.preview(ctx, scope, *of)
 		},
 	)
 }
 
-// look shows a turn that fill prepares, if there is room for another preview.
+// emptyTurn completes a turn without a message, of which only the request can be shown.
+func (e *Engine) emptyTurn(ctx context.Context, scope store.Scope, of *runner.DryTurn) (err error) {
+	if e.dry == nil {
+		return parley.Errorf(
+			parley.CodeUnavailable,
+			"This process runs no turns, so it shows no context. Ask one that does.",
+		)
+	}
+	of.Agent, err = e.store.Agent(ctx, scope.WorkspaceID, of.Session.AgentID.String())
+	return err
+}
+
+// look shows turns of a session, if there is room for another preview.
 func (e *Engine) look(
 	ctx context.Context, principal parley.Principal, action string, sessionID parley.ID,
-	fill func(context.Context, store.Scope, *runner.DryTurn) error,
+	show func(context.Context, store.Scope, *runner.DryTurn) (Preview, error),
 ) (_ Preview, err error) {
 	ctx, call, err := e.enter(ctx, principal, action, ReadSessions, of(sessionID))
 	if err != nil {
@@ -113,10 +131,7 @@ func (e *Engine) look(
 	if turn.Session, err = e.store.Session(ctx, call.Scope, sessionID); err != nil {
 		return Preview{}, err
 	}
-	if err := fill(ctx, call.Scope, &turn); err != nil {
-		return Preview{}, err
-	}
-	return e.preview(ctx, call.Scope, turn)
+	return show(ctx, call.Scope, &turn)
 }
 
 func (e *Engine) preview(ctx context.Context, scope store.Scope, of runner.DryTurn) (Preview, error) {
@@ -135,6 +150,7 @@ func (e *Engine) preview(ctx context.Context, scope store.Scope, of runner.DryTu
 		Model:     q.Call.Model,
 		Policy:    q.Call.Manifest.Policy,
 		Refused:   parley.OrNull(q.Refused),
+		Outlook:   q.Outlook,
 	}
 	if json.Valid(q.Encoded) {
 		p.Request = q.Encoded
@@ -187,7 +203,7 @@ func (e *Engine) predictCache(
 	if all := difference.Shared.OfTokens; all > 0 {
 		c.Share = float64(c.Tokens) / float64(all)
 	}
-	recent := time.Since(last.CreatedAt.Std()) < longestCached
+	recent := time.Since(last.CreatedAt.Std()) < last.Manifest.CacheTTL.Duration()
 	c.Likely = q.Info.Caching && recent && c.Tokens > 0
 	c.Says = fmt.Sprintf(
 		"About %d of %d tokens are the front of %s request.",
@@ -222,7 +238,11 @@ func predictCost(q *runner.Previewed, input, cached int) PredictedCost {
 		return cost
 	}
 	of := func(in, held, out int64) *parley.Money {
-		return price.Cost(parley.Usage{InputTokens: &in, OutputTokens: &out, CachedTokens: &held})
+		usage := parley.Usage{InputTokens: &in, OutputTokens: &out, CachedTokens: &held}
+		if written := in - held; q.Call.Manifest.CacheKey != "" {
+			usage.CacheWriteTokens = &written // at its own price, if the provider has one
+		}
+		return price.Cost(usage)
 	}
 	cost.Input, cost.Output = of(int64(input), 0, 0), of(0, 0, int64(q.Output))
 	cost.Cached = of(int64(input), int64(min(cached, input)), 0)

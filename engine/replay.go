@@ -177,7 +177,7 @@ func (e *Engine) prepareReplay(
 	).Parameters
 	if input.Model != "" && input.Model != original.Model {
 		if call.Model = input.Model; call.Model.Provider() != original.Model.Provider() {
-			call.EncoderVersion, call.Manifest.CacheKey = 0, ""
+			call.EncoderVersion, call.Manifest.CacheKey, call.Manifest.CacheTTL = 0, "", ""
 		}
 	}
 	r := &replay{}
@@ -185,6 +185,10 @@ func (e *Engine) prepareReplay(
 	if r.model, r.info, err = e.models.Resolve(call.Model); err != nil {
 		return nil, err
 	}
+	if !r.info.CacheHour {
+		call.Manifest.CacheTTL = ""
+	}
+	r.info.Price = r.info.Price.Keeping(call.Manifest.CacheTTL)
 	call.Provider = call.Model.Provider()
 	system, err := e.callText(ctx, scope, call.SystemHash)
 	if err != nil {

@@ -45,6 +45,7 @@ const (
 	ClearCache      Verb = "cache.clear"
 	ReadAudit       Verb = "audit.read"
 	ReadMetrics     Verb = "server.metrics"
+	ReadRaw         Verb = "raw.read"
 )
 
 // Reach says on which sessions, agents and files a role may use a verb.
@@ -143,6 +144,7 @@ var permissions = [...]Permission{
 	{ClearCache, "clear the response cache", ReachNone, ReachNone, ReachAll},
 	{ReadAudit, "list who did what", ReachNone, ReachNone, ReachAll},
 	{ReadMetrics, "read the server's metrics", ReachNone, ReachNone, ReachAll},
+	{ReadRaw, "watch what providers send, unprocessed", ReachNone, ReachNone, ReachAll},
 }
 
 // ReachOf looks the reach up in the table; ReachNone for an unknown role or verb.

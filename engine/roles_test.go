@@ -250,6 +250,7 @@ func TestRolesAndVerbs(t *testing.T) {
 			return err
 		},
 		engine.ReadMetrics: func(p parley.Principal, _ parley.ID) error { return h.AdmitMetrics(ctx, p) },
+		engine.ReadRaw:     func(p parley.Principal, s parley.ID) error { return h.AdmitRaw(ctx, p, s) },
 	}
 	// expect returns the code of a verb with a reach, on a session that the principal owns, sees, or does not see.
 	// Verbs without a session ignore it.

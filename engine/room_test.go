@@ -108,14 +108,14 @@ func TestPreviewsEndWithTheirClient(t *testing.T) {
 	long := say(strings.Repeat("a", 250_000))
 	ctx, hangUp := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer hangUp()
-	if _, err := h.Preview(ctx, h.member, session.ID, long); err == nil {
+	if _, err := h.Preview(ctx, h.member, session.ID, engine.PreviewInput{MessageInput: long}); err == nil {
 		t.Error("a preview continued without its client")
 	}
 	if _, err := h.Preview(
 		t.Context(),
 		h.member,
 		session.ID,
-		long,
+		engine.PreviewInput{MessageInput: long},
 	); err == nil ||
 		!strings.Contains(err.Error(), "max_seconds") {
 		t.Errorf("a preview beyond its time: %v", err)

@@ -156,6 +156,28 @@ func (e *Engine) AdmitFeed(
 	return e.admitWatcher(ctx, principal, "watchWorkspace", sessions)
 }
 
+// AdmitRaw checks that a principal may watch what providers send for the named sessions, and names the call for it in
+// the audit.
+func (e *Engine) AdmitRaw(ctx context.Context, principal parley.Principal, sessions ...parley.ID) (err error) {
+	ctx, call, err := e.enter(ctx, principal, "watchSession", ReadRaw)
+	if err != nil {
+		return err
+	}
+	defer call.end(ctx, &err)
+	call.intent.Rename(watchRaw)
+	for _, id := range sessions {
+		if _, err := e.store.Session(ctx, call.Scope, id); err != nil {
+			return err
+		}
+		call.about(of(id))
+	}
+	return nil
+}
+
+// watchRaw is the action of watching unprocessed text, in the audit: unlike others it is not an operation, but a
+// parameter of some.
+const watchRaw = "watchRaw"
+
 func (e *Engine) admitWatcher(
 	ctx context.Context, principal parley.Principal, action string, sessions []parley.ID,
 ) (_ store.Scope, err error) {

@@ -71,6 +71,14 @@ func Catalogue() []Description {
 			{Name: "end", Doc: "Where it ends.", Type: reflect.TypeFor[int]()},
 			{Name: "delta", Doc: "The piece.", Type: reflect.TypeFor[string]()},
 		}}},
+		{Event: parley.EventStepRaw, Live: true, Object: Object{Name: "StepRaw", Type: reflect.TypeFor[StepRaw](), Doc: "A piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by [redacted], and lines above 64 KiB are left out.", Fields: []Field{
+			{Name: "turn_id", Doc: "The turn of the step.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "message_id", Doc: "The message that the answer streams into.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "offset", Doc: "Where the piece begins in the provider's bytes.", Type: reflect.TypeFor[int64]()},
+			{Name: "end", Doc: "Where it ends there; the next piece begins here, unless text is missing.", Type: reflect.TypeFor[int64]()},
+			{Name: "text", Doc: "The piece.", Type: reflect.TypeFor[string]()},
+		}}},
 		{Event: parley.EventStepGenerated, Durable: true, Object: Object{Name: "StepGenerated", Type: reflect.TypeFor[StepGenerated](), Doc: "Ends a step that completed. It is authoritative: replace what streamed by its messages.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn of the step.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "step", Doc: "Its number in the turn.", Type: reflect.TypeFor[int]()},
@@ -188,7 +196,7 @@ func Catalogue() []Description {
 		{Event: parley.EventCompactionStarted, Durable: true, Object: Object{Name: "CompactionStarted", Type: reflect.TypeFor[CompactionStarted](), Doc: "Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn.", Fields: []Field{
 			{Name: "compaction_id", Doc: "The compaction.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
-			{Name: "reason", Doc: "Why it was begun.", Type: reflect.TypeFor[parley.CompactionReason](), Values: []string{"messages", "tokens", "overflow", "asked"}},
+			{Name: "reason", Doc: "Why it was begun.", Type: reflect.TypeFor[parley.CompactionReason](), Values: []string{"messages", "tokens", "overflow", "steps", "asked"}},
 			{Name: "attempt", Doc: "The attempt, from 1.", Type: reflect.TypeFor[int]()},
 			{Name: "model", Doc: "provider/model that writes the summary.", Type: reflect.TypeFor[parley.ModelID]()},
 			{Name: "covers_from", Doc: "Sequence of the first message that is summed up.", Type: reflect.TypeFor[int64]()},
@@ -239,7 +247,7 @@ func Catalogue() []Description {
 			{Name: "message_id", Doc: "The message whose object grows.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "patch", Doc: "To be applied in order.", Type: reflect.TypeFor[[]PatchOperation]()},
 		}}},
-		{Event: parley.EventContextDropped, Durable: true, Object: Object{Name: "ContextDropped", Type: reflect.TypeFor[ContextDropped](), Doc: "Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record.", Fields: []Field{
+		{Event: parley.EventContextDropped, Durable: true, Object: Object{Name: "ContextDropped", Type: reflect.TypeFor[ContextDropped](), Doc: "Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are reported likewise.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn whose request is the first without them.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "model", Doc: "provider/model that reads the request.", Type: reflect.TypeFor[parley.ModelID]()},
@@ -247,6 +255,13 @@ func Catalogue() []Description {
 			{Name: "to", Doc: "Sequence of the last one.", Type: reflect.TypeFor[int64]()},
 			{Name: "count", Doc: "How many; those in between that are still shown do not count.", Type: reflect.TypeFor[int64]()},
 			{Name: "reason", Doc: "Why, for people.", Type: reflect.TypeFor[string]()},
+		}}},
+		{Event: parley.EventContextTruncated, Durable: true, Object: Object{Name: "ContextTruncated", Type: reflect.TypeFor[ContextTruncated](), Doc: "Reports that the provider counted so few tokens of a request that it must have left some of it out without a word: less than 80 % of Parley's estimate, which earlier calls of the model have calibrated. The answer was given without knowing the rest.", Fields: []Field{
+			{Name: "turn_id", Doc: "The turn whose request it was.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "model", Doc: "provider/model that read the request.", Type: reflect.TypeFor[parley.ModelID]()},
+			{Name: "sent_tokens", Doc: "Of the request, by the calibrated estimate.", Type: reflect.TypeFor[int64]()},
+			{Name: "read_tokens", Doc: "By the provider's count, those from its cache included.", Type: reflect.TypeFor[int64]()},
 		}}},
 		{Event: parley.EventContextAssumed, Durable: true, Object: Object{Name: "ContextAssumed", Type: reflect.TypeFor[ContextAssumed](), Doc: "Reports that the model's context length is unknown, so that an assumed one decides what fits. It is sent once per session, when the context comes near it.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn whose request comes near it.", Type: reflect.TypeFor[parley.ID]()},

@@ -338,6 +338,37 @@ func (e *StepGenerating) AppendFrame(to []byte, sessionID parley.ID) []byte {
 }
 
 // AppendJSON appends the object.
+func (e *StepRaw) AppendJSON(to []byte) []byte {
+	to = append(to, `{"turn_id":`...)
+	to = appendID(to, e.TurnID)
+	to = append(to, `,"call_id":`...)
+	to = appendID(to, e.CallID)
+	to = append(to, `,"message_id":`...)
+	to = appendID(to, e.MessageID)
+	to = append(to, `,"offset":`...)
+	to = strconv.AppendInt(to, e.Offset, 10)
+	to = append(to, `,"end":`...)
+	to = strconv.AppendInt(to, e.End, 10)
+	to = append(to, `,"text":`...)
+	to = parley.AppendJSONString(to, e.Text)
+	return append(to, '}')
+}
+
+func (e *StepRaw) size() int {
+	return 219 + len(e.Text)
+}
+
+// Type is step.raw.
+func (*StepRaw) Type() parley.EventType { return parley.EventStepRaw }
+
+// AppendFrame appends the JSON of a live frame about a session.
+func (e *StepRaw) AppendFrame(to []byte, sessionID parley.ID) []byte {
+	to = appendID(append(to, `{"session_id":`...), sessionID)
+	to = e.AppendJSON(append(to, `,"type":"step.raw","data":`...))
+	return append(to, '}')
+}
+
+// AppendJSON appends the object.
 func (e *SettledMessage) AppendJSON(to []byte) []byte {
 	to = append(to, `{"message_id":`...)
 	to = appendID(to, e.MessageID)
@@ -1275,6 +1306,33 @@ func (e ContextDropped) Encode() Encoded {
 }
 
 // AppendJSON appends the object.
+func (e *ContextTruncated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"turn_id":`...)
+	to = appendID(to, e.TurnID)
+	to = append(to, `,"call_id":`...)
+	to = appendID(to, e.CallID)
+	to = append(to, `,"model":`...)
+	to = parley.AppendJSONString(to, string(e.Model))
+	to = append(to, `,"sent_tokens":`...)
+	to = strconv.AppendInt(to, e.SentTokens, 10)
+	to = append(to, `,"read_tokens":`...)
+	to = strconv.AppendInt(to, e.ReadTokens, 10)
+	return append(to, '}')
+}
+
+func (e *ContextTruncated) size() int {
+	return 181 + len(e.Model)
+}
+
+// Type is context.truncated.
+func (*ContextTruncated) Type() parley.EventType { return parley.EventContextTruncated }
+
+// Encode encodes the event.
+func (e ContextTruncated) Encode() Encoded {
+	return Encoded{parley.EventContextTruncated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
 func (e *ContextAssumed) AppendJSON(to []byte) []byte {
 	to = append(to, `{"turn_id":`...)
 	to = appendID(to, e.TurnID)
@@ -1324,6 +1382,8 @@ func New(kind parley.EventType) Payload {
 		return &StepStarted{}
 	case parley.EventStepGenerating:
 		return &StepGenerating{}
+	case parley.EventStepRaw:
+		return &StepRaw{}
 	case parley.EventStepGenerated:
 		return &StepGenerated{}
 	case parley.EventStepError:
@@ -1370,6 +1430,8 @@ func New(kind parley.EventType) Payload {
 		return &ObjectPatch{}
 	case parley.EventContextDropped:
 		return &ContextDropped{}
+	case parley.EventContextTruncated:
+		return &ContextTruncated{}
 	case parley.EventContextAssumed:
 		return &ContextAssumed{}
 	}

@@ -32,6 +32,20 @@ type StepGenerating struct {
 	Delta     string             `json:"delta"`      // the piece
 }
 
+// StepRaw is a piece of what the provider sent for an answer, unprocessed: lines of its stream, or
+// of its error. Only admins get it, with raw=true on the stream, while the call runs; nothing is
+// replayed. Credentials are replaced by [redacted], and lines above 64 KiB are left out.
+//
+//event:live
+type StepRaw struct {
+	TurnID    parley.ID `json:"turn_id"`    // the turn of the step
+	CallID    parley.ID `json:"call_id"`    // the record of the model call
+	MessageID parley.ID `json:"message_id"` // the message that the answer streams into
+	Offset    int64     `json:"offset"`     // where the piece begins in the provider's bytes
+	End       int64     `json:"end"`        // where it ends there; the next piece begins here, unless text is missing
+	Text      string    `json:"text"`       // the piece
+}
+
 // Settled is the data of the two events that end a step.
 type Settled struct {
 	TurnID parley.ID `json:"turn_id"` // the turn of the step

@@ -133,6 +133,8 @@ func (r *registry) describeContents() {
 		"Message.content":           merged,
 		"SettledMessage.content":    {AnyOf: []*huma.Schema{merged, nothing}},
 		"MessageInput.content":      {AnyOf: []*huma.Schema{userInput, assistantInput, call, resultInput, nothing}},
+		"PreviewInput.content":      {AnyOf: []*huma.Schema{userInput, nothing}},
+		"ChangedTextInput.content":  userInput,
 		"MessagePatch.content":      {AnyOf: []*huma.Schema{userInput, nothing}},
 		"EditInput.content":         userInput,
 		"SettleInput.content":       {AnyOf: []*huma.Schema{assistantInput, nothing}},

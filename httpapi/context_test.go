@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/engine"
 )
 
 // A cleared context is empty: the next message begins the window, what was pinned
@@ -64,6 +65,58 @@ func TestAutoSumsUpWhatNoLongerFits(t *testing.T) {
 	}
 	if c := s.compacted(id); c.Reason != parley.CompactTokens || c.CoversFrom != 1 || c.CoversThrough < 60 {
 		t.Errorf("the compaction of a full window is %+v", c)
+	}
+}
+
+// The context tells how near a window is to being shortened, and which messages leave first; pinned ones do not.
+func TestTheContextForeseesTheNextSummary(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	at := "/v1/sessions/" + s.session(`{"context_policy":{"kind":"auto","tokens":2000}}`).ID.String()
+	said := "one " + strings.Repeat("word ", 99)
+	for range 3 {
+		s.told(at[len("/v1/sessions/"):], `{"content":{"text":"`+said+`"}}`)
+	}
+	foreseen := func() parley.Outlook {
+		t.Helper()
+		shown := want[engine.Preview](s, 200, "GET", at+"/context", "")
+		if shown.Outlook == nil {
+			t.Fatalf("nothing is foreseen under %s", shown.Policy)
+		}
+		return *shown.Outlook
+	}
+	o := foreseen()
+	if o.Fate != "covered" || o.Tokens < 600 || o.Tokens > 1000 || *o.TokensMost != 2000 || o.MessagesMost != nil ||
+		o.Share != float64(o.Tokens)/2000 || o.Messages != 6 || o.Assumed {
+		t.Errorf("under auto: %+v", o)
+	}
+	if l := o.Leaving; l.Count != 3 || len(l.First) != 3 || l.First[0].Sequence != 2 || l.First[2].Sequence != 4 ||
+		l.Tokens < 300 {
+		t.Fatalf("the first task and the newest turn stay, what leaves is %+v", l)
+	}
+	s.do("PUT", "/v1/messages/"+o.Leaving.First[0].MessageID.String()+"/marks", `{"pinned":true}`)
+	if l := foreseen().Leaving; l.Count != 2 || l.First[0].Sequence != 3 {
+		t.Errorf("a pinned message stays, what leaves is %+v", l)
+	}
+	for _, one := range []struct {
+		policy, fate   string
+		share          float64
+		messages, most int64
+	}{
+		{`{"kind":"summary","limit":8}`, "covered", 0.75, 6, 8},
+		{`{"kind":"recent","limit":4}`, "rule", 0.75, 6, 8},
+		{`{"kind":"all"}`, "dropped", 0, 6, 0},
+	} {
+		s.do("PATCH", at, `{"context_policy":`+one.policy+`}`)
+		o := foreseen()
+		if o.Fate != one.fate || o.Messages != one.messages || parley.ValueOf(o.MessagesMost) != one.most ||
+			one.share > 0 && o.Share != one.share || one.share == 0 && (o.Share <= 0 || o.Share > 0.1) {
+			t.Errorf("under %s: %+v", one.policy, o)
+		}
+	}
+	s.do("PATCH", at, `{"context_policy":{"kind":"single"}}`)
+	if shown := want[engine.Preview](s, 200, "GET", at+"/context", ""); shown.Outlook != nil {
+		t.Errorf("single never grows, and foresees %+v", shown.Outlook)
 	}
 }
 

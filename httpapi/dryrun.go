@@ -68,7 +68,7 @@ func servePreview(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	var input engine.MessageInput
+	var input engine.PreviewInput
 	if err := checked(a, x, &input); err != nil {
 		return err
 	}

@@ -105,22 +105,22 @@ const (
 		hashExample + `","tools_hash":"` +
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy","gap":false}],` +
-		`"middleware":["redact@1"],"cache_key":null,"cached_response":false,"turn":null,"bounds":null,` +
-		`"dropped":null},` +
+		`"middleware":["redact@1"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
+		`"bounds":null,"dropped":null,"offered":null},` +
 		`"request_hash":"` +
 		hashExample +
 		`","encoder_version":1,` +
 		`"usage":{"input_tokens":12,"output_tokens":5,"cached_tokens":0,"cache_write_tokens":null,` +
 		`"reasoning_tokens":null},"cache":{"hit":false,"cached_tokens":0,"written_tokens":null,"saved":0},` +
-		`"cost":0.0001,"reserved":null,"estimated":false,"estimate":null,` +
+		`"cost":0.0001,"reserved":null,"estimated":false,"estimate":null,"truncated":null,` +
 		`"finish_reason":"stop","outcome":"completed","error":null,` +
 		`"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
 	callExample   = `{` + callFields + `}`
 	limitsExample = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
 		`"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null}`
 	explainedExample = `"parts":[{"kind":"message","name":null,"sequence":1,"message_id":"` + messageIDExample +
-		`","pinned":false,"role":"user","reason":"running turn","bytes":5,"tokens":12,"span":{"offset":34,` +
-		`"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":12}],` +
+		`","pinned":false,"stubbed":false,"role":"user","reason":"running turn","bytes":5,"tokens":12,"span":` +
+		`{"offset":34,"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":12}],` +
 		`"estimated_tokens":12,` +
 		`"left_out":[{"fate":"rule","from":1,"to":4,"count":4,"reason":"outside the window (recent(10))",` +
 		`"tokens":null}],` +
@@ -150,7 +150,9 @@ const (
 		`,"refused":null,` +
 		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no ` +
 		`cache holds any of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,` +
-		`"output_tokens_most":4096}}`
+		`"output_tokens_most":4096},"change":null,"outlook":{"fate":"rule","share":0.6,"tokens":900,` +
+		`"tokens_most":900000,"messages":12,"messages_most":20,"assumed":false,"leaving":{"count":1,"tokens":12,"first":[{"message_id":"` +
+		messageIDExample + `","sequence":5,"tokens":12}]}}}`
 
 	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
 		sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` +
@@ -181,7 +183,7 @@ const (
 		otherIDExample + `","name":"chart.png","media_type":"image/png","size":48213,"sha256":"` + hashExample +
 		`","width":640,"height":480,"created_at":"` + timeExample + `"}`
 	modelsExample = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,` +
-		`"reasoning":false,"caching":false,"tools":true,"vision":false,"search":false,` +
+		`"reasoning":false,"caching":false,"cache_hour":false,"tools":true,"vision":false,"search":false,` +
 		`"think_tags":false,"context_length":128000,` +
 		`"max_output":0,"price":null}],"default":"sim/echo","next":null}`
 	warmedExample = `{"agent_id":"` + agentIDExample +

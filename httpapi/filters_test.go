@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.org/parley"
 	"example.org/parley/engine"
 )
@@ -385,5 +387,41 @@ func TestDatesAlone(t *testing.T) {
 		if got.status != 422 || got.problem(t).Errors[0].Field != "created_from" {
 			t.Errorf("%s: %d %s", wrong, got.status, got.body)
 		}
+	}
+}
+
+// TestSessionsShowTheirLiveState: each session of the list says what it does now, what it waits for, and what became of
+// its last turn (row A3).
+func TestSessionsShowTheirLiveState(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	s.session(`{"title":"fresh"}`)
+	ended := func(title, model, end string) {
+		id := s.session(fmt.Sprintf(`{"title":%q,"model":%q,"retry_policy":{"retries":0}}`, title, model)).ID.String()
+		s.stream("POST", "/v1/sessions/"+id+"/messages", `{"content":{"text":"Go"}}`).until(end)
+	}
+	ended("done", "sim/echo", "session.completed")
+	ended("broken", "sim/fail-auth-9", "session.failed")
+	running := s.streaming(`{"title":"at it"}`)
+	s.waiting(`{"title":"asking"}`)
+	states := func() map[string]string {
+		got := map[string]string{}
+		for _, one := range want[page[parley.Session]](s, 200, "GET", "/v1/sessions", "").Data {
+			got[one.Title] = string(one.Status) + " " + string(one.WaitReason)
+		}
+		return got
+	}
+	expected := map[string]string{
+		"fresh": "pending ", "done": "completed ", "broken": "failed ", "at it": "running ",
+		"asking": "waiting tool_result",
+	}
+	if diff := cmp.Diff(expected, states()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.do("POST", "/v1/sessions/"+running.session+"/cancel", "")
+	s.awaitEnd(running.session)
+	expected["at it"] = "cancelled "
+	if diff := cmp.Diff(expected, states()); diff != "" {
+		t.Errorf("after a cancel (-want +got):\n%s", diff)
 	}
 }

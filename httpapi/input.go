@@ -93,10 +93,10 @@ func decode[T any](a *api, x *exchange, target *T) error {
 		}
 	}
 	if err != nil {
-		return a.explain(x.body, x.schema, err)
+		return a.explain(x, err)
 	}
 	if parley.FoldsNames(x.body) {
-		if problems := a.violations(x.body, x.schema); len(problems) > 0 {
+		if problems := a.violations(x); len(problems) > 0 {
 			return invalid(problems)
 		}
 	}
@@ -108,15 +108,15 @@ func checked[T any](a *api, x *exchange, target *T) error {
 	if len(bytes.TrimSpace(x.body)) == 0 {
 		x.body = []byte("{}")
 	}
-	if problems := a.violations(x.body, x.schema); len(problems) > 0 {
+	if problems := a.violations(x); len(problems) > 0 {
 		return invalid(problems)
 	}
 	return decode(a, x, target)
 }
 
 // explain turns a decoder's error into one that names the fields.
-func (a *api) explain(body []byte, schema *huma.Schema, cause error) error {
-	if problems := a.violations(body, schema); len(problems) > 0 {
+func (a *api) explain(x *exchange, cause error) error {
+	if problems := a.violations(x); len(problems) > 0 {
 		return invalid(problems)
 	}
 	var known *parley.Error
@@ -130,7 +130,7 @@ func (a *api) explain(body []byte, schema *huma.Schema, cause error) error {
 	if name, ok := strings.CutPrefix(cause.Error(), "json: unknown field "); ok {
 		return parley.InvalidField(parley.Clip(strings.Trim(name, `"`), 64), "is not a known field")
 	}
-	return parley.Errorf(parley.CodeInvalid, "The body is not a JSON object.")
+	return parley.Errorf(parley.CodeInvalid, "The body is not valid JSON%s.", x.suchAs())
 }
 
 // wrongType reports a field whose value is of the wrong type, or a number out of its range.
@@ -149,15 +149,27 @@ func wrongType(wrong *json.UnmarshalTypeError) error {
 	return parley.InvalidField(field, "has the wrong JSON type")
 }
 
-// violations lists what breaks the schema, without values.
-func (a *api) violations(body []byte, schema *huma.Schema) []FieldProblem {
+// mostShownExample bounds the example of a body in an error, in bytes.
+const mostShownExample = 200
+
+// suchAs shows how the body looks, unless its example is long.
+func (x *exchange) suchAs() string {
+	if x.example == "" || len(x.example) > mostShownExample {
+		return "; /docs shows an example"
+	}
+	return ", such as " + x.example
+}
+
+// violations lists what breaks the body's schema, without values.
+func (a *api) violations(x *exchange) []FieldProblem {
 	var value any
-	if err := json.Unmarshal(body, &value); err != nil {
+	if err := json.Unmarshal(x.body, &value); err != nil {
 		return nil
 	}
 	if _, isObject := value.(map[string]any); !isObject {
-		return []FieldProblem{{Field: "body", Message: "must be a JSON object"}}
+		return []FieldProblem{{Field: "body", Message: "must be a JSON object" + x.suchAs()}}
 	}
+	schema := x.schema
 	var result huma.ValidateResult
 	huma.Validate(a.schemas, schema, huma.NewPathBuffer(make([]byte, 0, 64), 0), huma.ModeWriteToServer, value, &result)
 	var problems []FieldProblem

@@ -64,6 +64,7 @@ type exchange struct {
 	query     url.Values   // of the route's parameters only, each at most once unless it repeats
 	body      []byte       // whole; nil without one
 	schema    *huma.Schema // of the body
+	example   string       // of the body
 	call      *engine.Call // nil until the request is let in, and for open routes
 
 	memory *inflight.Bytes // which all requests share

@@ -66,8 +66,8 @@ func TestRefusals(t *testing.T) {
 			body: `{"content":{"text":"a"},"metadata":{"a":` + strings.Repeat("[", 70) +
 				strings.Repeat("]", 70) + `}}`,
 			status: 422, code: parley.CodeInvalid},
-		{name: "unknown parameter", method: "GET", path: messages + "?raw=" + secret, status: 422,
-			code: parley.CodeInvalid, field: "raw"},
+		{name: "unknown parameter", method: "GET", path: messages + "?rav=" + secret, status: 422,
+			code: parley.CodeInvalid, field: "rav"},
 		{name: "parameter twice", method: "GET", path: messages + "?limit=1&limit=2", status: 422,
 			code: parley.CodeInvalid, field: "limit"},
 		{name: "limit", method: "GET", path: messages + "?limit=1001", status: 422, code: parley.CodeInvalid,

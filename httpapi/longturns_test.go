@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -221,15 +222,16 @@ func TestOldResultsBecomeStubs(t *testing.T) {
 	}
 }
 
-// stepper is a model that calls a tool in each of many steps and then answers. It keeps the size of the longest
-// request.
+// stepper is a model that calls a tool in each of many steps and then answers. Summaries are written by it too. It keeps
+// the size of the longest request.
 type stepper struct {
 	steps int
 	over  chan struct{} // closed with the last answer
 
-	mu      sync.Mutex // guards what follows
-	answers int
-	longest int
+	mu        sync.Mutex // guards what follows
+	answers   int
+	summaries int
+	longest   int
 }
 
 func (m *stepper) Encode(request model.Request) (model.EncodedRequest, error) {
@@ -240,7 +242,9 @@ func (m *stepper) Encode(request model.Request) (model.EncodedRequest, error) {
 		}
 	}
 	m.mu.Lock()
-	m.longest = max(m.longest, tokens)
+	if request.Purpose != parley.PurposeCompaction {
+		m.longest = max(m.longest, tokens)
+	}
 	m.mu.Unlock()
 	body, err := json.Marshal(request)
 	return model.EncodedRequest{Model: request.Model, Body: body, Version: 1}, err
@@ -252,9 +256,17 @@ func (m *stepper) EncodeAs(_ int, request model.Request) (model.EncodedRequest, 
 
 func (*stepper) Warms(parley.ModelID) (least int, why string) { return 0, "It is a script." }
 
-func (m *stepper) Stream(context.Context, model.EncodedRequest) iter.Seq2[model.Chunk, error] {
+func (m *stepper) Stream(_ context.Context, request model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if bytes.Contains(request.Body, []byte(`"Purpose":"compaction"`)) {
+		m.summaries++
+		summary := fmt.Sprintf("They look at everything, part %d [2].", m.summaries)
+		return func(yield func(model.Chunk, error) bool) {
+			_ = yield(model.Chunk{Kind: model.ChunkText, Text: summary}, nil) &&
+				yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}, nil)
+		}
+	}
 	m.answers++
 	n := m.answers
 	return func(yield func(model.Chunk, error) bool) {
@@ -271,7 +283,7 @@ func (m *stepper) Stream(context.Context, model.EncodedRequest) iter.Seq2[model.
 }
 
 // TestALongTurnEnds: a turn of 500 steps whose results have 2 MB ends in a window of 32,000 tokens. No request is
-// longer, and the last one rebuilds.
+// longer, summaries of its own steps take their place before any is dropped, and the last request rebuilds.
 func TestALongTurnEnds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("500 steps")
@@ -299,11 +311,20 @@ func TestALongTurnEnds(t *testing.T) {
 	detail := s.lastCall(session)
 	request := string(detail.Request)
 	if !detail.Exact || !strings.Contains(request, "Look at everything.") ||
-		!strings.Contains(request, "Older steps of this turn, messages 2 to ") ||
+		!strings.Contains(request, `Summary of the conversation so far:\n\nThey look at everything, part `) ||
 		!strings.Contains(request, `is left out; read_result with \"id\": `) {
 		t.Errorf("exact %t: %s; the last request: %s", detail.Exact, detail.Reason, parley.Clip(request, 4000))
 	}
-	if fmt.Sprint(detail.LeftOut) == "[]" || !strings.Contains(detail.LeftOut[0].Reason, "no longer fits") {
+	for _, out := range detail.LeftOut {
+		if out.Fate == prompt.FateDropped {
+			t.Errorf("left out: %+v", out)
+		}
+	}
+	if len(detail.LeftOut) == 0 || !strings.Contains(detail.LeftOut[0].Reason, "covered by the summary") {
 		t.Errorf("left out: %+v", detail.LeftOut)
+	}
+	state := string(s.do("GET", "/v1/sessions/"+session+"/compaction", "").body)
+	if steps.summaries == 0 || !strings.Contains(state, `"reason":"steps"`) {
+		t.Errorf("%d summaries; the last compaction is %s", steps.summaries, state)
 	}
 }

@@ -164,6 +164,9 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 		return err
 	}
 	x.schema = r.schema
+	if r.input != nil {
+		x.example = r.input.example
+	}
 	if r.uploads {
 		return nil
 	}

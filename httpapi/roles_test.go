@@ -173,6 +173,9 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.ReadMetrics: func(parley.PrincipalRole) (string, string, string) { return "GET", "/metrics", "" },
 	}
 	for _, permission := range engine.Permissions() {
+		if permission.Verb == engine.ReadRaw { // of a stream without end: TestRawShowsWhatTheProviderSends asks
+			continue
+		}
 		request, ok := ask[permission.Verb]
 		if !ok {
 			t.Errorf("no request of this test uses %s", permission.Verb)

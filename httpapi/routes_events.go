@@ -22,10 +22,12 @@ func eventRoutes() []route {
 			about: "Server-sent events: those after Last-Event-ID, else after the parameter after, else from the " +
 				"first; then live ones. Durable events carry an id; step.generating carries deltas and has none; " +
 				"resync says that the place is unknown and the session must be read again. A comment comes every " +
-				"15 s.",
+				"15 s. With raw=true admins also get step.raw: what the provider sends while a call runs, without " +
+				"credentials; the audit names it watchRaw.",
 			query: []parameter{
 				{name: "after", about: "Begin after this event sequence.", schema: huma.Schema{Type: huma.TypeInteger}},
 				flushParameter(),
+				flag("raw", "Also show what the provider sends, unprocessed, in frames step.raw. For admins."),
 			},
 			headers: []parameter{
 				{

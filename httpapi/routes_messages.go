@@ -58,10 +58,11 @@ func messageRoutes() []route {
 			verb:   engine.ReadSessions,
 			says:   "Preview what would be sent for a message",
 			about: "Takes the body of a message and returns the request that its turn would begin with, explained " +
-				"like a call, with how much of it the provider's cache may hold and what it would cost. Writes " +
-				"nothing and asks no model.",
-			input: inputOf[engine.MessageInput](
-				`{"content":{"text":"Hello"}}`,
+				"like a call, with how much of it the provider's cache may hold and what it would cost. With " +
+				"change it shows the next request as it would be after an edit, other marks or other settings, " +
+				"and what that costs against leaving it. Writes nothing and asks no model.",
+			input: inputOf[engine.PreviewInput](
+				`{"content":{"text":"Hello"},"change":{"session":{"context_policy":{"kind":"all"}}}}`,
 			),
 			serve:   servePreview,
 			answers: found[engine.Preview]("The request.", previewExample),

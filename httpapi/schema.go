@@ -190,6 +190,7 @@ func closedLists() map[reflect.Type]closed {
 			parley.CompactMessages,
 			parley.CompactTokens,
 			parley.CompactOverflow,
+			parley.CompactSteps,
 			parley.CompactAsked,
 		),
 		reflect.TypeFor[parley.PrincipalRole](): valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
@@ -404,9 +405,9 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["parameters"] = object("JSON Schema of the arguments.")
 	case "AgentTool":
 		inputObjects(s, "parameters")
-	case "MessageInput":
+	case "MessageInput", "PreviewInput":
 		inputObjects(s, "content", "metadata")
-	case "MessagePatch":
+	case "MessagePatch", "ChangedTextInput":
 		inputObjects(s, "content")
 	case "SessionInput", "SessionPatch":
 		inputObjects(s, "metadata")

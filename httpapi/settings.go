@@ -21,7 +21,7 @@ func scopeOf(t reflect.Type) setting.Scope {
 	case reflect.TypeFor[parley.Session](), reflect.TypeFor[engine.SessionInput](),
 		reflect.TypeFor[engine.SessionPatch]():
 		return setting.Session
-	case reflect.TypeFor[engine.MessageInput]():
+	case reflect.TypeFor[engine.MessageInput](), reflect.TypeFor[engine.PreviewInput]():
 		return setting.Message
 	case reflect.TypeFor[engine.ForkInput](), reflect.TypeFor[engine.EditInput](),
 		reflect.TypeFor[engine.RegenerateInput]():

@@ -193,6 +193,11 @@ func appendFrame(to []byte, frame *stream.Frame) []byte {
 		f := &frame.Feed
 		to = append(append(append(to, "event: "...), f.Type...), "\ndata: "...)
 		to = event.AppendFeedFrame(to, f.SessionID, f.Type, f.Data)
+	case stream.RawFrame:
+		r := frame.Raw
+		raw := event.StepRaw{TurnID: r.TurnID, CallID: r.CallID, MessageID: r.MessageID, Offset: r.Offset, End: r.End,
+			Text: r.Text}
+		to = raw.AppendFrame(append(to, "event: step.raw\ndata: "...), frame.SessionID)
 	case stream.ResyncFrame:
 		return appendResync(to, frame.SessionID, frame.Reason)
 	}
@@ -227,7 +232,7 @@ func serveSessionEvents(a *api, x *exchange) error {
 //go:noinline
 func (a *api) sessionStream(x *exchange) (*stream.Stream, error) {
 	args := x.arguments()
-	flush := args.flushMS(a.flush)
+	flush, raw := args.flushMS(a.flush), args.flag("raw")
 	if args.err != nil {
 		return nil, args.err
 	}
@@ -236,7 +241,8 @@ func (a *api) sessionStream(x *exchange) (*stream.Stream, error) {
 		return nil, err
 	}
 	places := []stream.Place{place(x.r, session, args.text("after"))}
-	return a.streams.Open(x.r.Context(), x.principal, stream.Request{Sessions: places, Flush: flush})
+	request := stream.Request{Sessions: places, Flush: flush, Raw: raw != nil && *raw}
+	return a.streams.Open(x.r.Context(), x.principal, request)
 }
 
 func serveWorkspaceEvents(a *api, x *exchange) error {

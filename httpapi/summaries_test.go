@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/prompt"
 )
 
 // TestASummaryReadsTheCache: a summary of a long conversation costs little, since its request begins with the
@@ -144,6 +145,11 @@ func TestASummaryIsRevised(t *testing.T) {
 		revised.Author.Kind != parley.AuthorPerson ||
 		parley.OriginOf(revised.Metadata).RevisesID != written.MessageID {
 		t.Errorf("the new version is %+v, %s", revised, revised.Metadata)
+	}
+	for _, o := range want[engine.Preview](s, 200, "GET", at+"/context", "").LeftOut {
+		if o.From == 5 && (o.Fate != prompt.FateRule || !strings.Contains(o.Reason, "another one replaces")) {
+			t.Errorf("the earlier version is left out as %+v", o)
+		}
 	}
 	shown := func() string {
 		t.Helper()

@@ -9,6 +9,7 @@ import (
 func TestUnknownFieldsAreExplained(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
+	messages := "/v1/sessions/" + s.session(`{}`).ID.String() + "/messages"
 	for name, c := range map[string]struct{ path, body, says string }{
 		"a letter less": {
 			"/v1/agents", `{"name":"x","temprature":1}`, "temprature: is not a known field; did you mean temperature?",
@@ -22,6 +23,18 @@ func TestUnknownFieldsAreExplained(t *testing.T) {
 		"no object": {
 			"/v1/sessions", `{"message":{"content":"Hello"}}`, `must be a JSON object, such as {\"text\":\"Hello\"}`,
 		},
+		"content is text": {
+			messages, `{"content":"Hello"}`, `content: must be a JSON object, such as {\"text\":\"Hello\"}`,
+		},
+		"a call's content is text": {
+			messages, `{"role":"tool_call","content":"Hello"}`, `such as {\"id\":\"call_1\"`,
+		},
+		"a text alone": {
+			messages, `"Hello"`,
+			`body: must be a JSON object, such as {\"role\":\"user\",\"content\":{\"text\":\"Hello\"}}`,
+		},
+		"no JSON":                         {messages, `Hello`, `not valid JSON, such as {\"role\":\"user\"`},
+		"an object whose example is long": {"/v1/agents", `[]`, `must be a JSON object, such as {\"name\"`},
 	} {
 		got := s.do("POST", c.path, c.body)
 		if got.status != 422 || !strings.Contains(string(got.body), c.says) {

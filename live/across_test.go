@@ -371,6 +371,58 @@ func TestWatchedOnAnotherProcess(t *testing.T) {
 	}
 }
 
+// TestRawOnAnotherProcess: unprocessed text crosses to the process where it is read, in its place among the events, and
+// the process that has the text learns when the last reader leaves.
+func TestRawOnAnotherProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	holder := w.processes[0].hub
+	watcher := w.processes[1].hub.Watch(live.WatchRequest{
+		Scope: store.Scope{WorkspaceID: w.workspace}, Raw: true,
+		Sessions: []live.Place{{SessionID: w.session}},
+	})
+	defer watcher.Close()
+	_, id := w.begin()
+	awaits := func(what string, wanted bool) {
+		t.Helper()
+		for end := time.Now().Add(patience); holder.WantsRaw(w.session) != wanted; {
+			if time.Now().After(end) {
+				t.Fatalf("%s: the holder's raw text is wanted: %v", what, !wanted)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	awaits("a reader elsewhere", true)
+	text := strings.Repeat("größe 🙂\n", 2000)
+	piece := store.RawPiece{SessionID: w.session, TurnID: w.turn, MessageID: id, End: 9, Text: text}
+	holder.AppendRaw(piece)
+	piece.Offset, piece.End, piece.Text = 9, 12, "end"
+	holder.AppendRaw(piece)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var seen int64 // the last event before
+	for got, end := "", int64(0); end < 12; {
+		frame, err := watcher.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if frame.Kind == live.EventFrame {
+			seen = frame.Event.Sequence
+		}
+		if frame.Kind != live.RawFrame {
+			continue
+		}
+		if frame.Raw.Offset != end || frame.Raw.MessageID != id || seen != w.events {
+			t.Fatalf("a piece at %d after %d, of %s, after event %d", frame.Raw.Offset, end, frame.Raw.MessageID, seen)
+		}
+		if got, end = got+frame.Raw.Text, frame.Raw.End; end == 12 && got != text+"end" {
+			t.Errorf("%d bytes arrived, want %d", len(got), len(text)+3)
+		}
+	}
+	watcher.Close()
+	awaits("no reader", false)
+}
+
 // The listening connection of the watcher's process is killed in the middle of a stream, while events and text are
 // written: nothing is missing and nothing comes twice (failures 23 and 40).
 func TestListenerKilledWhileWatched(t *testing.T) {

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,6 +55,7 @@ type want struct {
 	process parley.ID
 	pace    time.Duration
 	until   time.Time
+	raw     bool // it reads unprocessed text
 }
 
 // sessionEnd is the last event that others announced for a session.
@@ -166,15 +168,20 @@ func (x *exchange) ask(sessionID parley.ID) {
 // that anybody here watches the session. While this process runs its turn they need not know: most watchers stay only
 // for the turn that they posted. The next renewal announces those who stay longer.
 func (x *exchange) announce(r *room, pace time.Duration, fresh bool) {
-	if !fresh && pace >= r.pace || !r.mine.IsZero() {
+	if !fresh && pace >= r.pace && r.rawSaid == (r.rawHere > 0) || !r.mine.IsZero() {
 		return
 	}
-	r.pace = pace
+	r.pace, r.rawSaid = pace, r.rawHere > 0
 	lacking := fresh && !r.local()
-	x.say(store.Interest{SessionID: r.id, PaceMS: int(pace.Milliseconds()), Flush: lacking})
+	x.say(r.interest(lacking))
 	if lacking {
 		x.ask(r.id)
 	}
+}
+
+// interest is what a room's watchers need of other processes; the caller holds r.mu.
+func (r *room) interest(flush bool) store.Interest {
+	return store.Interest{SessionID: r.id, PaceMS: int(r.pace.Milliseconds()), Flush: flush, Raw: r.rawHere > 0}
 }
 
 // withdraw announces that nobody here watches a room's session any more; the caller holds r.mu.
@@ -191,11 +198,11 @@ func (x *exchange) renew(now time.Time) {
 	hints.Ask, x.calling = x.calling, false
 	x.mu.Unlock()
 	h.mu.RLock()
-	for id, r := range h.rooms {
+	for _, r := range h.rooms {
 		r.mu.Lock()
 		if pace := r.paceOfSeats(); pace > 0 && (r.pace > 0 || r.mine.IsZero()) {
-			r.pace = pace
-			hints.Interests = append(hints.Interests, store.Interest{SessionID: id, PaceMS: int(r.pace.Milliseconds())})
+			r.pace, r.rawSaid = pace, r.rawHere > 0
+			hints.Interests = append(hints.Interests, r.interest(false))
 		}
 		r.mu.Unlock()
 	}
@@ -246,6 +253,13 @@ func (x *exchange) paceOf(sessionID parley.ID) time.Duration {
 	return pace
 }
 
+// rawOf reports whether other processes read a session's unprocessed text. The caller may hold the room's mu.
+func (x *exchange) rawOf(sessionID parley.ID) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.ContainsFunc(x.wants[sessionID], func(w want) bool { return w.raw })
+}
+
 // settlePace gives a session's room, if any, the interval that others want, and reports whether it has streams of this
 // process.
 func (x *exchange) settlePace(sessionID parley.ID) (local bool) {
@@ -258,6 +272,8 @@ func (x *exchange) settlePace(sessionID parley.ID) (local bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.setWanted(x.paceOf(sessionID))
+	r.rawElsewhere = x.rawOf(sessionID)
+	r.countRaw()
 	return r.local()
 }
 
@@ -272,7 +288,7 @@ func (x *exchange) noteInterest(from parley.ID, interest store.Interest, now tim
 		}
 	}
 	pace := min(max(time.Duration(interest.PaceMS)*time.Millisecond, fastestPace), slowestPace)
-	fresh := want{process: from, pace: pace, until: now.Add(interestLife)}
+	fresh := want{process: from, pace: pace, until: now.Add(interestLife), raw: interest.Raw}
 	switch {
 	case interest.Over && at < 0:
 	case interest.Over:

@@ -14,6 +14,7 @@ const (
 	DeltaFrame                   // Delta
 	FeedFrame                    // Feed
 	ResyncFrame                  // Reason: fetch again what is shown
+	RawFrame                     // Raw
 )
 
 // Frame is one thing to send to a watcher. SessionID is set on all but resyncs
@@ -25,6 +26,7 @@ type Frame struct {
 	Delta     Delta
 	Feed      store.FeedEvent
 	Reason    parley.ResyncReason
+	Raw       *store.RawPiece
 }
 
 // feed makes an empty frame a feed frame.

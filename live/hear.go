@@ -23,6 +23,9 @@ func (h *Hub) Heard(from parley.ID, hints store.RelayHints) {
 	for i := range hints.Pieces {
 		x.hear(&hints.Pieces[i], now)
 	}
+	for i := range hints.Raws {
+		h.showRaw(&hints.Raws[i], false)
+	}
 	if hints.Ask {
 		poke(h.repairNow) // the poller repeats all interest
 	}
@@ -221,7 +224,7 @@ func (x *exchange) hear(piece *store.StreamPiece, now time.Time) {
 		x.ask(r.id)
 	case now.Sub(in.begged) >= x.repair:
 		in.begged = now
-		x.say(store.Interest{SessionID: r.id, PaceMS: int(r.pace.Milliseconds()), Flush: true})
+		x.say(r.interest(true))
 	}
 }
 
@@ -262,7 +265,7 @@ func (x *exchange) noteSilence(now time.Time) {
 			if lacks := stream.in.lacks(stream); lacks || now.Sub(stream.in.heard) >= x.repair/2 {
 				x.ask(r.id)
 				if lacks {
-					x.say(store.Interest{SessionID: r.id, PaceMS: int(r.pace.Milliseconds()), Flush: true})
+					x.say(r.interest(true))
 				}
 			}
 		}

@@ -223,7 +223,8 @@ func (h *Hub) room(id parley.ID) *room {
 	if r == nil {
 		r = &room{id: id}
 		if h.exchange != nil {
-			r.wanted = h.exchange.paceOf(id)
+			r.wanted, r.rawElsewhere = h.exchange.paceOf(id), h.exchange.rawOf(id)
+			r.countRaw()
 		}
 		h.rooms[id] = r
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.org/parley"
@@ -31,6 +32,12 @@ type room struct {
 	pace    time.Duration // the announced interval of its watchers; 0: not announced
 	wanted  time.Duration // the interval of watchers in other processes
 	over    []parley.ID   // settled messages that streamed elsewhere; at most maxRememberedOver
+	raw     tape          // empty unless rawHere
+
+	rawHere      int         // seats that read unprocessed text
+	rawElsewhere bool        // other processes read it
+	rawSaid      bool        // those know of rawHere
+	rawWanted    atomic.Bool // rawHere or rawElsewhere; changed under mu
 }
 
 // empty reports whether nobody needs the room; the caller holds r.mu.

@@ -33,6 +33,7 @@ type seat struct {
 	stalled bool           // the source lacks the next event; wait to be woken
 	streams []progress     // of streams shown or waiting to be, in their order
 	page    []parley.Event // the next events to send, read from the source
+	nextRaw int64          // the number of the next piece of unprocessed text; only of watchers that read it
 }
 
 // sit makes a seat; the caller holds the hub's mu for writing.
@@ -54,6 +55,9 @@ func (r *room) sit(w *Watcher, after int64) *seat {
 		}
 	}
 	r.seats = append(r.seats, s)
+	if w.raw {
+		s.readRaw()
+	}
 	if x := w.hub.exchange; x != nil && !w.own {
 		x.announce(r, w.pace(), r.pace == 0)
 	}
@@ -132,6 +136,12 @@ func (s *seat) next(to *Frame) found {
 		return lookHole
 	}
 	for {
+		if s.watcher.raw {
+			if piece := s.unprocessed(); piece != nil {
+				to.Kind, to.SessionID, to.Raw = RawFrame, r.id, piece
+				return lookFrame
+			}
+		}
 		event, at := s.following()
 		if delta, ok := s.pending(at, event.Sequence); ok {
 			to.Kind = DeltaFrame

@@ -17,6 +17,7 @@ type WatchRequest struct {
 	Sessions  []Place       // at most MaxSessions, each once and visible in Scope
 	Feed      bool          // the workspace feed too
 	Flush     time.Duration // how long deltas of a message are merged; the first is sent immediately; 0: no merging
+	Raw       bool          // the providers' unprocessed text too, as it comes; callers check who may read it
 	UntilTurn parley.ID     // if set, only this turn's frames, and io.EOF after its terminal event
 	// the caller is about to post, and keeps its commits in memory: other processes are not told
 	Posting bool
@@ -29,6 +30,7 @@ type Watcher struct {
 	flush time.Duration
 	until parley.ID
 	feed  *feedQueue // nil without the feed
+	raw   bool       // it reads unprocessed text
 	own   bool       // it waits for nothing from other processes
 
 	wake  chan struct{} // holds a token when there may be something
@@ -52,6 +54,7 @@ type Watcher struct {
 func (h *Hub) Watch(request WatchRequest) *Watcher {
 	w := &Watcher{
 		hub: h, scope: request.Scope, flush: request.Flush, until: request.UntilTurn, own: request.Posting,
+		raw:  request.Raw,
 		wake: make(chan struct{}, 1),
 	}
 	w.batch.Store(1)
@@ -310,6 +313,9 @@ func (w *Watcher) leave(s *seat) {
 		r.seats[i] = r.seats[len(r.seats)-1]
 		r.seats[len(r.seats)-1] = nil
 		r.seats = r.seats[:len(r.seats)-1]
+		if w.raw {
+			s.leaveRaw()
+		}
 	}
 	if x := w.hub.exchange; x != nil && len(r.seats) == 0 {
 		r.drop(func(stream *Stream) bool { return stream.in != nil })

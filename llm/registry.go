@@ -35,6 +35,7 @@ type Provider struct {
 	Models       []model.Info // its known models; nil: the table's entries for its name
 	Simulator    bool         // its answers are made up and cost nothing
 	Caching      bool         // unknown models have a prompt cache too
+	CacheHour    bool         // it keeps what unknown models cached for an hour too
 	Search       bool         // unknown models can search the web too
 }
 
@@ -137,7 +138,7 @@ func (r *Registry) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 	if info, known := r.known[id]; known {
 		return p.Model, info, nil
 	}
-	info := complete(model.Info{Caching: p.Caching, Search: p.Search}, p, id.Name())
+	info := complete(model.Info{Caching: p.Caching, CacheHour: p.CacheHour, Search: p.Search}, p, id.Name())
 	if p.Simulator {
 		if _, err := p.Model.Encode(model.Request{Model: id}); err != nil {
 			return nil, model.Info{}, err

@@ -51,6 +51,7 @@ type Info struct {
 	Known         bool           `json:"known"`     // false: passed through
 	Reasoning     bool           `json:"reasoning"`
 	Caching       bool           `json:"caching"`
+	CacheHour     bool           `json:"cache_hour"` // its provider keeps a cached prefix for an hour if asked
 	Tools         bool           `json:"tools"`
 	Vision        bool           `json:"vision"`
 	Search        bool           `json:"search"`         // its provider can search the web for an answer

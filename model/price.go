@@ -13,6 +13,18 @@ type Price struct {
 	CachedInput float64 `json:"cached_input"`
 	// of input that the provider writes to its cache; null: unknown, and assumed equal to Input
 	CacheWrite *float64 `json:"cache_write"`
+	// of input that it writes there for an hour; null: as CacheWrite
+	CacheWriteHour *float64 `json:"cache_write_hour"`
+}
+
+// Keeping returns the price of calls whose input the provider caches for a time.
+func (p *Price) Keeping(ttl parley.CacheTTL) *Price {
+	if p == nil || ttl != parley.CacheHour || p.CacheWriteHour == nil {
+		return p
+	}
+	kept := *p
+	kept.CacheWrite = p.CacheWriteHour
+	return &kept
 }
 
 // Cost returns the price of a call, nil if usage is unknown. CachedTokens are part of InputTokens.

@@ -15,6 +15,8 @@ type Request struct {
 	// CacheKey requests the provider's prompt cache, if the provider needs a request: requests with the same key share
 	// a beginning. "" requests nothing.
 	CacheKey string
+	// CacheTTL is how long the provider is asked to keep that beginning; "" as long as it does by itself.
+	CacheTTL parley.CacheTTL
 	// Purpose is for the simulator, which has no other way to know; providers do not get it.
 	Purpose parley.CallPurpose
 }

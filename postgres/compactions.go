@@ -21,13 +21,17 @@ func (s *Store) RequestCompaction(
 	})
 }
 
-// openCompactions finds compactions to claim: due ones, and those held by this process or by one without a lease.
-const openCompactions = `SELECT c.session_id, c.workspace_id FROM parley.compactions c
- JOIN parley.heads h ON h.session_id = c.session_id AND h.workspace_id = c.workspace_id
- WHERE c.state IN ('pending', 'running') AND h.deleted_at IS NULL
- AND (c.state = 'pending' AND c.not_before <= (SELECT parley.now_ms()) OR c.state = 'running' AND (c.holder = $1
-  OR NOT EXISTS (SELECT 1 FROM parley.processes p WHERE p.id = c.holder AND p.lease_until > (SELECT parley.now_ms()))))
- ORDER BY c.not_before, c.session_id LIMIT $2`
+// openCompactions finds compactions to claim: due ones, and those held by this process or by one without a lease. Those
+// that a turn waits for come first, and the workspaces take turns: what a workspace has under way counts.
+const openCompactions = `SELECT o.session_id, o.workspace_id, o.awaited FROM (
+ SELECT c.session_id, c.workspace_id, c.awaited, c.state, c.holder, c.not_before, row_number() OVER (
+   PARTITION BY c.workspace_id ORDER BY c.state = 'running' DESC, c.awaited DESC, c.not_before, c.session_id) AS place
+ FROM parley.compactions c
+ WHERE c.state IN ('pending', 'running') AND (c.state = 'running' OR c.not_before <= (SELECT parley.now_ms()))) o
+ JOIN parley.heads h ON h.session_id = o.session_id AND h.workspace_id = o.workspace_id
+ WHERE h.deleted_at IS NULL AND (o.state = 'pending' OR o.holder = $1 OR NOT EXISTS (SELECT 1
+  FROM parley.processes p WHERE p.id = o.holder AND p.lease_until > (SELECT parley.now_ms())))
+ ORDER BY o.awaited DESC, o.place, o.not_before, o.session_id LIMIT $2`
 
 // ClaimCompactions implements store.Compactions. Several processes may look at once: each compaction goes to one of
 // them.
@@ -35,25 +39,29 @@ func (s *Store) ClaimCompactions(
 	ctx context.Context,
 	processID parley.ID,
 	running []parley.ID,
-	n int,
+	occupancy store.Occupancy,
 ) (claims []store.CompactionClaim, err error) {
-	type located struct{ session, workspace parley.ID }
+	type located struct {
+		session, workspace parley.ID
+		awaited            bool
+	}
 	var found []located
 	if err := s.read(ctx, func() *batch {
 		found = nil
 		b := system()
 		b.read(openCompactions, func(r *row) error {
-			found = append(found, located{r.id(), r.id()})
+			found = append(found, located{r.id(), r.id(), r.bool()})
 			return nil
-		}, processID, n+len(running))
+		}, processID, transition.MaxCompactionClaims+len(running))
 		return b
 	}); err != nil {
 		return nil, mapError(err)
 	}
 	runs := func(id parley.ID) bool { return slices.Contains(running, id) }
 	for _, at := range found {
-		if len(claims) == n {
-			break
+		mode := store.CompactionMode(at.awaited)
+		if !occupancy.Admits(at.workspace, mode) {
+			continue
 		}
 		claim, err := transact(ctx, s, at.workspace, func(a *attempt) (*store.CompactionClaim, error) {
 			return a.tx.ClaimCompaction(processID, at.session, runs)
@@ -62,6 +70,7 @@ func (s *Store) ClaimCompactions(
 			return claims, err
 		}
 		if claim != nil {
+			occupancy.Take(at.workspace, mode)
 			claims = append(claims, *claim)
 		}
 	}

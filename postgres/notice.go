@@ -22,6 +22,7 @@ const (
 	commitItem   = 'c'
 	interestItem = 'i'
 	pieceItem    = 'p'
+	rawItem      = 'r'
 )
 
 // wireID is an id, encoded in 22 characters.
@@ -123,6 +124,25 @@ type interestNotice struct {
 	Pace    int    `json:"p,omitempty"`
 	Flush   bool   `json:"f,omitempty"`
 	Over    bool   `json:"o,omitempty"`
+	Raw     bool   `json:"r,omitempty"`
+}
+
+type rawNotice struct {
+	Session wireID `json:"s"`
+	Turn    wireID `json:"u"`
+	Call    wireID `json:"c"`
+	Message wireID `json:"m"`
+	After   int64  `json:"a"`
+	Offset  int64  `json:"o"`
+	End     int64  `json:"e"`
+	Text    string `json:"t"`
+}
+
+func (r *rawNotice) piece() store.RawPiece {
+	return store.RawPiece{
+		SessionID: parley.ID(r.Session), TurnID: parley.ID(r.Turn), CallID: parley.ID(r.Call),
+		MessageID: parley.ID(r.Message), After: r.After, Offset: r.Offset, End: r.End, Text: r.Text,
+	}
 }
 
 type pieceNotice struct {
@@ -222,19 +242,42 @@ func (p *packer) addPiece(piece *store.StreamPiece) {
 	for rest := piece.Text; ; {
 		notice.Text = rest
 		for !add(p, pieceItem, notice) {
-			half := len(notice.Text) / 2
-			for half > 0 && !utf8.RuneStart(notice.Text[half]) {
-				half--
-			}
-			if half == 0 {
+			half := halfOf(notice.Text)
+			if half == "" {
 				return // no text or one rune, neither of which is too large
 			}
-			notice.Text = notice.Text[:half]
+			notice.Text = half
 		}
 		notice.Offset += len(notice.Text)
 		if rest = rest[len(notice.Text):]; rest == "" {
 			return
 		}
+	}
+}
+
+// halfOf returns the first half of a text, in whole runes.
+func halfOf(text string) string {
+	half := len(text) / 2
+	for half > 0 && !utf8.RuneStart(text[half]) {
+		half--
+	}
+	return text[:half]
+}
+
+// addRaw adds a piece of unprocessed text, split if it is long: then only its last part moves on in the provider's
+// bytes, which differ from those that are shown.
+func (p *packer) addRaw(piece *store.RawPiece) {
+	for rest := piece.Text; rest != ""; {
+		notice := rawNotice{
+			Session: wireID(piece.SessionID), Turn: wireID(piece.TurnID), Call: wireID(piece.CallID),
+			Message: wireID(piece.MessageID), After: piece.After, Offset: piece.Offset, End: piece.End, Text: rest,
+		}
+		for !add(p, rawItem, notice) {
+			if notice.Text, notice.End = halfOf(notice.Text), piece.Offset; notice.Text == "" {
+				return
+			}
+		}
+		rest = rest[len(notice.Text):]
 	}
 }
 
@@ -268,12 +311,17 @@ func readNotice(payload string) (notice, error) {
 			err = json.Unmarshal(line[1:], &i)
 			n.hints.Interests = append(
 				n.hints.Interests,
-				store.Interest{SessionID: parley.ID(i.Session), PaceMS: i.Pace, Flush: i.Flush, Over: i.Over},
+				store.Interest{SessionID: parley.ID(i.Session), PaceMS: i.Pace, Flush: i.Flush, Over: i.Over,
+					Raw: i.Raw},
 			)
 		case pieceItem:
 			var p pieceNotice
 			err = json.Unmarshal(line[1:], &p)
 			n.hints.Pieces = append(n.hints.Pieces, p.piece())
+		case rawItem:
+			var r rawNotice
+			err = json.Unmarshal(line[1:], &r)
+			n.hints.Raws = append(n.hints.Raws, r.piece())
 		}
 		if err != nil {
 			return n, fmt.Errorf("postgres: an item of a notification cannot be read: %w", err)

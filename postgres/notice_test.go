@@ -32,9 +32,11 @@ func TestNoticesRoundTrip(t *testing.T) {
 					SessionID: parley.NewID(),
 					PaceMS:    rapid.IntRange(0, 250).Draw(t, "pace"),
 					Flush:     rapid.Bool().Draw(t, "flush"),
+					Raw:       rapid.Bool().Draw(t, "raw"),
 				}
 				interests = append(interests, i)
-				add(&pack, interestItem, interestNotice{Session: wireID(i.SessionID), Pace: i.PaceMS, Flush: i.Flush})
+				add(&pack, interestItem, interestNotice{Session: wireID(i.SessionID), Pace: i.PaceMS, Flush: i.Flush,
+					Raw: i.Raw})
 			case 1:
 				p := store.StreamPiece{
 					WorkspaceID: parley.NewID(),

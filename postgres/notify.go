@@ -21,6 +21,7 @@ const (
 	lazyTime      = 50 * time.Millisecond // delay of hints that no other process waits for, as far as known
 	mostWatched   = 1 << 17               // sessions that others watch; commits to further ones are sent lazily
 	waitingBytes  = 8 << 20               // waiting to be sent, approximately; beyond it they are dropped and reported
+	waitingRaw    = 256 << 10             // of unprocessed text that waits; more is left out, and nothing else for it
 	noticesAtOnce = 64                    // notifications per statement
 	beat          = 2 * time.Second       // between signs of life
 	silence       = 5 * beat              // without one, the connection or process counts as gone
@@ -57,6 +58,8 @@ type Relay struct {
 	interests   map[parley.ID]store.Interest
 	pieces      []store.StreamPiece
 	bytes       int // approximate size of what waits
+	raws        []store.RawPiece
+	rawBytes    int // of raws
 	ask, resync bool
 	unsent      int       // waiting notifications
 	timed       uint32    // number of the notification being timed; 0: none
@@ -182,6 +185,12 @@ func (r *Relay) Tell(hints store.RelayHints) {
 	for i := range hints.Pieces {
 		r.tellPiece(&hints.Pieces[i])
 	}
+	for i := range hints.Raws {
+		if size := hintBytes + len(hints.Raws[i].Text); r.rawBytes+size <= waitingRaw { // else it is a gap
+			r.raws = append(r.raws, hints.Raws[i])
+			r.rawBytes += size
+		}
+	}
 	r.ask = r.ask || hints.Ask
 	r.bound()
 	r.mu.Unlock()
@@ -217,6 +226,7 @@ func (r *Relay) bound() {
 func (r *Relay) drain() {
 	r.commits, r.interests = map[commitKey]*commitNotice{}, map[parley.ID]store.Interest{}
 	r.pieces, r.bytes, r.ask, r.resync = nil, 0, false, false
+	r.raws, r.rawBytes = nil, 0
 }
 
 // take encodes the waiting hints.
@@ -231,10 +241,15 @@ func (r *Relay) take(p *packer) {
 		p.addCommit(commit)
 	}
 	for _, i := range r.interests {
-		add(p, interestItem, interestNotice{Session: wireID(i.SessionID), Pace: i.PaceMS, Flush: i.Flush, Over: i.Over})
+		add(p, interestItem, interestNotice{
+			Session: wireID(i.SessionID), Pace: i.PaceMS, Flush: i.Flush, Over: i.Over, Raw: i.Raw,
+		})
 	}
 	for i := range r.pieces {
 		p.addPiece(&r.pieces[i])
+	}
+	for i := range r.raws {
+		p.addRaw(&r.raws[i])
 	}
 	p.end()
 	r.drain()

@@ -833,7 +833,7 @@ const callColumns = "c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id
 	"c.parameters, c.think, c.search, c.system_hash, c.tools_hash, c.manifest, c.request_hash, " +
 	"c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error, c.created_at, " +
 	"c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.estimate, " +
-	"c.purpose, c.middleware_hash, c.instruction_hash, c.saved"
+	"c.purpose, c.middleware_hash, c.instruction_hash, c.saved, c.truncated"
 
 // fillCall reads callColumns.
 func fillCall(r *row, to *transition.CallRow) error {
@@ -892,6 +892,12 @@ func fillCall(r *row, to *transition.CallRow) error {
 	to.MiddlewareHash = r.hash()
 	to.InstructionHash = r.hash()
 	to.Saved = r.money()
+	if text := r.text(); text != "" {
+		to.Truncated = new(parley.Truncation)
+		if err := decode("truncated", text, to.Truncated); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -951,7 +957,7 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 
 // settleCallSet is for an UPDATE of calls, with the arguments of settleCallArgs.
 const settleCallSet = "usage = $3, cost = $4, finish_reason = $5, outcome = $6, error = $7, first_token_ms = $8, " +
-	"total_ms = $9, estimated = $10, estimate = $11, saved = $12"
+	"total_ms = $9, estimated = $10, estimate = $11, saved = $12, truncated = $13"
 
 // settleCallArgs appends the arguments of its columns.
 func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
@@ -971,7 +977,11 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 12),
+	truncated, err := encodeMaybe(of.Truncated)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 13),
 		usage,
 		of.Cost,
 		string(of.Finish),
@@ -982,6 +992,7 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 		of.Estimated,
 		estimate,
 		of.Saved,
+		truncated,
 	), nil
 }
 
@@ -1234,9 +1245,9 @@ func insertAuditArgs(to []arg, of *parley.AuditEntry) []arg {
 }
 
 // compactionColumns reads "c".
-const compactionColumns = "c.session_id, c.workspace_id, c.id, c.state, c.reason, c.through, c.instructions, c.attempt, " +
-	"c.holder, c.epoch, c.covers_from, c.covers_through, c.absorbs_id, c.call_id, c.message_id, c.error, " +
-	"c.not_before, c.rests_until, c.created_at, c.updated_at, c.finished_at"
+const compactionColumns = "c.session_id, c.workspace_id, c.id, c.state, c.reason, c.through, c.instructions, c.awaited, " +
+	"c.attempt, c.holder, c.epoch, c.covers_from, c.covers_through, c.absorbs_id, c.call_id, " +
+	"c.message_id, c.error, c.not_before, c.rests_until, c.created_at, c.updated_at, c.finished_at"
 
 // fillCompaction reads compactionColumns.
 func fillCompaction(r *row, to *parley.Compaction) error {
@@ -1247,6 +1258,7 @@ func fillCompaction(r *row, to *parley.Compaction) error {
 	to.Reason = parley.CompactionReason(r.text())
 	to.Through = r.int64()
 	to.Instructions = r.text()
+	to.Awaited = r.bool()
 	to.Attempt = r.int()
 	to.Holder = r.id()
 	to.Epoch = r.int64()
@@ -1275,16 +1287,16 @@ func scanCompaction(r *row) (found parley.Compaction, err error) {
 }
 
 // insertCompactionColumns and insertCompactionPlaces are for an INSERT INTO compactions, with the arguments of insertCompactionArgs.
-const insertCompactionColumns = "session_id, workspace_id, id, state, reason, through, instructions, attempt, holder, epoch, " +
-	"covers_from, covers_through, absorbs_id, call_id, message_id, error, not_before, rests_until, " +
-	"created_at, updated_at, finished_at"
+const insertCompactionColumns = "session_id, workspace_id, id, state, reason, through, instructions, awaited, attempt, holder, " +
+	"epoch, covers_from, covers_through, absorbs_id, call_id, message_id, error, not_before, " +
+	"rests_until, created_at, updated_at, finished_at"
 
-const insertCompactionPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21"
+const insertCompactionPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22"
 
 // insertCompactionExcluded is for its ON CONFLICT … DO UPDATE SET.
 const insertCompactionExcluded = "id = excluded.id, state = excluded.state, reason = excluded.reason, through = excluded.through, " +
-	"instructions = excluded.instructions, attempt = excluded.attempt, holder = excluded.holder, " +
-	"epoch = excluded.epoch, covers_from = excluded.covers_from, " +
+	"instructions = excluded.instructions, awaited = excluded.awaited, attempt = excluded.attempt, " +
+	"holder = excluded.holder, epoch = excluded.epoch, covers_from = excluded.covers_from, " +
 	"covers_through = excluded.covers_through, absorbs_id = excluded.absorbs_id, " +
 	"call_id = excluded.call_id, message_id = excluded.message_id, error = excluded.error, " +
 	"not_before = excluded.not_before, rests_until = excluded.rests_until, " +
@@ -1305,6 +1317,7 @@ func insertCompactionArgs(to []arg, of *parley.Compaction) ([]arg, error) {
 		string(of.Reason),
 		of.Through,
 		of.Instructions,
+		of.Awaited,
 		of.Attempt,
 		of.Holder,
 		of.Epoch,

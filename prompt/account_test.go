@@ -62,6 +62,7 @@ type conversation struct {
 	calls  int
 
 	anchor, dropped int64
+	running         parley.Turn
 	stubbed         int64          // of older turns
 	now             parley.Time    // by the database's clock
 	cut             parley.TurnCut // of the running turn
@@ -77,14 +78,18 @@ func (c *conversation) turn(n int) {
 		hidden := content(parley.UserContent{Text: "hidden"})
 		c.add(parley.Message{Role: parley.RoleUser, Internal: true, Content: hidden})
 	}
-	c.cut = parley.TurnCut{}
 	c.now += parley.Time(rapid.SampledFrom([]int{1000, 600_000}).Draw(c.t, "pause"))
-	c.add(user(id, "question "+fmt.Sprint(n))).TokenEstimate = size("question")
-	for step := range rapid.IntRange(1, 4).Draw(c.t, "steps") {
+	trigger := c.add(user(id, "question "+fmt.Sprint(n)))
+	trigger.ID, trigger.TokenEstimate = id, size("question")
+	c.cut, c.running = parley.TurnCut{}, parley.Turn{ID: id, TriggerMessageID: id, StartedAt: c.now}
+	for step := range rapid.SampledFrom([]int{1, 1, 2, 2, 3, 4, 12}).Draw(c.t, "steps") {
 		if c.through > 0 && rapid.IntRange(1, 6).Draw(c.t, "at a border") == 1 {
 			c.enter()
 		}
-		c.check(id)
+		if step > 0 {
+			id = c.border(id, n)
+		}
+		c.request()
 		if rapid.IntRange(1, 10).Draw(c.t, "failed") == 1 {
 			m := c.add(assistant(id, step, parley.AssistantContent{Text: "broken"}))
 			m.Status = parley.MessageFailed
@@ -95,6 +100,31 @@ func (c *conversation) turn(n int) {
 			c.calls++
 			c.add(call(id, step, fmt.Sprint(c.calls), `{"q":1}`))
 			c.add(result(id, step, fmt.Sprint(c.calls), `"found"`)).TokenEstimate = size("result")
+		}
+	}
+}
+
+// border changes what may change between two steps, and returns the turn that goes on.
+func (c *conversation) border(id parley.ID, n int) parley.ID {
+	switch rapid.IntRange(1, 20).Draw(c.t, "border") {
+	case 1:
+		c.add(user(id, "steered"))
+	case 2:
+		c.undo()
+	case 3: // it fails, and another turn continues it
+		next := turnID(1000*n + len(c.rows))
+		c.running = parley.Turn{ID: next, ContinuesID: id, TriggerMessageID: c.running.TriggerMessageID}
+		c.cut = parley.TurnCut{}
+		return next
+	}
+	return id
+}
+
+// undo sets summaries aside, or brings them back.
+func (c *conversation) undo() {
+	for i := range c.rows {
+		if c.rows[i].CoversThrough != nil {
+			c.rows[i].Marks.SetAside = rapid.Bool().Draw(c.t, "undone")
 		}
 	}
 }
@@ -115,12 +145,8 @@ func (c *conversation) between() {
 		}
 	case 5:
 		c.policy = drawPolicy(c.t)
-	case 6: // the summary is undone
-		for i := range c.rows {
-			if c.rows[i].CoversThrough != nil {
-				c.rows[i].Marks.SetAside = rapid.Bool().Draw(c.t, "undone")
-			}
-		}
+	case 6:
+		c.undo()
 	}
 	c.compact()
 }
@@ -154,16 +180,78 @@ func (c *conversation) enter() {
 	c.anchor, c.dropped = 0, 0 // as the store does
 }
 
-// check accounts for every sequence of the record in the request of the running turn's next step.
-func (c *conversation) check(running parley.ID) {
+// request makes the request of the running turn's next step, as a worker does: before it drops older steps of the turn,
+// a summary of them is asked for, which comes in time, late, or never.
+func (c *conversation) request() {
+	for {
+		v := c.view(len(c.rows), c.policy, c.anchor, c.budget)
+		v.Session.Context.Dropped, v.Session.Context.Stubbed = c.dropped, c.stubbed
+		v.Turn, v.Said = c.running, c.said
+		v.Cut, v.Bounds = c.cut, parley.TextBounds{Text: 5000, Step: 10_000} // none of these texts is longer
+		selection := mustView(c.t, v)
+		drops := c.policy.Summarises() && selection.Excess == 0 && selection.Cut.Dropped > c.cut.Dropped
+		if !drops || !c.summarised() {
+			c.check(selection)
+			return
+		}
+	}
+}
+
+// said reads what people said in the running turn up to a sequence.
+func (c *conversation) said(through int64) (said []parley.Message, _ error) {
+	for i := range c.rows[:through] {
+		m := &c.rows[i]
+		if m.ID == c.running.TriggerMessageID || len(said) > 0 && m.Role == parley.RoleUser && !m.Internal {
+			said = append(said, *m)
+		}
+	}
+	return said, nil
+}
+
+// summarised asks for a summary of the record's steps and reports whether it is in the record.
+func (c *conversation) summarised() bool {
+	outcome := rapid.SampledFrom([]string{"in time", "late", "never"}).Draw(c.t, "the steps' summary")
+	if outcome == "never" || c.through > 0 {
+		return false
+	}
+	head, _ := c.head(len(c.rows))()
+	var covered int64
+	if head.Summary != nil {
+		covered = *head.Summary.CoversThrough
+	}
+	var newest []parley.Message
+	for i := len(c.rows) - 1; int64(i) >= covered && i+1 >= int(head.Edge); i-- {
+		if m := c.rows[i]; !m.Internal {
+			newest = append(newest, m)
+		}
+	}
+	kept, _ := prompt.Kept(newest, c.running, prompt.Keeps(c.policy, parley.CompactSteps, c.budget), true)
+	rows := newest[kept:]
+	slices.Reverse(rows)
+	if len(rows) == 0 {
+		return false
+	}
+	most := rapid.SampledFrom([]int{300, 100_000}).Draw(c.t, "most")
+	source, found := prompt.PlanCompaction(rows, head.Summary, false, 0, most, true)
+	if !found {
+		return false
+	}
+	c.through, c.due = source.Through, 1
+	if outcome == "late" {
+		return false
+	}
+	c.enter()
+	return true
+}
+
+// check accounts for every sequence of the record in a request.
+func (c *conversation) check(selection prompt.Selection) {
 	t, at := c.t, len(c.rows)
-	v := c.view(at, c.policy, c.anchor, c.budget)
-	v.Session.Context.Dropped, v.Session.Context.Stubbed = c.dropped, c.stubbed
-	v.Turn.ID, v.Turn.StartedAt = running, c.now
-	v.Cut, v.Bounds = c.cut, parley.TextBounds{Text: 5000, Step: 10_000} // none of these texts is longer
-	selection := mustView(t, v)
 	c.anchor, c.dropped, c.stubbed, c.cut = selection.Anchor, selection.Dropped, selection.Stubbed, selection.Cut
-	request, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
+	request, manifest, err := prompt.Build(prompt.Settings{Model: modelA}, selection, nil, prompt.Tools{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	head, _ := c.head(at)()
 	if selection.Tokens > c.budget.Tokens && selection.Excess == 0 {
 		t.Fatalf("%d tokens of %d are shown", selection.Tokens, c.budget.Tokens)
@@ -178,9 +266,10 @@ func (c *conversation) check(running parley.ID) {
 		}
 	}
 	dropped, texts := int64(0), resultTexts(request)
+	fateOf := prompt.FateOf(manifest, c.rows)
 	for i := range c.rows {
 		m := &c.rows[i]
-		fate, reason := prompt.FateOf(manifest, c.rows, m)
+		fate, reason := fateOf(m)
 		visible := !m.Internal && m.Status != parley.MessageFailed && !m.Marks.SetAside
 		wanted := visible && m.Sequence >= head.Edge
 		right := false
@@ -188,7 +277,7 @@ func (c *conversation) check(running parley.ID) {
 			(fate == prompt.FateStubbed) != strings.HasPrefix(text, "[This result, of ") {
 			t.Fatalf("message %d is %s, and the request has %q in its place", m.Sequence, fate, text)
 		}
-		if old := m.TurnID != running; fate == prompt.FateStubbed && old && (m.Marks.Pinned ||
+		if old := c.cut.IsZero() || m.Sequence < c.cut.From; fate == prompt.FateStubbed && old && (m.Marks.Pinned ||
 			c.policy.Kind != parley.PolicyAuto) {
 			t.Fatalf("message %d of %+v is stubbed under %s", m.Sequence, m.Marks, c.policy)
 		}
@@ -213,13 +302,18 @@ func (c *conversation) check(running parley.ID) {
 	if first := head.First; first != nil && c.policy.Kind != parley.PolicySingle && !shown[first.Sequence] {
 		t.Fatalf("the first task, %d, is not shown by %s: %+v", first.Sequence, c.policy, manifest)
 	}
+	for i := range c.rows { // what the turn is about stays, whatever a summary covers
+		if m := &c.rows[i]; m.ID == c.running.TriggerMessageID && !m.Marks.SetAside && !shown[m.Sequence] {
+			t.Fatalf("the message that the turn answers, %d, is not shown: %+v", m.Sequence, manifest)
+		}
+	}
 	saysDropped(t, request, manifest, dropped)
 	if c.cut.Dropped > 0 != slices.ContainsFunc(request.Messages, func(m model.Message) bool {
 		return strings.HasPrefix(m.Parts[0].Text, "[Older steps of this turn")
 	}) {
 		t.Fatalf("the request says the wrong thing of the turn's older steps: %+v", c.cut)
 	}
-	sameRequest(t, c.rows, selection)
+	sameAgain(t, c.rows, request, manifest, nil)
 }
 
 // resultTexts returns the texts of a request's results by their sequences.

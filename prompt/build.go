@@ -36,6 +36,8 @@ func Build(
 	if !selection.Cut.IsZero() {
 		manifest.Turn = &selection.Cut
 	}
+	texts := excerptingOf(manifest, messages, tools.definitions)
+	texts.known = selection.Known
 	return model.Request{
 		Model:  settings.Model,
 		System: settings.System,
@@ -44,7 +46,7 @@ func Build(
 			messages,
 			settings.Model,
 			files,
-			excerptingOf(manifest, messages, tools.definitions),
+			texts,
 			noticesOf(manifest),
 		),
 		Parameters: settings.Parameters,

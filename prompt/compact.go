@@ -43,6 +43,10 @@ const (
 // LongestPiece is the most of a single message that a summarising request shows, in bytes.
 const LongestPiece = 16 << 10
 
+// StepPiece is how much of a single message a summary of a turn's steps shows at least before it covers fewer steps, in
+// bytes.
+const StepPiece = 1 << 10
+
 // pieceSizes are the bytes to which single messages are cut in a summarising request, from the largest to the smallest:
 // a smaller size is used if otherwise not even one turn would fit.
 var pieceSizes = [...]int{LongestPiece, 4 << 10, 1 << 10, 256} //nolint:gochecknoglobals // never written
@@ -58,14 +62,20 @@ type Source struct {
 
 // Keep says how much of the newest turns a compaction leaves in full: always Turns of them, unless they have more than
 // Most tokens, and more turns up to the given messages and tokens. Zero tokens mean any number. Tokens are stored
-// estimates.
-type Keep struct{ Turns, Messages, Tokens, Most int }
+// estimates. With Steps it counts steps instead of turns: the newest one stays, and more up to the given tokens.
+type Keep struct {
+	Turns, Messages, Tokens, Most int
+	Steps                         bool
+}
 
 // Keeps returns what a compaction leaves in full. One requested by a person, or needed by a request that was too long,
 // leaves as little as possible.
 func Keeps(policy parley.Policy, reason parley.CompactionReason, budget Budget) Keep {
-	if reason == parley.CompactOverflow {
+	switch reason {
+	case parley.CompactOverflow:
 		return Keep{}
+	case parley.CompactSteps:
+		return Keep{Steps: true, Tokens: budget.stored(budget.Keep())}
 	}
 	keep := Keep{Turns: KeepTurns, Most: budget.stored(budget.whole())}
 	if reason == parley.CompactAsked {
@@ -82,6 +92,9 @@ func Keeps(policy parley.Policy, reason parley.CompactionReason, budget Budget) 
 // everything that a summary already covers. The unfinished turn stays whole, whatever keep says. It returns false if
 // older rows must be read to be sure, which never happens if these are all (whole).
 func Kept(rows []parley.Message, unfinished parley.Turn, keep Keep, whole bool) (int, bool) {
+	if keep.Steps {
+		return keptSteps(rows, keep.Tokens, whole)
+	}
 	own := running(rows, unfinished)
 	start, turns, messages, tokens := own, 0, 0, 0
 	for at := own; at < len(rows); at++ {
@@ -103,6 +116,33 @@ func Kept(rows []parley.Message, unfinished parley.Turn, keep Keep, whole bool) 
 		}
 	}
 	return start, whole
+}
+
+// keptSteps is Kept by steps.
+func keptSteps(rows []parley.Message, most int, whole bool) (int, bool) {
+	start, tokens := 0, 0
+	for at := range rows {
+		tokens += tokensOf(rows[at : at+1])
+		switch {
+		case start > 0 && tokens > most:
+			return start, true
+		case beginsStep(rows, at, newestFirst):
+			start = at + 1
+		}
+	}
+	if whole { // the oldest step stays too
+		return len(rows), true
+	}
+	return start, false
+}
+
+// startsStep reports whether a step begins at m, given the previous row. What somebody says belongs to the step behind
+// it.
+func startsStep(m, before *parley.Message) bool {
+	if m.Role == parley.RoleToolResult || before.Role == parley.RoleUser && m.TurnID == before.TurnID {
+		return false
+	}
+	return startsTurn(m, before) || m.Role == parley.RoleUser || m.Step != before.Step
 }
 
 // CompactionDue says why a summary of a context is due: messages not covered by a summary (a summary counts as one), or
@@ -143,19 +183,35 @@ func Uncovered(selection Selection, turn parley.Turn) (messages, others int64) {
 // most bytes. rows, ascending, are the settled rows after those that earlier covers: complete turns, except the last if
 // it is cut off (more). Internal and failed messages, those set aside and other summaries are left out. A turn is
 // covered as a whole, and a call only with its result; a call that may still get a result is not covered. Nothing after
-// through is covered (0: anything may be). It returns false if there is nothing to cover.
+// through is covered (0: anything may be). With steps, turns are not whole: it ends behind any step, and rather cuts
+// single messages to StepPiece bytes than to cover less. It returns false if there is nothing to cover.
 func PlanCompaction(
 	rows []parley.Message,
 	earlier *parley.Message,
 	more bool,
 	through int64,
 	most int,
+	steps bool,
 ) (Source, bool) {
-	ends := turnEnds(rows, more)
+	sizes, begins := pieceSizes[:], beginsTurn
+	if steps {
+		begins = beginsStep
+		sizes = slices.DeleteFunc(slices.Clone(sizes), func(size int) bool { return size > StepPiece })
+	}
+	ends := borders(rows, more, begins)
 	if through > 0 {
 		ends = slices.DeleteFunc(ends, func(end int) bool { return rows[end-1].Sequence > through })
 	}
-	for _, size := range pieceSizes {
+	if n := len(ends); steps && n > 0 {
+		for _, size := range pieceSizes {
+			s := sourceOf(rows[:ends[n-1]], earlier, size)
+			if size > StepPiece && s.Bytes <= most && encodedSize(s.Manifest) <= parley.MaxManifestBytes {
+				sizes = []int{size}
+				break
+			}
+		}
+	}
+	for _, size := range sizes {
 		for i := len(ends) - 1; i >= 0; i-- {
 			s := sourceOf(rows[:ends[i]], earlier, size)
 			if s.Bytes <= most && encodedSize(s.Manifest) <= parley.MaxManifestBytes {
@@ -173,9 +229,13 @@ func PlanCompaction(
 	return Source{}, false
 }
 
-// turnEnds returns the positions after which rows may be cut, ascending: between turns, and never between a call and
-// its present or possible result.
-func turnEnds(rows []parley.Message, more bool) (ends []int) {
+// borders returns the positions after which rows may be cut, ascending: where a turn or a step begins, and never
+// between a call and its present or possible result.
+func borders(
+	rows []parley.Message,
+	more bool,
+	begins func(rows []parley.Message, at, direction int) bool,
+) (ends []int) {
 	open := map[string]bool{} // calls without a result that may still be answered
 	next := 0                 // the next row that is not a summary, which may stand inside a turn
 	for i := range rows {
@@ -190,7 +250,7 @@ func turnEnds(rows []parley.Message, more bool) (ends []int) {
 		case m.Role == parley.RoleToolResult:
 			delete(open, m.ToolCallID)
 		}
-		if last := next == len(rows); last && more || !last && !beginsTurn(rows, next, ascending) {
+		if last := next == len(rows); last && more || !last && !begins(rows, next, ascending) {
 			continue
 		}
 		for id := range open {

@@ -57,7 +57,7 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 				Content:       content(parley.TextContent{Text: "before"}),
 			}
 		}
-		source, found := prompt.PlanCompaction(rows, earlier, false, 0, most)
+		source, found := prompt.PlanCompaction(rows, earlier, false, 0, most, false)
 		if !found {
 			return
 		}
@@ -124,7 +124,7 @@ func TestASummaryInsideATurnDoesNotDivideIt(t *testing.T) {
 		t.Errorf("%d rows stay in full; want the %d of the newest turn", kept, last-asks)
 	}
 	for most := 100; most < 4000; most += 100 {
-		source, found := prompt.PlanCompaction(r.rows, nil, false, 0, most)
+		source, found := prompt.PlanCompaction(r.rows, nil, false, 0, most, false)
 		if next := source.Through; found && int(next) < len(r.rows) && r.rows[next].Role != parley.RoleUser {
 			t.Errorf("with %d bytes the summary ends at message %d, inside a turn", most, next)
 		}
@@ -154,7 +154,7 @@ func TestAStubDoesNotShowItsResult(t *testing.T) {
 	r.add(call(turnID(1), 1, "a", `{}`))
 	r.add(result(turnID(1), 1, "a", quote(long(400))))
 	r.add(assistant(turnID(1), 2, parley.AssistantContent{Text: "done"}))
-	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 100_000)
+	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 100_000, false)
 	if !found {
 		t.Fatal("there is nothing to sum up")
 	}
@@ -197,6 +197,7 @@ func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
 			false,
 			0,
 			rapid.SampledFrom([]int{300, 2000, 100_000}).Draw(t, "most"),
+			false,
 		)
 		if !found {
 			return
@@ -228,7 +229,7 @@ func TestWhatIsSummedUp(t *testing.T) {
 	r.add(user(parley.ID{}, "recorded alone"))
 	r.add(call(parley.ID{}, 0, "open", `{"q":1}`))
 	r.add(user(turnID(2), "next"))
-	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 40_000)
+	source, found := prompt.PlanCompaction(r.rows, nil, false, 0, 40_000, false)
 	if !found || source.Through != 2 {
 		t.Fatalf("an open call is covered: %+v", source)
 	}
@@ -241,10 +242,10 @@ func TestWhatIsSummedUp(t *testing.T) {
 		t.Errorf("an interrupted answer is told as %q", text)
 	}
 	r.add(result(parley.ID{}, 0, "open", `"found"`))
-	if source, _ := prompt.PlanCompaction(r.rows[:4], nil, true, 0, 40_000); source.Through != 2 {
+	if source, _ := prompt.PlanCompaction(r.rows[:4], nil, true, 0, 40_000, false); source.Through != 2 {
 		t.Errorf("a turn read in part is covered up to %d", source.Through)
 	}
-	narrow, found := prompt.PlanCompaction(r.rows[:2], nil, false, 0, 2_000)
+	narrow, found := prompt.PlanCompaction(r.rows[:2], nil, false, 0, 2_000, false)
 	if !found || narrow.Bytes > 2_000 || narrow.Manifest.Policy != "compaction-2(1024)" {
 		t.Errorf("with less room, %+v", narrow.Manifest)
 	}
@@ -286,7 +287,7 @@ func TestOpenCallsAtASummarysCut(t *testing.T) {
 			for _, m := range c.rows {
 				r.add(m)
 			}
-			source, found := prompt.PlanCompaction(r.rows, nil, true, 0, 40_000)
+			source, found := prompt.PlanCompaction(r.rows, nil, true, 0, 40_000, false)
 			if found != (c.through > 0) || source.Through != c.through {
 				t.Errorf("found %t, covered up to %d; want %d", found, source.Through, c.through)
 			}

@@ -11,10 +11,11 @@ import (
 type cut struct {
 	view    View
 	head    parley.ContextHead
-	carried bool  // head has been read
-	floor   int64 // the summary covers the rows up to here
-	count   int   // messages requested by recent; 0: any
-	bound   int   // stored tokens that the window's rows and the first task may take; 0: any
+	said    []parley.Message // in the running turn, covered by the summary
+	carried bool             // head has been read
+	floor   int64            // the summary covers the rows up to here
+	count   int              // messages requested by recent; 0: any
+	bound   int              // stored tokens that the window's rows and the first task may take; 0: any
 	page    int
 	anchor  int64 // where the window was cut, once it has been
 	dropped int64 // from here up to the anchor messages are left out for length; 0: none are
@@ -64,9 +65,14 @@ func (c *cut) carry() error {
 	c.head, c.carried = head, true
 	if head.Summary != nil && head.Summary.CoversThrough != nil {
 		c.floor = *head.Summary.CoversThrough
+		if c.view.Said != nil {
+			if c.said, err = c.view.Said(c.floor); err != nil {
+				return err
+			}
+		}
 	}
 	if c.bound > 0 {
-		c.bound = max(1, c.bound-tokensOfHead(head))
+		c.bound = max(1, c.bound-tokensOfHead(head)-tokensOf(c.said))
 	}
 	return nil
 }
@@ -115,7 +121,11 @@ func (c *cut) read(tail Tail) ([]parley.Message, error) {
 // there are none.
 func (c *cut) at(rows []parley.Message, ended bool) (int, bool, error) {
 	own := running(rows, c.view.Turn)
-	if own == len(rows) && !ended {
+	other := own // a summary that entered at a step's border does not end the turn
+	for other < len(rows) && standsFor(&rows[other]) {
+		other++
+	}
+	if other == len(rows) && !ended && (other == 0 || rows[other-1].Sequence > c.floor) {
 		return 0, false, nil
 	}
 	scope, whole := c.scope(rows, own, ended)

@@ -40,13 +40,11 @@ const (
 )
 
 // BoundsFor returns how long the texts of a request to a model may be, in stored estimates, beside fixed estimated
-// tokens (the system prompt and the tools). The bounds are part of each request, so they must not follow small changes:
+// tokens (the system prompt and the tools). A model of unknown length counts as one of UnknownContext. The bounds are
+// part of each request, so they must not follow small changes:
 // they are rounded down, and the model's ratio of tokens to estimates counts in powers of two.
 func BoundsFor(info model.Info, parameters parley.Parameters, fixed int, ratio float64) parley.TextBounds {
-	if info.ContextLength <= 0 {
-		return parley.TextBounds{Text: LongestText, Step: LongestText * textShare / stepShare}
-	}
-	usable := info.ContextLength - fixed - Reserve(info, parameters)
+	usable := contextOf(info) - fixed - Reserve(info, parameters)
 	for ; ratio > 1.5; ratio /= 2 { // between two powers, the nearer one
 		usable /= 2
 	}
@@ -251,10 +249,25 @@ func (l *lightening) head(read func() (parley.ContextHead, error)) func() (parle
 	}
 }
 
+// said reads what people said in the running turn.
+func (l *lightening) said(
+	read func(int64) ([]parley.Message, error),
+) func(int64) ([]parley.Message, error) {
+	if l.bounds.Text <= 0 || read == nil {
+		return read
+	}
+	return func(through int64) ([]parley.Message, error) {
+		rows, err := read(through)
+		l.lighten(rows)
+		return rows, err
+	}
+}
+
 // excerpting makes the excerpts of a request.
 type excerpting struct {
 	cut      map[int64]int
 	stubs    stubbing
+	known    Known
 	readable bool // the model has read_result
 }
 

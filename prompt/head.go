@@ -13,9 +13,9 @@ type carried struct {
 	reason  string
 }
 
-// before returns the messages of a head that precede the rows of a window, ascending: the summary, then in their order
-// the first task and pinned messages, unless the rows contain them.
-func before(head parley.ContextHead, rows []parley.Message) []carried {
+// before returns the messages that precede the rows of a window, ascending: the summary, then in their order the first
+// task, pinned messages, and what was said in the running turn, unless the rows contain them.
+func before(head parley.ContextHead, said, rows []parley.Message) []carried {
 	var out []carried
 	held := func(m *parley.Message) bool {
 		_, found := slices.BinarySearchFunc(
@@ -32,6 +32,11 @@ func before(head parley.ContextHead, rows []parley.Message) []carried {
 	}
 	if head.First != nil && !held(head.First) {
 		out = append(out, carried{head.First, reasonFirst})
+	}
+	for i := range said {
+		if m := &said[i]; !held(m) && reasonOut(m) == "" && !m.Marks.SetAside && m.Sequence >= head.Edge {
+			out = append(out, carried{m, reasonSaid})
+		}
 	}
 	slices.SortFunc(out, func(a, b carried) int { return cmp.Compare(a.message.Sequence, b.message.Sequence) })
 	if head.Summary != nil {

@@ -78,13 +78,15 @@ type verdict struct {
 	reason string
 }
 
-// FateOf says what became of a message in a call's request, with the reason unless it is shown. It needs the same
-// messages as Omitted.
-func FateOf(manifest parley.Manifest, messages []parley.Message, m *parley.Message) (Fate, string) {
+// FateOf returns what says of a message what became of it in a call's request, with the reason unless it is shown. It
+// needs the same messages as Omitted.
+func FateOf(manifest parley.Manifest, messages []parley.Message) func(m *parley.Message) (Fate, string) {
 	o := omissions{manifest: manifest, rows: messages}
 	o.why = o.outside()
-	v := o.judge(m)
-	return v.fate, v.reason
+	return func(m *parley.Message) (Fate, string) {
+		v := o.judge(m)
+		return v.fate, v.reason
+	}
 }
 
 // judge decides about a message that was read.
@@ -110,7 +112,11 @@ func (o *omissions) judge(m *parley.Message) verdict {
 	case o.excepted(m.Sequence):
 		return verdict{FateRule, reasonSetAside + " at the time"}
 	}
-	return o.why(m.Sequence)
+	v := o.why(m.Sequence)
+	if v.fate == FateRule && standsFor(m) {
+		v.reason = reasonStands
+	}
+	return v
 }
 
 // excepted reports whether a range names a sequence as an exception.
@@ -126,18 +132,7 @@ func (o *omissions) excepted(sequence int64) bool {
 // outside decides about messages that no range contains.
 func (o *omissions) outside() func(int64) verdict {
 	var summary, covers, edge int64
-	first, last := int64(0), int64(0) // of the window; messages carried before it do not count
-	for _, r := range o.manifest.Ranges {
-		reason, _, _ := strings.Cut(r.Reason, ";")
-		carried := reason == reasonSummary || reason == reasonFirst || reason == reasonPinned
-		if carried {
-			continue
-		}
-		if first == 0 || r.From < first {
-			first = r.From
-		}
-		last = max(last, r.To)
-	}
+	first, last := windowOf(o.manifest)
 	for i := range o.rows {
 		m := &o.rows[i]
 		if !Includes(o.manifest, m.Sequence) {
@@ -168,6 +163,21 @@ func (o *omissions) outside() func(int64) verdict {
 		}
 		return verdict{FateRule, reasonOutside + " (" + o.manifest.Policy + ")"}
 	}
+}
+
+// windowOf returns the first and the last sequence of a request's window. Messages carried before it do not count.
+func windowOf(manifest parley.Manifest) (first, last int64) {
+	for _, r := range manifest.Ranges {
+		reason, _, _ := strings.Cut(r.Reason, ";")
+		if reason == reasonSummary || reason == reasonFirst || reason == reasonPinned || reason == reasonSaid {
+			continue
+		}
+		if first == 0 || r.From < first {
+			first = r.From
+		}
+		last = max(last, r.To)
+	}
+	return first, last
 }
 
 // unread adds messages that were not read.

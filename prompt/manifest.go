@@ -14,8 +14,9 @@ const (
 	// splitRun is the length from which a run of left-out sequences ends a range; shorter runs are listed as
 	// exceptions.
 	splitRun = 8
-	// steerRoom is kept free in a window's manifest for a step's steers, the names of middleware, and a cache key.
-	steerRoom = 512 + 448
+	// steerRoom is kept free in a window's manifest for a step's steers, the names of middleware, a cache key, and the
+	// tools that are offered.
+	steerRoom = 512 + 448 + 160
 	// smallManifest is a size in bytes below which exact counting is not worthwhile.
 	smallManifest = 1 << 10
 
@@ -23,6 +24,7 @@ const (
 	reasonSummary  = "summary"
 	reasonFirst    = "first task"
 	reasonPinned   = "pinned"
+	reasonSaid     = "said in the running turn"
 	reasonSummed   = "summaries"
 	reasonSteered  = "steered"
 	reasonSetAside = "set aside"
@@ -127,7 +129,8 @@ func choose(w window, rows []parley.Message) Selection {
 type window struct {
 	policy parley.Policy
 	head   parley.ContextHead
-	again  map[int64]bool // interrupted answers that were repeated
+	said   []parley.Message // in the running turn, before the rows
+	again  map[int64]bool   // interrupted answers that were repeated
 	turn   parley.Turn
 	cut    *parley.TurnCut
 	stubs  *parley.Stubs // of older turns; nil: none
@@ -139,7 +142,7 @@ type window struct {
 
 // shown returns what the model sees: the messages before the rows, and the rows that are not left out.
 func (w window) shown(rows []parley.Message) []parley.Message {
-	carried := before(w.head, rows)
+	carried := before(w.head, w.said, rows)
 	out := make([]parley.Message, 0, len(carried)+len(rows))
 	for _, c := range carried {
 		out = append(out, *c.message)
@@ -163,7 +166,7 @@ const (
 // describe writes the manifest of a window whose running turn begins at index at, and reports whether it is small
 // enough.
 func (w window) describe(rows []parley.Message, at int, detail listing, suffix string) (parley.Manifest, bool) {
-	carried := before(w.head, rows)
+	carried := before(w.head, w.said, rows)
 	m := parley.Manifest{Policy: w.policy.String(), Ranges: carriedRanges(carried, w.head.Edge)}
 	m.Dropped = w.droppedBefore(rows, carried)
 	m.Stubs = w.stubs

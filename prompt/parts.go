@@ -26,9 +26,10 @@ type Part struct {
 	Kind     Kind    `json:"kind" enum:"tool,system,summary,context_note,message,parameters"`
 	Name     *string `json:"name" doc:"The name of a tool, or of the tool of a call or result."`
 	Sequence *int64  `json:"sequence" doc:"The message of the record that it shows."`
-	// MessageID and Pinned are the message's: a part without a message has neither.
+	// MessageID, Pinned and Stubbed are the message's: a part without a message has none.
 	MessageID parley.ID `json:"message_id" doc:"The message of the record; null if it shows none."`
 	Pinned    bool      `json:"pinned" doc:"Whether the message is pinned now."`
+	Stubbed   bool      `json:"stubbed" doc:"Whether only the size of the message is shown."`
 
 	Role   *string `json:"role" enum:"user,assistant,tool" doc:"The role in which the model reads it."`
 	Reason string  `json:"reason" doc:"Why it is in the request."`
@@ -183,6 +184,7 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	}
 	if row != nil {
 		part.MessageID, part.Pinned = row.ID, row.Marks.Pinned
+		part.Stubbed = (stubbing{t.manifest.Turn, t.manifest.Stubs}).has(row)
 	}
 	if name != "" {
 		part.Name = &name

@@ -2,7 +2,6 @@ package prompt_test
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"pgregory.net/rapid"
@@ -47,7 +46,7 @@ func (r *record) session(n int) parley.Session {
 // tail reads the first n rows newest first, as the port requires.
 func (r *record) tail(n int) prompt.Tail {
 	return func(before int64, limit int) ([]parley.Message, bool, error) {
-		var page []parley.Message
+		page := make([]parley.Message, 0, min(limit, n))
 		for i := n - 1; i >= 0 && len(page) < limit; i-- {
 			if m := r.rows[i]; (before == 0 || m.Sequence < before) && !m.Internal && m.Status.Settled() {
 				page = append(page, m)
@@ -80,15 +79,18 @@ func (r *record) head(n int) func() (parley.ContextHead, error) {
 				head.Summary = m
 			}
 		}
+		pinned := map[string]bool{} // calls
+		for i := range r.rows[:n] {
+			if p := &r.rows[i]; p.Marks.Pinned && seen(p) && p.ToolCallID != "" {
+				pinned[p.ToolCallID] = true
+			}
+		}
 		for i := range r.rows[:n] {
 			m := &r.rows[i]
 			if head.First == nil && m.Role == parley.RoleUser && m.Sequence >= edge && seen(m) {
 				head.First = m
 			}
-			pair := slices.ContainsFunc(r.rows[:n], func(p parley.Message) bool {
-				return p.Marks.Pinned && seen(&p) && p.ToolCallID != "" && p.ToolCallID == m.ToolCallID
-			})
-			if (m.Marks.Pinned || pair) && seen(m) {
+			if (m.Marks.Pinned || pinned[m.ToolCallID]) && seen(m) {
 				head.Pinned = append(head.Pinned, *m)
 			}
 		}

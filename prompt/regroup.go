@@ -76,6 +76,9 @@ func regroup(
 	if d := missing.dropped; d != nil { // nothing that follows is shown
 		g.notify(droppedText(d))
 	}
+	if turn := texts.stubs.turn; turn != nil && turn.Dropped > 0 && !g.noted { // no step that follows is shown
+		g.notify(texts.gap())
+	}
 	return g.messages()
 }
 
@@ -182,18 +185,16 @@ func (g *grouping) addResult(m *parley.Message) {
 	if to == nil || to.filled {
 		return
 	}
+	to.filled = true
+	to.part = model.Part{Kind: model.PartToolResult, CallID: to.callID, Name: to.name, Sequence: m.Sequence}
+	if g.texts.stubs.has(m) {
+		result := g.texts.known.result(m, g.files)
+		to.part.Text, to.part.IsError = g.texts.stub(m, result.bytes), result.failed
+		return
+	}
 	content := decode[parley.ToolResultContent](m)
 	text, images := shownResult(content, g.files)
-	if g.texts.stubs.has(m) {
-		text, images = g.texts.stub(m, text), nil
-	} else {
-		text = g.texts.result(m, text)
-	}
-	to.filled = true
-	to.part = model.Part{
-		Kind: model.PartToolResult, CallID: to.callID, Name: to.name,
-		Text: text, IsError: !content.Success, Sequence: m.Sequence,
-	}
+	to.part.Text, to.part.IsError = g.texts.result(m, text), !content.Success
 	for i := range images {
 		images[i].CallID, images[i].Sequence = to.callID, m.Sequence
 	}

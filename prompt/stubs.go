@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -52,14 +51,6 @@ func (s stubbing) has(m *parley.Message) bool {
 		return true
 	}
 	return s.older != nil && m.Sequence <= s.older.Through && !slices.Contains(s.older.Whole, m.Sequence)
-}
-
-// stub returns what stands for a result's text.
-func (e excerpting) stub(m *parley.Message, text string) string {
-	if e.readable {
-		return fmt.Sprintf(stubRead, len(text), m.Sequence)
-	}
-	return fmt.Sprintf(stubText, len(text))
 }
 
 // stubOlder returns how far the results of older turns are to be stubs in the window of a selection. Under auto they

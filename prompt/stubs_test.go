@@ -66,8 +66,9 @@ func found(id parley.ID, callID string, n int) parley.Message {
 func (l *lookups) stubs(t *testing.T, selection prompt.Selection) (turns []int) {
 	t.Helper()
 	_, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
+	fateOf := prompt.FateOf(manifest, l.rows)
 	for i := range l.rows {
-		if fate, _ := prompt.FateOf(manifest, l.rows, &l.rows[i]); fate == prompt.FateStubbed {
+		if fate, _ := fateOf(&l.rows[i]); fate == prompt.FateStubbed {
 			turns = append(turns, int(l.rows[i].TurnID[1]))
 		}
 	}

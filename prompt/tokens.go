@@ -144,6 +144,8 @@ const (
 	ratioSamples = 8   // calls that count
 	ratioModels  = 256 // models remembered; a full memory drops any one
 	ratioMost    = 4.0 // a larger ratio is not due to the tokenizer
+	ratioKnown   = 4   // calls after which the estimates are calibrated
+	readShare    = 0.8 // of a request that a provider reads in whole, it counts at least so much
 )
 
 // Observe records a call: the estimate of its input, and the provider's count.
@@ -170,6 +172,28 @@ func (r *Ratios) Observe(model parley.ModelID, estimated, reported int64) {
 	at := of.next % ratioSamples
 	of.estimated[at], of.reported[at] = float64(estimated), float64(reported)
 	of.next++
+}
+
+// Truncated reports whether a provider's count of a request is so far below the estimate that the provider has left
+// some of it out, and what was sent by the calibrated estimate, in the model's own tokens. It knows only once enough calls
+// have calibrated the estimate, and only of a request longer than those: a provider that reads less than it is sent
+// does so from some length on. Do not Observe such a call.
+func (r *Ratios) Truncated(model parley.ModelID, estimated, read int64) (sent int64, truncated bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := r.samples[model]
+	if of == nil || of.next < ratioKnown || estimated <= 0 || read <= 0 {
+		return 0, false
+	}
+	least, longest := math.Inf(1), 0.0
+	var estimates, reports float64
+	for i := range min(of.next, ratioSamples) {
+		estimates, reports = estimates+of.estimated[i], reports+of.reported[i]
+		least, longest = min(least, of.reported[i]/of.estimated[i]), max(longest, of.estimated[i])
+	}
+	sent = int64(float64(estimated) * reports / estimates)
+	few := float64(read) < readShare*float64(sent) && float64(read) < readShare*float64(estimated)*least
+	return sent, few && float64(estimated) > longest
 }
 
 // Of returns the factor for a model's estimates: 1 before its first call. Long requests count for more than short ones,

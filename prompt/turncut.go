@@ -38,9 +38,17 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 		return v.Cut
 	}
 	steps := v.stepsOf(selection.Messages)
+	if !v.Cut.IsZero() && steps[0].Sequence < v.Cut.From { // a summary of them was undone
+		cut := v.Cut
+		cut.From = steps[0].Sequence
+		return cut
+	}
 	sizes := sizesOf(v.Bounds, stubbing{turn: &v.Cut}, steps)
 	most, total := v.Budget.Tokens, v.Budget.Scaled(selection.Tokens)
-	last := len(steps) - 1 // the newest step stays
+	last := len(steps) - 1 // the newest step stays, and what people said since
+	for last > 0 && steps[last].Role == parley.RoleUser {
+		last--
+	}
 	for last > 0 && steps[last-1].Step == steps[last].Step && steps[last-1].TurnID == steps[last].TurnID {
 		last--
 	}
@@ -77,6 +85,37 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 	return cut
 }
 
+// DroppedSteps describes the steps of the running turn that a selection leaves out; nil if it leaves out none.
+func DroppedSteps(selection *Selection) *parley.Dropped {
+	cut := selection.Cut
+	if cut.Dropped == 0 {
+		return nil
+	}
+	d := &parley.Dropped{From: cut.From, To: cut.Dropped, Count: cut.Dropped - cut.From + 1, Reason: reasonDropped}
+	for i := range selection.Messages {
+		if at := selection.Messages[i].Sequence; at >= d.From && at <= d.To {
+			d.Count--
+		}
+	}
+	return d
+}
+
+// uncovered returns a cut of what a summary that covers the record up to a sequence leaves of a turn.
+func uncovered(cut parley.TurnCut, floor int64) parley.TurnCut {
+	switch {
+	case cut.IsZero() || floor < cut.From:
+		return cut
+	case cut.Dropped <= floor && cut.Stubbed <= floor:
+		return parley.TurnCut{}
+	case cut.Dropped <= floor:
+		cut.Dropped = 0
+	case cut.Stubbed <= floor:
+		cut.Stubbed = 0
+	}
+	cut.From = floor + 1
+	return cut
+}
+
 // turnIsLong reports whether a window is so full with its running turn that the turn is to be shortened.
 func (v *View) turnIsLong(selection *Selection) bool {
 	most := v.Budget.Tokens
@@ -90,7 +129,7 @@ func (v *View) turnIsLong(selection *Selection) bool {
 	return v.Budget.Scaled(own)*100 > most*turnOwn
 }
 
-// stepsOf returns the messages of the running turn behind the one that began it.
+// stepsOf returns the messages of the running turn behind the one that began it, without those that a summary covers.
 func (v *View) stepsOf(messages []parley.Message) []parley.Message {
 	at := slices.IndexFunc(messages, func(m parley.Message) bool {
 		return !v.Turn.TriggerMessageID.IsZero() && m.ID == v.Turn.TriggerMessageID
@@ -101,7 +140,13 @@ func (v *View) stepsOf(messages []parley.Message) []parley.Message {
 	if at < 0 {
 		return nil
 	}
-	return messages[at+1:]
+	at++
+	if first := messages[0]; standsFor(&first) {
+		for at < len(messages) && messages[at].Sequence <= *first.CoversThrough {
+			at++
+		}
+	}
+	return messages[at:]
 }
 
 // sizesOf returns the sizes of messages in a request, in stored estimates.
@@ -121,6 +166,38 @@ func sizesOf(bounds parley.TextBounds, stubs stubbing, rows []parley.Message) []
 		sizes[i] = tokens
 	}
 	return sizes
+}
+
+// Known remembers what stubs say of results, by sequence: a turn of many steps has many, and each of its requests would
+// read them all.
+type Known map[int64]knownResult
+
+// knownResult is what a stub says of a result.
+type knownResult struct {
+	bytes  int // of its text
+	failed bool
+}
+
+// result returns what the stub of a result says.
+func (k Known) result(m *parley.Message, files Attachments) knownResult {
+	if known, found := k[m.Sequence]; found {
+		return known
+	}
+	content := decode[parley.ToolResultContent](m)
+	text, _ := shownResult(content, files)
+	known := knownResult{bytes: len(text), failed: !content.Success}
+	if k != nil {
+		k[m.Sequence] = known
+	}
+	return known
+}
+
+// stub returns what stands for a result's text of so many bytes.
+func (e excerpting) stub(m *parley.Message, bytes int) string {
+	if e.readable {
+		return fmt.Sprintf(stubRead, bytes, m.Sequence)
+	}
+	return fmt.Sprintf(stubText, bytes)
 }
 
 // gap returns the sentence in the place of the steps that a request leaves out.

@@ -28,9 +28,13 @@ type View struct {
 	Bounds  parley.TextBounds // zero: texts are shown whole
 	Steers  []parley.Message  // that the step delivers
 	Cut     parley.TurnCut    // of the running turn's latest window; zero: the turn was shown whole
+	Known   Known             // of the running turn; nil: every request reads all that it shows
 	Tail    Tail
 	// Head reads what may precede the window. It is called if Context.Held is set or the window is cut; nil has none.
 	Head func() (parley.ContextHead, error)
+	// Said reads what people said in the running turn up to a sequence, ascending, which begins with its trigger. It is
+	// called if a summary covers that much; nil has none.
+	Said func(through int64) ([]parley.Message, error)
 }
 
 // Selection is what a policy chose from the record.
@@ -42,6 +46,7 @@ type Selection struct {
 	Dropped   int64 // from here up to Anchor messages were dropped for length; 0: none. The session keeps it too
 	Bounds    parley.TextBounds
 	Cut       parley.TurnCut // how the running turn is shown; the turn's next window begins with it
+	Known     Known          // the view's
 	Stubbed   int64          // up to here results of older turns are stubs; 0: none. The session keeps it too
 	Stubbable int            // stored tokens that further stubs would save once the running turn has ended
 	Lapsed    bool           // half of the window is full, and the provider's cache has lapsed
@@ -49,6 +54,13 @@ type Selection struct {
 	Excess    int            // tokens by which the obligatory part exceeds the budget; 0: it fits
 
 	pinned []int64 // pinned results, ascending
+}
+
+// Hides reports whether the model is not shown all of the conversation: a summary stands for a part of it, a part was
+// dropped for length, or results are stubs.
+func (s *Selection) Hides() bool {
+	return s.Manifest.Dropped != nil || !s.Cut.IsZero() || s.Manifest.Stubs != nil ||
+		slices.ContainsFunc(s.Messages, func(m parley.Message) bool { return standsFor(&m) })
 }
 
 // Window chooses the messages of a call. It reads only the tail that the policy needs. Turns are never cut, and the
@@ -59,13 +71,14 @@ type Selection struct {
 // budget. The session keeps the position (Selection.Anchor) and what was dropped for length (Selection.Dropped). For
 // recent(n) it never moves during a turn.
 //
-// The window is preceded by the active summary (for policy summary), the first task if the window does not reach it,
-// and pinned messages outside the window.
+// The window is preceded by the active summary (for policies that show one), the first task if the window does not
+// reach it, pinned messages outside the window, and what people said in the running turn if the summary covers it.
 func Window(v View) (Selection, error) {
 	selection, err := v.window()
 	if err != nil {
 		return selection, err
 	}
+	v.Cut = selection.Cut
 	if stubbed := v.stubOlder(&selection); stubbed != v.Session.Context.Stubbed {
 		lapsed := selection.Lapsed // the same for the window with stubs
 		v.Session.Context.Stubbed = stubbed
@@ -74,12 +87,24 @@ func Window(v View) (Selection, error) {
 		}
 		selection.Lapsed = lapsed
 	}
-	if cut := v.shortenTurn(&selection); cut != v.Cut {
+	for range mostShortened {
+		v.Cut = selection.Cut
+		cut := v.shortenTurn(&selection)
+		if cut == v.Cut {
+			break
+		}
 		v.Cut = cut
-		return v.window()
+		older := selection
+		if selection, err = v.window(); err != nil {
+			return selection, err
+		}
+		selection.Lapsed, selection.Stubbable = older.Lapsed, older.Stubbable
 	}
 	return selection, nil
 }
+
+// mostShortened is how often a window is shortened: a second time where a summary of the turn's steps was undone.
+const mostShortened = 2
 
 // window is Window with the running turn shown as the view says.
 func (v View) window() (Selection, error) {
@@ -90,7 +115,7 @@ func (v View) window() (Selection, error) {
 	if v.Policy.Kind == parley.PolicyAuto {
 		light.stubs.older = stubsOf(v.Session.Context.Stubbed, nil)
 	}
-	v.Tail, v.Head = light.tail(v.Tail), light.head(v.Head)
+	v.Tail, v.Head, v.Said = light.tail(v.Tail), light.head(v.Head), light.said(v.Said)
 	if v.Policy.Kind != parley.PolicyIterations { // not a setting
 		if err := v.Policy.Validate(); err != nil {
 			return Selection{}, err
@@ -102,6 +127,9 @@ func (v View) window() (Selection, error) {
 	c, err := newCut(v)
 	if err != nil {
 		return Selection{}, err
+	}
+	if v.Cut = uncovered(v.Cut, c.floor); v.Cut.IsZero() { // light holds the view's
+		light.stubs.turn = nil
 	}
 	rows, err := c.read(v.Tail)
 	if err != nil {
@@ -115,7 +143,13 @@ func (v View) window() (Selection, error) {
 		head.First = c.first(rows[0].Sequence)
 	}
 	selection := choose(window{
-		policy: v.Policy, turn: v.Turn, head: head, cut: light.stubs.turn, stubs: light.stubs.older, start: c.anchor,
+		policy:  v.Policy,
+		turn:    v.Turn,
+		head:    head,
+		said:    c.said,
+		cut:     light.stubs.turn,
+		stubs:   light.stubs.older,
+		start:   c.anchor,
 		missing: c.missing(rows),
 	}, rows)
 	selection.Anchor = c.anchor
@@ -125,7 +159,7 @@ func (v View) window() (Selection, error) {
 	light.restore(selection.Messages)
 	selection.Bounds = v.Bounds
 	selection.Shortened = excerpts(v.Bounds, selection.Messages, nil) != nil || excerpts(v.Bounds, v.Steers, nil) != nil
-	selection.Cut, selection.pinned = v.Cut, light.pinned
+	selection.Cut, selection.Known, selection.pinned = v.Cut, v.Known, light.pinned
 	if older := light.stubs.older; older != nil {
 		selection.Stubbed = older.Through
 		if !slices.ContainsFunc(selection.Messages, func(m parley.Message) bool { return light.stubs.has(&m) }) {
@@ -187,13 +221,26 @@ const (
 // beginsTurn reports whether a turn begins at one of some rows, and not before it. A summary of others belongs to no
 // turn: it may have entered the record inside one. It reports false if the row before is not among the rows.
 func beginsTurn(rows []parley.Message, at, direction int) bool {
+	before := previous(rows, at, direction)
+	return before != nil && startsTurn(&rows[at], before)
+}
+
+// beginsStep is beginsTurn for steps.
+func beginsStep(rows []parley.Message, at, direction int) bool {
+	before := previous(rows, at, direction)
+	return before != nil && startsStep(&rows[at], before)
+}
+
+// previous returns the row before one of some rows, apart from summaries; nil if it is a summary itself, or if the row
+// before is not among the rows.
+func previous(rows []parley.Message, at, direction int) *parley.Message {
 	if standsFor(&rows[at]) {
-		return false
+		return nil
 	}
 	for i := at + direction; i >= 0 && i < len(rows); i += direction {
 		if !standsFor(&rows[i]) {
-			return startsTurn(&rows[at], &rows[i])
+			return &rows[i]
 		}
 	}
-	return false
+	return nil
 }

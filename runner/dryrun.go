@@ -12,10 +12,12 @@ import (
 // DryTurn is a message to answer without a trace (D11): by the same path as any other, in the process that received it,
 // from the present record.
 type DryTurn struct {
-	Session parley.Session // as stored, or one that is not in the store
-	Fresh   bool           // it is not in the store
-	Agent   parley.Agent   // the agent's current version
+	// as stored, or one that is not in the store; its record is read through its LastSequence
+	Session parley.Session
+	Fresh   bool         // it is not in the store
+	Agent   parley.Agent // the agent's current version
 	Message store.NewMessage
+	Marked  []parley.Message // messages of the record that are shown with these marks instead of their own
 	Script  []parley.ScriptedResult
 	Flush   time.Duration // how long deltas of a message are merged
 	Sink    DrySink       // nil: nobody watches
@@ -56,6 +58,8 @@ type Previewed struct {
 	Output  int              // tokens of the longest possible answer
 	// the request's tokens, as budgets reserve them: corrected by the provider's earlier counts; 0: not estimated
 	Tokens int
+	// Outlook says when the window will be shortened; nil if it never grows
+	Outlook *parley.Outlook
 }
 
 // DryRunner runs turns without writing to the record. Its methods return CodeUnavailable if this process has no room at

@@ -283,6 +283,21 @@ var (
 		valid:  valid[parley.CompactionSettings],
 	}
 
+	// CacheTTL is how long the provider's cache keeps a session's prefix.
+	CacheTTL = &Of[*parley.CacheTTL]{
+		Description: Description{
+			Name: "cache_ttl", Label: "Prompt cache lifetime",
+			Kind: Choice, Scopes: lasting, Wins: Whole,
+			Doc: "How long the provider's cache keeps the beginning of a request, where it offers a choice. By " +
+				"default an hour if tools may wait for people, clients or other agents, else five minutes.",
+			Choices: []string{string(parley.CacheMinutes), string(parley.CacheHour)},
+			Example: `"1h"`,
+		},
+		field:  func(s *parley.Settings) **parley.CacheTTL { return &s.CacheTTL },
+		change: func(p *parley.SettingsPatch) *parley.Change[*parley.CacheTTL] { return &p.CacheTTL },
+		valid:  valid[parley.CacheTTL],
+	}
+
 	// ResponseCache caches answers for equal requests.
 	ResponseCache = &Of[*parley.ResponseCacheSettings]{
 		Description: Description{
@@ -361,6 +376,7 @@ var all = []Setting{
 	Limits,
 	Middleware,
 	Compaction,
+	CacheTTL,
 	ResponseCache,
 	ApprovalTimeout,
 	Policy,

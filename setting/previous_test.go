@@ -81,5 +81,7 @@ func withoutSince(text, recorded []byte) string {
 			said = strings.Replace(said, `,`+name+`null`, "", 1)
 		}
 	}
-	return said
+	// So are members of a setting: of the policy, and of how summaries are written.
+	said = strings.Replace(said, `,"recall":null}`, "}", 1)
+	return strings.Replace(said, `"Keep the prices.","max_cost":null}`, `"Keep the prices."}`, 1)
 }

@@ -21,43 +21,53 @@ func (s *Store) RequestCompaction(
 	})
 }
 
-// openCompactions finds compactions to claim: due ones, and those held by this process or by one without a lease.
-const openCompactions = `SELECT c.session_id FROM compactions c INDEXED BY compactions_open
-	JOIN heads h ON h.session_id = c.session_id
- WHERE c.state IN ('pending', 'running') AND h.deleted_at IS NULL
- AND (c.state = 'pending' AND c.not_before <= ?1 OR c.state = 'running' AND (c.holder = ?2 OR NOT EXISTS (SELECT 1
-  FROM processes p WHERE p.id = c.holder AND p.lease_until > ?1)))
- ORDER BY c.not_before, c.session_id LIMIT ?3`
+// openCompactions finds compactions to claim: due ones, and those held by this process or by one without a lease. Those
+// that a turn waits for come first, and the workspaces take turns: what a workspace has under way counts.
+const openCompactions = `SELECT o.session_id, o.workspace_id, o.awaited FROM (
+ SELECT c.session_id, c.workspace_id, c.awaited, c.state, c.holder, c.not_before, row_number() OVER (
+   PARTITION BY c.workspace_id ORDER BY c.state = 'running' DESC, c.awaited DESC, c.not_before, c.session_id) AS place
+ FROM compactions c INDEXED BY compactions_open
+ WHERE c.state IN ('pending', 'running') AND (c.state = 'running' OR c.not_before <= ?1)) o
+ JOIN heads h ON h.session_id = o.session_id
+ WHERE h.deleted_at IS NULL AND (o.state = 'pending' OR o.holder = ?2 OR NOT EXISTS (SELECT 1
+  FROM processes p WHERE p.id = o.holder AND p.lease_until > ?1))
+ ORDER BY o.awaited DESC, o.place, o.not_before, o.session_id LIMIT ?3`
 
 // ClaimCompactions implements store.Compactions.
 func (s *Store) ClaimCompactions(
 	ctx context.Context,
 	processID parley.ID,
 	running []parley.ID,
-	n int,
+	occupancy store.Occupancy,
 ) (claims []store.CompactionClaim, err error) {
-	var found []parley.ID
+	type located struct {
+		session, workspace parley.ID
+		awaited            bool
+	}
+	var found []located
 	if err := s.read(ctx, func(c *conn) error { // usually there is nothing, so do not disturb the writer
 		found = nil
 		return c.each(openCompactions, func(r *row) error {
-			found = append(found, r.id())
+			found = append(found, located{r.id(), r.id(), r.bool()})
 			return nil
-		}, parley.Now(), processID, n+len(running))
+		}, parley.Now(), processID, transition.MaxCompactionClaims+len(running))
 	}); err != nil || len(found) == 0 {
 		return nil, err
 	}
 	runs := func(id parley.ID) bool { return slices.Contains(running, id) }
-	for _, sessionID := range found {
-		if len(claims) == n {
-			break
+	for _, at := range found {
+		mode := store.CompactionMode(at.awaited)
+		if !occupancy.Admits(at.workspace, mode) {
+			continue
 		}
 		claim, err := transact(ctx, s, func(tx *txn) (*store.CompactionClaim, error) {
-			return tx.core.ClaimCompaction(processID, sessionID, runs)
+			return tx.core.ClaimCompaction(processID, at.session, runs)
 		})
 		if err != nil {
 			return claims, err
 		}
 		if claim != nil {
+			occupancy.Take(at.workspace, mode)
 			claims = append(claims, *claim)
 		}
 	}

@@ -337,7 +337,7 @@ CREATE TABLE calls (
   created_at      INTEGER NOT NULL,
   first_token_ms  INTEGER,
   total_ms        INTEGER
-, ordinal INTEGER NOT NULL DEFAULT 0, reserved_tokens INTEGER, reserved_cost INTEGER, reserved_from BLOB, estimated INTEGER NOT NULL DEFAULT 0, purpose TEXT NOT NULL DEFAULT '', middleware_hash BLOB, saved INTEGER, instruction_hash BLOB, expected TEXT, estimate TEXT);
+, ordinal INTEGER NOT NULL DEFAULT 0, reserved_tokens INTEGER, reserved_cost INTEGER, reserved_from BLOB, estimated INTEGER NOT NULL DEFAULT 0, purpose TEXT NOT NULL DEFAULT '', middleware_hash BLOB, saved INTEGER, instruction_hash BLOB, expected TEXT, estimate TEXT, truncated TEXT);
 
 CREATE INDEX calls_system  ON calls (workspace_id, system_hash) WHERE system_hash IS NOT NULL;
 
@@ -684,7 +684,7 @@ CREATE TABLE compactions (
   created_at     INTEGER NOT NULL,
   updated_at     INTEGER NOT NULL,
   finished_at    INTEGER
-, through INTEGER NOT NULL DEFAULT 0, instructions TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
+, through INTEGER NOT NULL DEFAULT 0, instructions TEXT NOT NULL DEFAULT '', awaited INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
 CREATE INDEX compactions_open ON compactions (not_before, session_id) WHERE state IN ('pending', 'running');
 

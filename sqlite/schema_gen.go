@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "f658a1ec5f9db733744b079936aa97d6cb84666e56245e70e2e581b84fe1f739"
+const schemaHash = "276c0c08e0588f38a07aca2c1326d82b38bba729092b5de1ec72bae484b568ec"

@@ -810,7 +810,7 @@ const callColumns = "c.id, c.workspace_id, c.session_id, c.turn_id, c.message_id
 	"c.parameters, c.think, c.search, c.system_hash, c.tools_hash, c.manifest, c.request_hash, " +
 	"c.encoder_version, c.usage, c.cost, c.finish_reason, c.outcome, c.error, c.created_at, " +
 	"c.first_token_ms, c.total_ms, c.reserved_tokens, c.reserved_cost, c.estimated, c.estimate, " +
-	"c.purpose, c.middleware_hash, c.instruction_hash, c.saved"
+	"c.purpose, c.middleware_hash, c.instruction_hash, c.saved, c.truncated"
 
 // fillCall reads callColumns.
 func fillCall(r *row, to *transition.CallRow) error {
@@ -869,6 +869,12 @@ func fillCall(r *row, to *transition.CallRow) error {
 	to.MiddlewareHash = r.hash()
 	to.InstructionHash = r.hash()
 	to.Saved = r.money()
+	if text := r.text(); text != "" {
+		to.Truncated = new(parley.Truncation)
+		if err := decode("truncated", text, to.Truncated); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -927,7 +933,7 @@ func insertCallArgs(to []arg, of *parley.Call) ([]arg, error) {
 
 // settleCallSet is for an UPDATE of calls, with the arguments of settleCallArgs.
 const settleCallSet = "usage = ?, cost = ?, finish_reason = ?, outcome = ?, error = ?, first_token_ms = ?, total_ms = ?, " +
-	"estimated = ?, estimate = ?, saved = ?"
+	"estimated = ?, estimate = ?, saved = ?, truncated = ?"
 
 // settleCallArgs appends the arguments of its columns.
 func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
@@ -947,7 +953,11 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 12),
+	truncated, err := encodeMaybe(of.Truncated)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 13),
 		usage,
 		of.Cost,
 		string(of.Finish),
@@ -958,6 +968,7 @@ func settleCallArgs(to []arg, of *store.CallSettled) ([]arg, error) {
 		of.Estimated,
 		estimate,
 		of.Saved,
+		truncated,
 	), nil
 }
 
@@ -1210,9 +1221,9 @@ func insertAuditArgs(to []arg, of *parley.AuditEntry) []arg {
 }
 
 // compactionColumns reads "c".
-const compactionColumns = "c.session_id, c.workspace_id, c.id, c.state, c.reason, c.through, c.instructions, c.attempt, " +
-	"c.holder, c.epoch, c.covers_from, c.covers_through, c.absorbs_id, c.call_id, c.message_id, c.error, " +
-	"c.not_before, c.rests_until, c.created_at, c.updated_at, c.finished_at"
+const compactionColumns = "c.session_id, c.workspace_id, c.id, c.state, c.reason, c.through, c.instructions, c.awaited, " +
+	"c.attempt, c.holder, c.epoch, c.covers_from, c.covers_through, c.absorbs_id, c.call_id, " +
+	"c.message_id, c.error, c.not_before, c.rests_until, c.created_at, c.updated_at, c.finished_at"
 
 // fillCompaction reads compactionColumns.
 func fillCompaction(r *row, to *parley.Compaction) error {
@@ -1223,6 +1234,7 @@ func fillCompaction(r *row, to *parley.Compaction) error {
 	to.Reason = parley.CompactionReason(r.text())
 	to.Through = r.int64()
 	to.Instructions = r.text()
+	to.Awaited = r.bool()
 	to.Attempt = r.int()
 	to.Holder = r.id()
 	to.Epoch = r.int64()
@@ -1251,19 +1263,20 @@ func scanCompaction(r *row) (found parley.Compaction, err error) {
 }
 
 // insertCompactionColumns and insertCompactionPlaces are for an INSERT INTO compactions, with the arguments of insertCompactionArgs.
-const insertCompactionColumns = "session_id, workspace_id, id, state, reason, through, instructions, attempt, holder, epoch, " +
-	"covers_from, covers_through, absorbs_id, call_id, message_id, error, not_before, rests_until, " +
-	"created_at, updated_at, finished_at"
+const insertCompactionColumns = "session_id, workspace_id, id, state, reason, through, instructions, awaited, attempt, holder, " +
+	"epoch, covers_from, covers_through, absorbs_id, call_id, message_id, error, not_before, " +
+	"rests_until, created_at, updated_at, finished_at"
 
-const insertCompactionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertCompactionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertCompactionExcluded is for its ON CONFLICT … DO UPDATE SET.
 const insertCompactionExcluded = "workspace_id = excluded.workspace_id, id = excluded.id, state = excluded.state, " +
 	"reason = excluded.reason, through = excluded.through, instructions = excluded.instructions, " +
-	"attempt = excluded.attempt, holder = excluded.holder, epoch = excluded.epoch, " +
-	"covers_from = excluded.covers_from, covers_through = excluded.covers_through, " +
-	"absorbs_id = excluded.absorbs_id, call_id = excluded.call_id, message_id = excluded.message_id, " +
-	"error = excluded.error, not_before = excluded.not_before, rests_until = excluded.rests_until, " +
+	"awaited = excluded.awaited, attempt = excluded.attempt, holder = excluded.holder, " +
+	"epoch = excluded.epoch, covers_from = excluded.covers_from, " +
+	"covers_through = excluded.covers_through, absorbs_id = excluded.absorbs_id, " +
+	"call_id = excluded.call_id, message_id = excluded.message_id, error = excluded.error, " +
+	"not_before = excluded.not_before, rests_until = excluded.rests_until, " +
 	"created_at = excluded.created_at, updated_at = excluded.updated_at, " +
 	"finished_at = excluded.finished_at"
 
@@ -1281,6 +1294,7 @@ func insertCompactionArgs(to []arg, of *parley.Compaction) ([]arg, error) {
 		string(of.Reason),
 		of.Through,
 		of.Instructions,
+		of.Awaited,
 		of.Attempt,
 		&of.Holder,
 		of.Epoch,

@@ -68,6 +68,16 @@ func (i *AuditIntent) About(session, target parley.ID) {
 	nameAudited(&i.entries[at], session, target)
 }
 
+// Rename gives the entries another action. Call it before the call changes anything.
+func (i *AuditIntent) Rename(action string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.template.Action = action
+	for n := range i.entries {
+		i.entries[n].Action = action
+	}
+}
+
 // Sessions returns the sessions that the call is known to concern so far.
 func (i *AuditIntent) Sessions() (ids []parley.ID) {
 	i.mu.Lock()

@@ -24,12 +24,22 @@ type CompactionClaim struct {
 	Agent      parley.Agent // in its current version
 }
 
+// CompactionMode is what a compaction counts as among the places of a process: one that nobody waits for is background
+// work.
+func CompactionMode(awaited bool) parley.Mode {
+	if awaited {
+		return parley.ModeForeground
+	}
+	return parley.ModeBackground
+}
+
 // NewCompaction is a compaction to be requested. Only one that somebody asked for has Through and Instructions.
 type NewCompaction struct {
 	ID           parley.ID
 	Reason       parley.CompactionReason
 	Through      int64  // the last sequence that it may cover; 0: any
 	Instructions string // what this summary must hold besides the usual
+	Awaited      bool   // a turn waits for it
 }
 
 // CompactionBegin opens the record of an attempt's call.
@@ -85,7 +95,7 @@ type Summaries interface {
 // turn's. Each method but the last is a transition that locks the session's head.
 type Compactions interface {
 	// RequestCompaction starts a compaction. If one is unfinished, a manual request is CodeConflict with
-	// the state and any other request returns it. While the summary of the previous compaction is queued, every
+	// the state and any other request returns it, awaited from now on if the request is. While the summary of the previous compaction is queued, every
 	// request is CodeConflict. An automatic compaction does not start while the previous one rests
 	// (Compaction.RestsUntil), or within CompactionRest messages after its summary was set aside; then
 	// RequestCompaction returns the previous one with RestsUntil set. CodeNotFound; CodeArchived for a manual request.
@@ -95,11 +105,17 @@ type Compactions interface {
 		sessionID parley.ID,
 		wanted NewCompaction,
 	) (parley.Compaction, error)
-	// ClaimCompactions claims up to n compactions for a process with a lease: those that may begin, those of processes
-	// with an expired lease, and those that this process holds but does not run (running lists what it runs). It
-	// settles open work of an earlier attempt as interrupted, and gives up a compaction that began
-	// MaxCompactionAttempts times. CodeFenced without a lease.
-	ClaimCompactions(ctx context.Context, processID parley.ID, running []parley.ID, n int) ([]CompactionClaim, error)
+	// ClaimCompactions claims compactions for the free places of a process with a lease: those that may begin, those
+	// of processes with an expired lease, and those that this process holds but does not run (running lists what it
+	// runs). Those that a turn waits for come first; among equals a workspace's turn comes the later the more of its
+	// compactions run or come before. The others count as background work. It settles open work of an earlier attempt
+	// as interrupted, and gives up a compaction that began MaxCompactionAttempts times. CodeFenced without a lease.
+	ClaimCompactions(
+		ctx context.Context,
+		processID parley.ID,
+		running []parley.ID,
+		occupancy Occupancy,
+	) ([]CompactionClaim, error)
 	// BeginCompaction opens the call's record and writes compaction.started. CodeFenced; CodeOverBudget, with nothing
 	// written, if the budget has no room.
 	BeginCompaction(ctx context.Context, fence CompactionFence, begin CompactionBegin) error

@@ -33,6 +33,7 @@ type RelayListener interface {
 type RelayHints struct {
 	Interests []Interest
 	Pieces    []StreamPiece
+	Raws      []RawPiece
 	Ask       bool // every process repeats its interests
 }
 
@@ -42,6 +43,16 @@ type Interest struct {
 	PaceMS    int  // milliseconds between pieces of one message; the first piece comes immediately
 	Flush     bool // text is missing: flush streaming text to the store now
 	Over      bool // the process stopped watching
+	Raw       bool // unprocessed text is read there
+}
+
+// RawPiece is a piece of a provider's unprocessed text. It never changes, and nothing stores it: one that is lost is a
+// gap between its neighbours.
+type RawPiece struct {
+	SessionID, TurnID, CallID, MessageID parley.ID
+	After                                int64 // the session's last event when it came: it is shown after that one
+	Offset, End                          int64 // bytes of the call's text, as the provider sent it
+	Text                                 string
 }
 
 // StreamPiece is a piece of the text that a message streams in another process. Without text it says that the store has

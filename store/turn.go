@@ -158,6 +158,9 @@ type Window struct {
 	// Dropped is what the request leaves out for length; nil if nothing. BeginStep writes context.dropped when it
 	// begins or ends elsewhere than in the window before.
 	Dropped *parley.Dropped
+	// Steps are older steps of the running turn that the request is the first to leave out; nil if there are none.
+	// BeginStep writes context.dropped for them too.
+	Steps *parley.Dropped
 	// Stubbed is how far results of older turns are shown by their size alone; 0: all are shown.
 	Stubbed int64
 	// Assumed is the assumed length of the model's context, once the window comes near it; 0: known, or far. BeginStep
@@ -209,6 +212,9 @@ type CallSettled struct {
 	TotalMS      *int64
 	Estimated    bool // Cost is an estimate, because Usage is unknown
 	Estimate     *parley.CallEstimate
+	// Truncated says what the provider did not read; nil if it read all, or nothing tells. SettleStep writes
+	// context.truncated for it.
+	Truncated *parley.Truncation
 }
 
 // Uncounted reports whether a call may have used something that its provider did not count: every call without usage,

@@ -23,6 +23,7 @@ const (
 	DeltaFrame  = live.DeltaFrame
 	FeedFrame   = live.FeedFrame
 	ResyncFrame = live.ResyncFrame
+	RawFrame    = live.RawFrame
 )
 
 // MaxSessions is the most sessions that one stream shows; callers check it.
@@ -48,6 +49,7 @@ type Request struct {
 	Sessions  []Place       // at most MaxSessions; see ParsePlace
 	Feed      bool          // the workspace's feed too
 	Flush     time.Duration // how long deltas of a message are merged; the first is sent immediately; 0: no merging
+	Raw       bool          // the providers' unprocessed text too; only for admins
 	UntilTurn parley.ID     // if set, only this turn's frames, up to its terminal event
 }
 
@@ -69,7 +71,14 @@ func (s *Streams) Open(ctx context.Context, principal parley.Principal, request 
 	}
 	var scope store.Scope
 	var err error
-	Aside(func() { scope, err = admit(ctx, principal, ids...) })
+	Aside(func() {
+		if request.Raw {
+			err = s.engine.AdmitRaw(ctx, principal, ids...)
+		}
+		if err == nil {
+			scope, err = admit(ctx, principal, ids...)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +86,7 @@ func (s *Streams) Open(ctx context.Context, principal parley.Principal, request 
 }
 
 // Follow opens the stream of a turn that one of the principal's verbs has just begun or resumed. The verb has checked
-// that they may see the session, so Follow does not.
+// that they may see the session, so Follow does not; with Raw, AdmitRaw has.
 func (s *Streams) Follow(ctx context.Context, principal parley.Principal, turn Request) (*Stream, error) {
 	scope, err := s.engine.AdmitWatcher(ctx, principal)
 	if err != nil {
@@ -92,6 +101,7 @@ func (s *Streams) open(scope store.Scope, request Request) *Stream {
 		Sessions:  request.Sessions,
 		Feed:      request.Feed,
 		Flush:     request.Flush,
+		Raw:       request.Raw,
 		UntilTurn: request.UntilTurn,
 	})}
 }

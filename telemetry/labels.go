@@ -11,6 +11,7 @@ const (
 	MaxProviders = 20
 	MaxTools     = 200
 	MaxSources   = 50
+	MaxAgents    = 200
 
 	maxLabelBytes = 128 // of a name; longer or invalid names become "other"
 )

@@ -36,7 +36,9 @@ type metrics struct {
 	httpOpen                                        prometheus.Gauge
 	build                                           *prometheus.GaugeVec
 
-	providers, models, tools, sources *names // the values of those labels
+	agentTokens, agentBytes *prometheus.CounterVec
+
+	providers, models, tools, sources, agents *names // the values of those labels
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
@@ -63,6 +65,7 @@ func newMetrics() *metrics {
 		models:  newNames(MaxModels),
 		tools:   newNames(MaxTools),
 		sources: newNames(MaxSources),
+		agents:  newNames(MaxAgents),
 
 		claims: counters(
 			"parley_claims_total",
@@ -165,6 +168,18 @@ func newMetrics() *metrics {
 			"Tokens as providers counted them. Input includes cached and cache_write; output includes reasoning.",
 			"provider",
 			"model",
+			"kind",
+		),
+		agentTokens: counters(
+			"parley_agent_tokens_total",
+			"Tokens of agents' requests: input and cached of calls whose provider told both, and dropped, estimated.",
+			"agent",
+			"kind",
+		),
+		agentBytes: counters(
+			"parley_agent_request_bytes_total",
+			"Bytes of agents' requests that followed another of their session: sent, and repeated from its beginning.",
+			"agent",
 			"kind",
 		),
 		cost: counters(
@@ -275,6 +290,8 @@ func (m *metrics) all() []prometheus.Collector {
 		m.callErrors,
 		m.cacheCalls,
 		m.tokens,
+		m.agentTokens,
+		m.agentBytes,
 		m.cost,
 		m.httpRequests,
 		m.leaseLosses,

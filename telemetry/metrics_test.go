@@ -242,6 +242,10 @@ func TestLabelsAreBounded(t *testing.T) {
 				Took:    time.Second,
 			},
 		)
+		told.CallEnded(t.Context(), observe.CallEnded{
+			Call: call, Settled: &store.CallSettled{Outcome: parley.CallCompleted},
+			Context: observe.Context{Agent: fmt.Sprint("a", i), Bytes: 100, Repeated: 90, Dropped: 7},
+		})
 		told.ToolEnded(t.Context(), observe.ToolEnded{Name: fmt.Sprint("t", i), Outcome: observe.ToolSucceeded})
 	}
 	values := map[string]map[string]bool{}
@@ -256,11 +260,45 @@ func TestLabelsAreBounded(t *testing.T) {
 		}
 	}
 	for label, most := range map[string]int{"model": MaxModels + 1, "provider": MaxProviders + 1,
-		"tool": MaxTools + 1} {
+		"tool": MaxTools + 1, "agent": MaxAgents + 1} {
 		if n := len(values[label]); n != most || !values[label][`"other"`] {
 			t.Errorf("the label %s has %d values; want %d, other among them", label, n, most)
 		}
 	}
+}
+
+// What an agent's calls show of their sessions is counted by its slug; what a provider did not tell is not.
+func TestAgentsContextsAreCounted(t *testing.T) {
+	t.Parallel()
+	told, err := New(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, cached := int64(1000), int64(900)
+	for _, ended := range []struct {
+		shown observe.Context
+		usage parley.Usage
+	}{
+		{
+			observe.Context{Agent: "ada", Bytes: 4000, Repeated: 3800, Dropped: 70},
+			parley.Usage{InputTokens: &input, CachedTokens: &cached},
+		},
+		{observe.Context{Agent: "ada"}, parley.Usage{InputTokens: &input}}, // the first of a session
+		{observe.Context{}, parley.Usage{InputTokens: &input, CachedTokens: &cached}},
+	} {
+		told.CallEnded(t.Context(), observe.CallEnded{
+			Call:    &parley.Call{Provider: "p", Model: "p/m"},
+			Settled: &store.CallSettled{Outcome: parley.CallCompleted, Usage: ended.usage},
+			Context: ended.shown,
+		})
+	}
+	expect(t, scraped(t, told), map[string]string{
+		`parley_agent_request_bytes_total{agent="ada",kind="sent"}`:     "4000",
+		`parley_agent_request_bytes_total{agent="ada",kind="repeated"}`: "3800",
+		`parley_agent_tokens_total{agent="ada",kind="input"}`:           "1000",
+		`parley_agent_tokens_total{agent="ada",kind="cached"}`:          "900",
+		`parley_agent_tokens_total{agent="ada",kind="dropped"}`:         "70",
+	})
 }
 
 func scraped(t *testing.T, told *Telemetry) map[string]string {

@@ -172,6 +172,7 @@ func (t *Telemetry) countCall(ended *observe.CallEnded) {
 		m.callErrors.WithLabelValues(provider, string(classOf(settled.Error))).Inc()
 	}
 	usage := &settled.Usage
+	m.countContext(&ended.Context, usage)
 	for _, counted := range [...]struct {
 		kind   string
 		tokens *int64
@@ -194,6 +195,25 @@ func (t *Telemetry) countCall(ended *observe.CallEnded) {
 	}
 	if settled.Cost != nil && *settled.Cost > 0 {
 		m.cost.WithLabelValues(provider, model).Add(float64(*settled.Cost) / nanodollars)
+	}
+}
+
+// countContext counts what a call showed of its session.
+func (m *metrics) countContext(shown *observe.Context, usage *parley.Usage) {
+	if shown.Agent == "" {
+		return
+	}
+	agent := m.agents.label(shown.Agent)
+	if shown.Bytes > 0 {
+		m.agentBytes.WithLabelValues(agent, "sent").Add(float64(shown.Bytes))
+		m.agentBytes.WithLabelValues(agent, "repeated").Add(float64(shown.Repeated))
+	}
+	if usage.InputTokens != nil && usage.CachedTokens != nil {
+		m.agentTokens.WithLabelValues(agent, "input").Add(float64(max(0, *usage.InputTokens)))
+		m.agentTokens.WithLabelValues(agent, "cached").Add(float64(max(0, *usage.CachedTokens)))
+	}
+	if shown.Dropped > 0 {
+		m.agentTokens.WithLabelValues(agent, "dropped").Add(float64(shown.Dropped))
 	}
 }
 

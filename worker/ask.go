@@ -20,17 +20,23 @@ type question struct {
 	encoded  model.EncodedRequest
 	filter   model.AnswerFilter // the middleware's; nil: answers are stored unchanged
 	// said is what a runtime's speaker is told, and speech its answer; nil: the model is asked.
-	said   []parley.Message
-	speech func(ctx context.Context) iter.Seq2[model.Chunk, error]
-	cost   func() *parley.Money // of that answer, once it has ended; nil: nothing tells
-	key    parley.Hash          // in the response cache, if the turn uses it
-	served *served              // the cached answer; nil: the model is asked
-	call   parley.Call          // all but ID, MessageID and Attempt
-	system string
-	tools  []byte
-	steers []store.Steered
-	window *store.Window    // the part of the record that it shows
-	shown  []parley.Message // messages of the record; only if the turn keeps them
+	said    []parley.Message
+	speech  func(ctx context.Context) iter.Seq2[model.Chunk, error]
+	cost    func() *parley.Money // of that answer, once it has ended; nil: nothing tells
+	key     parley.Hash          // in the response cache, if the turn uses it
+	served  *served              // the cached answer; nil: the model is asked
+	call    parley.Call          // all but ID, MessageID and Attempt
+	system  string
+	tools   []byte
+	steers  []store.Steered
+	window  *store.Window    // the part of the record that it shows
+	shown   []parley.Message // messages of the record; only if the turn keeps them
+	outlook *parley.Outlook  // likewise
+	// beginnings are what prefixes compares, with the request's size; drops are the tokens that it leaves out for length
+	// and the one before it did not.
+	beginnings  []beginning
+	size, drops int64
+	context     observe.Context // for the observer; empty after the first attempt
 	// estimate is the size of the whole request, in the units stored with messages; tokens counts in the model's own.
 	estimate int
 	tokens   int64
@@ -50,6 +56,7 @@ func (s *asking) ask(q *question) (*answer, error) {
 	if s.info.Simulator {
 		credential = string(s.settings.Model) // a simulated pause affects only this model
 	}
+	q.context = s.shows(q)
 	for tries := 1; ; tries++ {
 		if q.served == nil && !s.w.pauses.wait(s.ctx, credential, &s.w.options) {
 			return a, nil
@@ -63,8 +70,9 @@ func (s *asking) ask(q *question) (*answer, error) {
 			a.drop()
 			return nil, err
 		}
+		q.context = observe.Context{}
 		s.limits.charge(&a.call, q.reservation)
-		s.requests.observe(q, a.call.Usage)
+		a.call.Truncated = s.requests.observe(q, a.call.Usage)
 		if a.failure == nil {
 			return a, nil
 		}
@@ -104,6 +112,10 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 	if a.silent {
 		ctx = model.WithLessPatience(ctx)
 	}
+	raw := &unprocessed{hub: s.w.hub, of: store.RawPiece{
+		SessionID: s.fence.SessionID, TurnID: s.fence.TurnID, CallID: call.ID, MessageID: call.MessageID,
+	}}
+	ctx = model.WithRaw(ctx, raw)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ctx = s.w.observer.CallBegan(ctx, observe.CallBegun{Call: call, Request: q.request, Reserved: q.reservation})
@@ -147,6 +159,7 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 			if refused = ready(); refused != nil {
 				break
 			}
+			raw.begin()
 		}
 		if err == nil {
 			err = a.take(&chunk)
@@ -301,6 +314,7 @@ func (a *answer) observed(call *parley.Call, reserved *store.Reservation, broken
 		Reserved: reserved,
 		Settled:  &a.call,
 		Took:     a.ended.Sub(a.started),
+		Context:  a.question.context,
 		Status:   a.status,
 		Answer:   a.parts,
 		Broken:   broken,

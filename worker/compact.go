@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -24,6 +25,11 @@ const (
 		"choose another model for compaction."
 	stillTooLong = "The conversation is longer than the model can read, even after its older part was summed up. " +
 		"Shorten the last message, or choose a model with a longer context."
+	noSummaryYet = " No summary was begun. While there is none, the oldest messages are left out when no more fits, and " +
+		"the request says so; raise compaction.max_cost, or choose a cheaper compaction.model."
+	unpricedSummary = "Summaries have a price limit (compaction.max_cost), and the price of the model %s is not known." +
+		noSummaryYet
+	dearSummary = "This summary could cost %s US dollars, more than its limit of %s (compaction.max_cost)." + noSummaryYet
 	notSummedUp = "The conversation is longer than the model can read, and its older part could not be summed up: "
 )
 
@@ -34,6 +40,7 @@ type summary struct {
 	budgets *budgets
 	window  prompt.Budget // of the session's own requests
 	wishes  string        // what the summary must hold besides the usual
+	maxCost *parley.Money // nil: any
 	source  prompt.Source
 	call    parley.Call
 	text    strings.Builder
@@ -52,6 +59,9 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionC
 		return store.CompactionSettle{Failure: s.unusable(err)}, nil
 	}
 	form, failure, err := s.form(claim)
+	if err == nil && failure == nil {
+		failure = s.tooDear(s.preview(form))
+	}
 	if err != nil || failure != nil {
 		return store.CompactionSettle{Failure: failure}, err
 	}
@@ -86,7 +96,7 @@ func (s *summary) choose(compaction *parley.Compaction) (err error) {
 	if s.window, err = s.windowOf(); err != nil {
 		return err
 	}
-	s.wishes = settings.Instructions
+	s.wishes, s.maxCost = settings.Instructions, settings.MaxCost
 	if also := compaction.Instructions; also != "" && s.wishes != "" {
 		s.wishes += "\n\n" + also
 	} else if also != "" {
@@ -139,12 +149,16 @@ func (s *summary) read(claim *store.CompactionClaim, most int) (bool, error) {
 	if err != nil || kept <= first {
 		return false, err
 	}
-	rows, more, err := s.forward(first, kept, most)
+	steps, piece := claim.Compaction.Reason == parley.CompactSteps, prompt.LongestPiece
+	if steps {
+		piece = prompt.StepPiece
+	}
+	rows, more, err := s.forward(first, kept, most, piece)
 	if err != nil {
 		return false, err
 	}
 	var found bool
-	s.source, found = prompt.PlanCompaction(rows, head.Summary, more, claim.Compaction.Through, most)
+	s.source, found = prompt.PlanCompaction(rows, head.Summary, more, claim.Compaction.Through, most, steps)
 	return found, nil
 }
 
@@ -231,9 +245,9 @@ func boundary(rows []parley.Message, n int, last int64) int64 {
 	return rows[n-1].Sequence
 }
 
-// forward reads settled, non-internal messages between two sequences in ascending order, up to most bytes; more reports
-// that the range continues.
-func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more bool, err error) {
+// forward reads settled, non-internal messages between two sequences in ascending order, up to most bytes, of each at
+// most a piece; more reports that the range continues.
+func (s *summary) forward(from, to int64, most, piece int) (rows []parley.Message, more bool, err error) {
 	internal, size, held := false, 0, 0
 	for after := from - 1; after < to-1; {
 		page, err := s.w.store.Messages(
@@ -255,7 +269,7 @@ func (s *summary) forward(from, to int64, most int) (rows []parley.Message, more
 				rows = append(rows, page[i])
 			}
 			// Long messages are cut, so more may fit than is read.
-			size, held = size+min(page[i].Size(), prompt.LongestPiece), held+page[i].Size()
+			size, held = size+min(page[i].Size(), piece), held+page[i].Size()
 			if size > 2*most || held > 2*maxTranscript {
 				return rows, true, nil
 			}
@@ -333,6 +347,22 @@ func (s *summary) reserve(q *question) (*parley.Failure, error) {
 	}
 	q.reservation = reservation
 	return nil, nil
+}
+
+// tooDear says why a summary with these costs is not begun; nil if it may be.
+func (s *summary) tooDear(p *parley.CompactionPreview) *parley.Failure {
+	because := ""
+	switch {
+	case s.maxCost == nil:
+		return nil
+	case p.Cost == nil:
+		because = fmt.Sprintf(unpricedSummary, p.Model)
+	case *p.Cost > *s.maxCost:
+		because = fmt.Sprintf(dearSummary, p.Cost, s.maxCost)
+	default:
+		return nil
+	}
+	return &parley.Failure{Class: parley.ClassLimit, Sentence: because}
 }
 
 func (s *summary) outOfBudget(why string) *parley.Failure {

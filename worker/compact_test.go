@@ -437,3 +437,55 @@ func TestASummaryKeepsToTheBudget(t *testing.T) {
 		t.Errorf("beyond the budget the compaction is %+v, %+v", c, c.Error)
 	}
 }
+
+// TestASummariserThatHangsHoldsUpNobodyElse: summaries of one workspace that never come, more than there are places,
+// leave the summary that another workspace's turn waits for its place.
+func TestASummariserThatHangsHoldsUpNobodyElse(t *testing.T) {
+	r := newSummedRig(t)
+	hung := make(chan struct{}, 2*maxCompactions)
+	r.model.summaries.endless = func(ctx context.Context, yield func(model.Chunk, error) bool) {
+		hung <- struct{}{}
+		<-ctx.Done()
+		yield(model.Chunk{}, context.Cause(ctx))
+	}
+	r.options.Drain = time.Millisecond
+	r.start(nil)
+	awaited := store.NewCompaction{Reason: parley.CompactAsked, Awaited: true}
+	ask := func(r *rig, sessionID parley.ID) {
+		t.Helper()
+		wanted := awaited
+		wanted.ID = parley.NewID()
+		_, err := r.store.RequestCompaction(t.Context(), r.scope, sessionID, wanted)
+		r.must(err)
+	}
+	roomy := func(s *parley.Session) { s.Policy.Limit = parley.MaxPolicyLimit }
+	for range maxCompactions + keptCompactions + 1 {
+		sessionID := r.summed(roomy)
+		r.exchange(sessionID, 1)
+		r.exchange(sessionID, 2)
+		ask(r, sessionID)
+	}
+	for n := range maxCompactions {
+		select {
+		case <-hung:
+		case <-time.After(patience):
+			t.Fatalf("%d summaries are under way", n)
+		}
+	}
+	other := r.neighbour("other")
+	sessionID := other.session(parley.Settings{}, func(s *parley.Session) { shortPolicy(s); roomy(s) })
+	other.exchange(sessionID, 1)
+	other.exchange(sessionID, 2)
+	r.model.play(says("short"))
+	ask(other, sessionID)
+	other.await(
+		sessionID,
+		"its summary",
+		func(e parley.Event) bool { return e.Type == parley.EventCompactionCompleted },
+	)
+	select {
+	case <-hung:
+		t.Errorf("the workspace whose summaries hang has more than %d under way", maxCompactions)
+	default:
+	}
+}

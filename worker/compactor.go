@@ -12,7 +12,8 @@ import (
 
 // Bounds and intervals of compactions.
 const (
-	maxCompactions  = 8                     // at once in a process; they use no turn's slot
+	maxCompactions  = 8                     // at once in a process, of any workspaces; they use no turn's slot
+	keptCompactions = 8                     // more, for workspaces that have few
 	compactionPoll  = 2 * time.Second       // between looks without a hint
 	compactionBound = 5 * time.Minute       // for one attempt
 	summaryPatience = 60 * time.Second      // a request with a full window waits for its summary
@@ -23,6 +24,7 @@ const (
 	leastTranscript = 8 << 10               // fewest bytes, however short the model's context
 	sourceShare     = 2                     // the model's tokens divided by this are for the source
 	bytesPerToken   = 4                     // of text, approximately
+	leastTokenBytes = 2                     // of text, with few exceptions; a summary is cut at its source's length
 	compactionPage  = 256                   // rows per page read for a compaction
 )
 
@@ -34,6 +36,7 @@ type compactor struct {
 
 	mu      sync.Mutex // guards what follows
 	running map[parley.ID]*compacting
+	places  store.Occupancy
 	resting map[parley.ID]int64 // by session: no compaction begins by itself before this sequence
 	stopped bool
 	changed chan struct{} // closed and replaced when an attempt begins or ends
@@ -50,6 +53,7 @@ func newCompactor() *compactor {
 	return &compactor{
 		now:     make(chan struct{}, 1),
 		running: map[parley.ID]*compacting{},
+		places:  store.Occupancy{Slots: maxCompactions, Reserve: keptCompactions},
 		resting: map[parley.ID]int64{},
 		changed: make(chan struct{}),
 	}
@@ -79,11 +83,12 @@ func (w *Worker) claimCompactions() {
 	for id := range c.running {
 		running = append(running, id)
 	}
+	places := c.places.Clone()
 	c.mu.Unlock()
-	if held == nil || len(running) >= maxCompactions {
+	if held == nil || places.Free() == 0 {
 		return
 	}
-	claims, err := w.store.ClaimCompactions(held.ctx, held.id, running, maxCompactions-len(running))
+	claims, err := w.store.ClaimCompactions(held.ctx, held.id, running, places)
 	if err != nil && held.ctx.Err() == nil {
 		w.log.Warn("compactions could not be claimed", "error", err)
 	}
@@ -97,9 +102,11 @@ func (w *Worker) claimCompactions() {
 func (w *Worker) startCompaction(held *lease, claim store.CompactionClaim) {
 	ctx, cancel := context.WithCancelCause(held.ctx)
 	run := &compacting{claim: claim, cancel: cancel, done: make(chan struct{})}
+	workspaceID, mode := claim.Fence.WorkspaceID, store.CompactionMode(claim.Compaction.Awaited)
 	c := w.compactor
 	c.mu.Lock()
 	c.running[claim.Compaction.ID] = run
+	c.places.Take(workspaceID, mode)
 	c.change()
 	if c.stopped {
 		cancel(ErrStopped)
@@ -110,6 +117,7 @@ func (w *Worker) startCompaction(held *lease, claim store.CompactionClaim) {
 			cancel(nil)
 			c.mu.Lock()
 			delete(c.running, claim.Compaction.ID)
+			c.places.Leave(workspaceID, mode)
 			c.change()
 			c.mu.Unlock()
 			close(run.done)

@@ -69,8 +69,9 @@ func (r *rig) accounted(sessionID parley.ID) (dropped int) {
 			continue
 		}
 		own := slices.IndexFunc(rows, func(m parley.Message) bool { return m.ID == call.MessageID })
+		fateOf := prompt.FateOf(call.Manifest, rows)
 		for i := range rows[:own] {
-			switch fate, reason := prompt.FateOf(call.Manifest, rows, &rows[i]); {
+			switch fate, reason := fateOf(&rows[i]); {
 			case fate == prompt.FateDropped:
 				dropped++
 			case fate == prompt.FateRule && rows[i].Role != parley.RoleSummary &&

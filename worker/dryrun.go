@@ -40,6 +40,7 @@ type dry struct {
 // rehearse makes the worker of a dry run. close ends its hub.
 func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 	memory := dryrun.New(w.store, of.Session, of.Agent, of.Fresh, w.log)
+	memory.Mark(of.Marked)
 	hub := live.New(memory, live.Options{Log: w.log, Poll: time.Hour}) // every commit notifies it
 	memory.Tell(hub)
 	d := &Worker{
@@ -104,6 +105,7 @@ func (w *Worker) dryRun(ctx context.Context, of *runner.DryTurn) (runner.DryOutc
 	if err != nil {
 		return runner.DryOutcome{}, err
 	}
+	posted.Claim.Session.Mode = of.Session.Mode // the policy and the cache key of its kind
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer w.admitDry(posted.Claim, stop)()
@@ -327,6 +329,7 @@ func (w *Worker) Preview(ctx context.Context, of runner.DryTurn) (runner.Preview
 			return runner.Previewed{}, err
 		}
 		claim = posted.Claim
+		claim.Session.Mode = of.Session.Mode // the policy and the cache key of its kind
 	}
 	t, failure, err := d.prepared(ctx, claim)
 	if err == nil && failure == nil {
@@ -380,6 +383,7 @@ func (t *turn) preview() (runner.Previewed, error) {
 			Shown:   q.shown,
 			Output:  t.budgets.longestAnswer(q),
 			Tokens:  int(q.tokens),
+			Outlook: q.outlook,
 		}, nil
 	}
 	if failure != nil {
@@ -387,7 +391,7 @@ func (t *turn) preview() (runner.Previewed, error) {
 	}
 	out := runner.Previewed{
 		Call: q.call, Info: t.info, System: q.system, Request: *q.request, Encoded: q.encoded.Body, Shown: q.shown,
-		Output: t.budgets.longestAnswer(q), Tokens: int(q.tokens),
+		Output: t.budgets.longestAnswer(q), Tokens: int(q.tokens), Outlook: q.outlook,
 	}
 	_, refusal, err := t.budgets.afford(q)
 	if refusal != nil {

@@ -105,6 +105,9 @@ func (t *turn) Ask() (runner.Next, error) {
 	if t.position.answered && len(steers) == 0 { // the steer was removed
 		return t.complete()
 	}
+	if err := t.shortening.enterLate(); err != nil {
+		return runner.Over, err
+	}
 	t.beginStep(t.position.step)
 	next, err := t.take(steers)
 	broken := err
@@ -250,6 +253,9 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 		}
 	}
 	a, err := t.asking.ask(q)
+	if a != nil && a.begun {
+		t.requests.told = t.requests.cut.Dropped
+	}
 	q.encoded.Body = nil
 	t.unreserve()
 	switch {

@@ -42,7 +42,8 @@ type scripted struct {
 	unpriced bool
 	vision   bool
 	caching  bool
-	reads    int // the context's length in tokens; 0: unknown
+	hour     bool // caches for an hour if asked, at twice the price
+	reads    int  // the context's length in tokens; 0: unknown
 
 	summaries *scripted // answers for summaryID if set
 }
@@ -116,6 +117,10 @@ func (m *scripted) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 		Caching:       m.caching,
 		ContextLength: m.reads,
 		Price:         &model.Price{Input: 1, Output: 2},
+	}
+	if m.hour {
+		info.Caching, info.CacheHour = true, true
+		info.Price.CacheWrite, info.Price.CacheWriteHour = new(1.25), new(2.0)
 	}
 	if m.unpriced {
 		info.Price = nil

@@ -63,22 +63,23 @@ func (c *claimed) encode(
 	request *model.Request,
 	manifest *parley.Manifest,
 ) (model.EncodedRequest, model.AnswerFilter, error) {
-	key := ""
+	key, ttl := "", parley.CacheTTL("")
 	if c.info.Caching {
 		group := prompt.CacheGroupOf(&c.claim.Session, request.Model, request.System, c.definitions.Hash())
-		key = c.w.cacheKeys.of(group, c.fence.SessionID, c.w.options.now())
+		key, ttl = c.w.cacheKeys.of(group, c.fence.SessionID, c.w.options.now()), c.ttl
 	}
-	return c.encodeWith(key, request, manifest)
+	return c.encodeWith(key, ttl, request, manifest)
 }
 
-// encodeWith is encode under a given cache key; "" for none.
+// encodeWith is encode under a given cache key, "" for none, and lifetime.
 func (c *claimed) encodeWith(
 	key string,
+	ttl parley.CacheTTL,
 	request *model.Request,
 	manifest *parley.Manifest,
 ) (model.EncodedRequest, model.AnswerFilter, error) {
-	request.CacheKey = key
-	manifest.CacheKey, manifest.Middleware = key, c.layers.Names()
+	request.CacheKey, request.CacheTTL = key, ttl
+	manifest.CacheKey, manifest.CacheTTL, manifest.Middleware = key, ttl, c.layers.Names()
 	exchange := model.Exchange{WorkspaceID: c.fence.WorkspaceID, SessionID: c.fence.SessionID}
 	filter, err := c.layers.Request(c.ctx, exchange, request)
 	if err != nil {

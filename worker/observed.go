@@ -34,7 +34,7 @@ func (unobserved) Stored(observe.Operation, time.Duration, error)               
 func (w *Worker) observe(observer observe.Observer) {
 	w.observer = unobserved{}
 	if observer != nil {
-		w.observer = observer
+		w.observer, w.prefixes = observer, newPrefixes()
 		w.store = &observedStore{turnStore: w.store, observer: observer, ended: w.noteEnd}
 	}
 }

@@ -23,6 +23,7 @@ import (
 type diary struct {
 	mu     sync.Mutex // guards what follows
 	lines  []string
+	shown  []observe.Context                   // of the calls, in order
 	stored map[observe.Operation][]parley.Code // of calls that failed or were refused
 	ended  chan struct{}                       // receives one element per finished run
 }
@@ -64,6 +65,9 @@ func (d *diary) CallBegan(ctx context.Context, begun observe.CallBegun) context.
 	return d.note(ctx, "call %d of %d messages", begun.Call.Attempt, len(begun.Request.Messages))
 }
 func (d *diary) CallEnded(ctx context.Context, ended observe.CallEnded) {
+	d.mu.Lock()
+	d.shown = append(d.shown, ended.Context)
+	d.mu.Unlock()
 	if ended.Broken != nil {
 		d.note(ctx, "%s", parley.ErrorCode(ended.Broken))
 		return

@@ -47,12 +47,20 @@ func (s *shortening) look(selection *prompt.Selection, budget prompt.Budget, bes
 // errFull says that a request waits for a summary, instead of leaving out what the summary will cover.
 var errFull = errors.New("worker: the window waits for a summary")
 
-// mustWait reports whether a window comes so near its bound, or would newly drop messages, that the request waits for a
-// summary first.
-func (s *shortening) mustWait(selection *prompt.Selection, budget prompt.Budget) bool {
-	if !s.settings.Policy.Summarises() || s.waited || selection.Excess > 0 { // no summary makes the turn itself shorter
+// mustWait reports whether a window comes so near its bound, or would newly drop messages or steps of the running turn,
+// that the request waits for a summary first. cut is how the request before showed the turn.
+func (s *shortening) mustWait(selection *prompt.Selection, budget prompt.Budget, cut parley.TurnCut) bool {
+	if !s.settings.Policy.Summarises() || selection.Excess > 0 { // what must be shown is too long
 		return false
 	}
+	if selection.Cut.Dropped > cut.Dropped && s.inVain != s.last {
+		s.wanted = parley.CompactSteps
+		return true
+	}
+	if s.waited {
+		return false
+	}
+	s.wanted = parley.CompactTokens
 	before := s.claim.Session.Context
 	drops := selection.Dropped > 0 && (selection.Anchor != before.Anchor || selection.Dropped != before.Dropped)
 	if line := budget.Wait(); !drops && (line == 0 || budget.Scaled(selection.Tokens) <= line) {
@@ -65,14 +73,34 @@ func (s *shortening) mustWait(selection *prompt.Selection, budget prompt.Budget)
 // awaitSummary gives the session's summary a while to be written, and enters it. Without one the request drops what no
 // longer fits. Other prompts have the room of this one meanwhile. An error is the store's.
 func (s *shortening) awaitSummary() error {
-	s.waited = true
+	waited, last := s.waited, s.last
 	s.unreserve()
 	ctx, stop := context.WithTimeout(s.ctx, s.w.options.summaryPatience)
 	defer stop()
-	entered, _, err := s.summaryNow(ctx, parley.CompactTokens)
-	if entered != nil { // it may not have covered enough
+	entered, c, err := s.summaryNow(ctx, s.wanted)
+	switch {
+	case entered != nil: // it may not have covered enough
 		s.waited = false
+	case s.wanted == parley.CompactSteps:
+		s.waited, s.inVain = waited, last
+	default:
+		s.waited = true
 	}
+	s.late = entered == nil && !c.State.Finished()
+	return err
+}
+
+// enterLate enters a summary for which this run waited in vain, once it is there.
+func (s *shortening) enterLate() error {
+	if !s.late {
+		return nil
+	}
+	c, err := s.w.store.Compaction(s.writes, store.Scope{WorkspaceID: s.fence.WorkspaceID}, s.fence.SessionID)
+	if err != nil || !c.State.Finished() {
+		return err
+	}
+	s.late = false
+	_, err = s.enter()
 	return err
 }
 
@@ -178,7 +206,7 @@ func (s *shortening) summaryNow(
 		s.writes,
 		scope,
 		s.fence.SessionID,
-		store.NewCompaction{ID: parley.NewID(), Reason: reason},
+		store.NewCompaction{ID: parley.NewID(), Reason: reason, Awaited: true},
 	)
 	if err != nil && parley.ErrorCode(err) != parley.CodeConflict { // a conflict: its summary is waiting already
 		return nil, c, err
@@ -192,14 +220,20 @@ func (s *shortening) summaryNow(
 			return nil, c, err
 		}
 	}
+	entered, err := s.enter()
+	return entered, c, err
+}
+
+// enter enters a summary that is written into the record; nil if there is none.
+func (s *shortening) enter() (*parley.Message, error) {
 	entered, err := s.w.store.EnterSummary(s.writes, s.fence)
 	if err != nil || entered == nil {
-		return nil, c, err
+		return nil, err
 	}
 	s.wrote(entered.Sequence)
 	now := &s.claim.Session.Context
 	now.Held, now.Anchor, now.Dropped = true, 0, 0
-	return entered, c, nil
+	return entered, nil
 }
 
 // await returns when there may be news of a compaction; false if ctx ended first.

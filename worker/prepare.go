@@ -83,6 +83,8 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		t.responses.choose()
 		t.tools.await()
 		err = t.tools.find()
+		t.ttl = t.tools.cacheTTL()
+		t.info.Price = t.info.Price.Keeping(t.ttl)
 	}
 	if err != nil {
 		return t.unusable(err), nil
@@ -138,7 +140,7 @@ func (t *tools) find() error {
 	t.definitions, err = t.w.toolsets.of(t.own)
 	t.bare = t.definitions
 	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {
-		err = t.offerReading()
+		err = t.offer(offersReading, offeredForLong)
 	}
 	return err
 }

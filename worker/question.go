@@ -37,14 +37,14 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		return noQuestion(err)
 	}
 	budget, selection, err := r.choose(steers)
-	if err == nil && (selection.Shortened || !selection.Cut.IsZero() || selection.Manifest.Stubs != nil) {
-		err = r.tools.offerReading()
+	if err == nil {
+		err = r.tools.offerFor(&selection)
 		q.tools = r.definitions.Text()
 	}
 	if err != nil {
 		return noQuestion(err)
 	}
-	if r.shortening.mustWait(&selection, budget) {
+	if r.shortening.mustWait(&selection, budget, r.cut) {
 		return nil, nil, errFull
 	}
 	if selection.Excess > 0 {
@@ -54,6 +54,8 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers)
 	q.tokens = int64(budget.Scaled(q.estimate))
 	r.cut = selection.Cut
+	q.drops = dropping(r.claim.Session.Context, &selection)
+	r.claim.Session.Context.Tokens = int64(selection.Tokens)
 	now := &r.claim.Session.Context
 	now.Anchor, now.Dropped, now.Stubbed = selection.Anchor, selection.Dropped, selection.Stubbed
 	q.window = &store.Window{
@@ -62,6 +64,9 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		Tokens:   int64(selection.Tokens),
 		Dropped:  selection.Manifest.Dropped,
 		Stubbed:  selection.Stubbed,
+	}
+	if selection.Cut.Dropped > r.told {
+		q.window.Steps = prompt.DroppedSteps(&selection)
 	}
 	if budget.Assumed && (budget.Scaled(selection.Tokens) >= budget.Due() || selection.Manifest.Dropped != nil) {
 		q.window.Assumed = prompt.UnknownContext
@@ -76,7 +81,9 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	if r.keepsInputs {
 		q.shown = selection.Messages
+		q.outlook = prompt.Foresee(r.settings.Policy, budget, &selection, r.claim.Turn)
 	}
+	selection.Manifest.Offered = r.tools.offered
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
 	if err != nil {
 		return noQuestion(err)
@@ -95,6 +102,9 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	if err == nil {
 		q.images = showsImages(&request)
+		if r.w.prefixes != nil {
+			q.beginnings, q.size = r.w.prefixes.beginnings(&request)
+		}
 		q.encoded, q.filter, err = r.encode(&request, &manifest)
 		if err == nil {
 			err = r.reserve(len(q.encoded.Body))
@@ -138,6 +148,7 @@ func (r *requests) readCut() error {
 	}
 	if len(calls) > 0 && calls[0].Manifest.Turn != nil {
 		r.cut = *calls[0].Manifest.Turn
+		r.told = r.cut.Dropped
 	}
 	r.cutKnown = true
 	return nil
@@ -145,6 +156,9 @@ func (r *requests) readCut() error {
 
 // choose chooses the part of the record that a request shows, and what it has room for.
 func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Selection, error) {
+	if r.known == nil {
+		r.known = prompt.Known{}
+	}
 	_, room := r.weigh()
 	if err := r.readCut(); err != nil {
 		return prompt.Budget{}, prompt.Selection{}, err
@@ -163,6 +177,8 @@ func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Select
 		Cut:     r.cut,
 		Tail:    r.tail,
 		Head:    r.head,
+		Said:    r.said,
+		Known:   r.known,
 	})
 	return budget, selection, err
 }
@@ -226,6 +242,35 @@ func (r *requests) head() (parley.ContextHead, error) {
 		}
 	}
 	return head, r.weighed(head.Pinned)
+}
+
+// mostSaid is how many messages that people sent during a turn stay in its requests once a summary covers them.
+const mostSaid = 16
+
+// said returns what people said in the turn up to a sequence: the message that began it, and the newest ones since.
+func (r *requests) said(through int64) ([]parley.Message, error) {
+	trigger := r.claim.Trigger
+	if trigger.Sequence == 0 || trigger.Sequence > through {
+		return nil, nil
+	}
+	scope, internal := store.Scope{WorkspaceID: r.fence.WorkspaceID}, false
+	if trigger.Content == nil { // too long to be held while it waited
+		var err error
+		if trigger, err = r.w.store.Message(r.writes, scope, trigger.ID); err != nil {
+			return nil, err
+		}
+	}
+	page, err := r.w.store.Messages(r.writes, scope, r.fence.SessionID, store.MessageQuery{
+		Roles: []parley.Role{parley.RoleUser}, Internal: &internal, RecordOnly: true,
+		AfterSequence: through + 1, Descending: true, Limit: mostSaid, MaxBytes: promptPageBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	page = slices.DeleteFunc(page, func(m parley.Message) bool { return m.Sequence <= trigger.Sequence })
+	rows := append(page, trigger)
+	slices.Reverse(rows)
+	return rows, r.weighed(rows)
 }
 
 // tail returns the end of the record for the model's context. As long as nothing was written after the trigger, the

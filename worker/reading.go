@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"example.org/parley"
+	"example.org/parley/prompt"
 	"example.org/parley/tool"
 )
 
@@ -11,6 +12,26 @@ import (
 var shortAnswers = [...]string{ //nolint:gochecknoglobals // never written
 	parley.AskUserTool, parley.ReadResultTool, "current_time", "write_file",
 }
+
+// recallTools are the tools by which a model reads its own conversation again. The worker offers them by itself: the
+// first as soon as texts may be shown in part, all of them once the policy auto shows less than everything.
+var recallTools = [...]string{ //nolint:gochecknoglobals // never written
+	parley.ReadResultTool, parley.SearchConversationTool, parley.ReadConversationTool,
+}
+
+// How many of recallTools are offered.
+const (
+	offersNone    = 0
+	offersReading = 1
+	offersRecall  = len(recallTools)
+)
+
+// Why tools are offered that the agent does not name.
+const (
+	offeredForLong    = "results of the agent's tools may be long"
+	offeredForExcerpt = "a text is shown in part"
+	offeredForHidden  = "not all of the conversation is shown"
+)
 
 // answersLong reports whether the server's tools of an entry may give results that are too long for a request.
 func (t *tools) answersLong(ref parley.ToolRef) bool {
@@ -22,38 +43,72 @@ func (t *tools) answersLong(ref parley.ToolRef) bool {
 	})
 }
 
-// reading finds the tool read_result if the worker may offer it by itself: the server has it, and the model has no tool
-// of that name and room for one more.
-func (t *tools) reading() (parley.ToolDefinition, bool) {
-	named := func(d parley.ToolDefinition) bool { return d.Name == parley.ReadResultTool }
-	if t.speaker != nil || len(t.own) >= parley.MaxTools || slices.ContainsFunc(t.own, named) ||
-		t.info.Known && !t.info.Tools {
-		return parley.ToolDefinition{}, false
-	}
-	found, ok := t.w.tools.Tool(parley.ReadResultTool)
-	if !ok {
-		return parley.ToolDefinition{}, false
-	}
-	return found.Definition(), true
-}
-
-// offerReading shows the model read_result from now on, if it may be offered. The turn's other tools stay the same.
-func (t *tools) offerReading() error {
-	definition, ok := t.reading()
-	if !ok || t.reads {
+// offerable finds those of the first few recallTools that the worker may offer by itself: the server has them, and the
+// model has no tools of their names and room for them.
+func (t *tools) offerable(few int) (found []parley.ToolDefinition) {
+	if t.speaker != nil || t.info.Known && !t.info.Tools {
 		return nil
 	}
-	definitions, err := t.w.toolsets.of(append(slices.Clip(t.own), definition))
-	if err == nil {
-		t.definitions, t.reads = definitions, true
+	for _, name := range recallTools[:few] {
+		named := func(d parley.ToolDefinition) bool { return d.Name == name }
+		if offered, ok := t.w.tools.Tool(name); ok && len(t.own)+len(found) < parley.MaxTools &&
+			!slices.ContainsFunc(t.own, named) {
+			found = append(found, offered.Definition())
+		}
 	}
-	return err
+	return found
 }
 
-// reader finds the tool that answers a call of read_result that no entry of the agent's tools offers. It reads only the
-// session's own record, so it needs no entry.
+// mayOffer is how many of recallTools the turn's requests may come to offer.
+func (t *tools) mayOffer() int {
+	if !t.settings.Policy.Recalls() {
+		return offersReading
+	}
+	if choice := t.settings.Parameters.ToolChoice; choice != nil && len(t.own) == 0 && parley.Forces(*choice) {
+		return offersReading // the choice was made for the agent's own tools
+	}
+	return offersRecall
+}
+
+// offer shows the model the first few of recallTools from now on, as far as they may be offered. The turn's other tools
+// stay the same.
+func (t *tools) offer(few int, because string) error {
+	if few <= t.offers {
+		return nil
+	}
+	extra := t.offerable(few)
+	if len(extra) == 0 {
+		return nil
+	}
+	definitions, err := t.w.toolsets.of(append(slices.Clip(t.own), extra...))
+	if err != nil {
+		return err
+	}
+	t.definitions, t.offers = definitions, few
+	t.offered = &parley.OfferedTools{Reason: because}
+	for i := range extra {
+		t.offered.Names = append(t.offered.Names, extra[i].Name)
+	}
+	return nil
+}
+
+// offerFor shows the model what it may read its conversation with, once a request does not show all of it. The tools
+// change when the request's beginning changes anyway.
+func (t *tools) offerFor(selection *prompt.Selection) error {
+	may := t.mayOffer()
+	switch {
+	case selection.Hides() && may == offersRecall:
+		return t.offer(offersRecall, offeredForHidden)
+	case selection.Shortened || !selection.Cut.IsZero():
+		return t.offer(offersReading, offeredForExcerpt)
+	}
+	return nil
+}
+
+// reader finds the tool that answers a call of one of recallTools that no entry of the agent's tools offers. They read
+// only the session's own record, so they need no entry.
 func (t *tools) reader(call *toolCall) bool {
-	if call.name != parley.ReadResultTool || call.malformed ||
+	if call.malformed || !slices.Contains(recallTools[:t.mayOffer()], call.name) ||
 		slices.ContainsFunc(t.settings.Tools, func(ref parley.ToolRef) bool { return ref.Offers(call.name) }) {
 		return false
 	}

@@ -126,10 +126,16 @@ func (s *summary) behind(latest *parley.Call) (*form, error) {
 	if err != nil || f == nil {
 		return nil, err
 	}
+	s.info.Price = s.info.Price.Keeping(latest.Manifest.CacheTTL)
 	f.instruction = prompt.SummaryInstruction(s.wishes, s.source, &f.request, len(f.encoded.Body))
 	f.call.InstructionHash = parley.HashOf([]byte(f.instruction))
 	f.request = prompt.Instructed(f.request, f.instruction)
-	if f.encoded, f.filter, err = s.encodeWith(f.call.Manifest.CacheKey, &f.request, &f.call.Manifest); err != nil {
+	if f.encoded, f.filter, err = s.encodeWith(
+		f.call.Manifest.CacheKey,
+		f.call.Manifest.CacheTTL,
+		&f.request,
+		&f.call.Manifest,
+	); err != nil {
 		return nil, nil
 	}
 	return f, nil
@@ -176,7 +182,7 @@ func (s *summary) repeat(r *requests, latest *parley.Call) (*form, error) {
 	for i := range sent.Messages {
 		sent.Messages[i].Parts = slices.Clone(sent.Messages[i].Parts)
 	}
-	f.encoded, _, err = s.encodeWith(latest.Manifest.CacheKey, &sent, &manifest)
+	f.encoded, _, err = s.encodeWith(latest.Manifest.CacheKey, latest.Manifest.CacheTTL, &sent, &manifest)
 	if err != nil || parley.HashOf(f.encoded.Body) != latest.RequestHash {
 		return nil, nil //nolint:nilerr // the transcript says what is wrong
 	}

@@ -37,6 +37,9 @@ func (w *Worker) PreviewCompaction(
 	}
 	c.CoversFrom, c.CoversThrough, c.AbsorbsID = s.source.From, s.source.Through, s.source.Absorbs
 	c.Preview = s.preview(form)
+	if failure := s.tooDear(c.Preview); failure != nil {
+		c.Preview.Refused = &failure.Sentence
+	}
 	return c, nil
 }
 
@@ -55,7 +58,9 @@ func (s *summary) preview(f *form) *parley.CompactionPreview {
 	p := &parley.CompactionPreview{
 		Messages: len(s.source.Messages), Model: s.settings.Model,
 		RequestTokens: int64(len(f.encoded.Body) / bytesPerToken),
-		OutputTokens:  int64(s.budgets.longestAnswer(&question{encoded: f.encoded, call: f.call})),
+		OutputTokens: int64(min(s.budgets.longestAnswer(&question{encoded: f.encoded, call: f.call}),
+			s.source.Bytes/leastTokenBytes+1)),
+		MaxCost: s.maxCost,
 	}
 	if !s.source.Absorbs.IsZero() {
 		p.Messages--

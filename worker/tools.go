@@ -62,7 +62,7 @@ type toolCall struct {
 	client    bool              // a client answers it
 	question  bool              // a person answers it
 	own       bool              // tool waits for work that the speaker does by itself
-	recall    bool              // tool is read_result, which the worker offers by itself
+	recall    bool              // tool is one that the worker offers by itself
 	lost      bool              // the speaker that made it does not know it any more
 	approval  *parley.Approval  // of a call that was asked about
 	cleared   bool              // its approval is used: it may run, or wait for its own answer

@@ -31,6 +31,7 @@ type claimed struct {
 	info        model.Info
 	layers      prompt.Layers // the middleware around the turn's calls
 	definitions prompt.Tools  // the tools that the model is shown
+	ttl         parley.CacheTTL
 
 	reserved int64 // of what the process keeps for prompts
 	wanted   int64 // of it, when there was no room
@@ -102,10 +103,11 @@ type requesters struct{ *claimed }
 type tools struct {
 	*claimed
 
-	rules *rules
-	own   []parley.ToolDefinition // the agent's, as the model is shown them
-	bare  prompt.Tools            // of these alone
-	reads bool                    // read_result is offered beside them
+	rules   *rules
+	own     []parley.ToolDefinition // the agent's, as the model is shown them
+	bare    prompt.Tools            // of these alone
+	offers  int                     // how many of recallTools are offered beside them
+	offered *parley.OfferedTools    // which, and why; nil for none
 }
 
 // requests builds the request of each step from the record.
@@ -115,11 +117,13 @@ type requests struct {
 	tools       *tools
 	responses   *responses
 	shortening  *shortening
-	keepsInputs bool           // questions keep their inputs
-	fixed       int            // estimated tokens of the system prompt and the agent's tools; 0: not yet known
-	reading     int            // of read_result, if it may be offered
-	cut         parley.TurnCut // how the latest request shows the turn
-	cutKnown    bool           // an earlier run's is read
+	keepsInputs bool                  // questions keep their inputs
+	fixed       int                   // estimated tokens of the system prompt and the agent's tools; 0: not yet known
+	recalling   [offersRecall + 1]int // of so many of recallTools, as far as they may be offered
+	cut         parley.TurnCut        // how the latest request shows the turn
+	cutKnown    bool                  // an earlier run's is read
+	told        int64                 // watchers know that the turn's steps are left out up to here
+	known       prompt.Known          // of the turn's results
 }
 
 // asking sends requests, collects their answers, and settles them.
@@ -139,10 +143,13 @@ type asking struct {
 type shortening struct {
 	*claimed
 
-	latest     latestRequest // the context of the latest request
-	compacting bool          // this run has requested a compaction
-	overflowed bool          // a request of this run was too long and was repeated
-	waited     bool          // this run waited for a summary in vain: it waits no more
+	latest     latestRequest           // the context of the latest request
+	compacting bool                    // this run has requested a compaction
+	overflowed bool                    // a request of this run was too long and was repeated
+	waited     bool                    // this run waited for a summary in vain: it waits no more
+	wanted     parley.CompactionReason // why the request waits for a summary
+	inVain     int64                   // the record's end when this run waited in vain for a summary of its steps
+	late       bool                    // a summary that this run no longer waits for may still come
 }
 
 // until decides whether the condition of a loop holds.

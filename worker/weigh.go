@@ -14,7 +14,8 @@ import (
 const requestBorders = 3
 
 // weigh estimates what every request of the turn holds beside messages, the system prompt and the tools, and what it
-// would hold with read_result. Bounds are computed from the latter, so that they stay the same once it is offered.
+// would hold with all tools that it may come to offer by itself. Bounds are computed from the latter, so that they stay
+// the same once these are offered.
 func (r *requests) weigh() (holds, room int) {
 	if r.fixed == 0 {
 		r.fixed = requestBorders + r.w.weights.of(
@@ -24,14 +25,13 @@ func (r *requests) weigh() (holds, room int) {
 			r.settings.Model,
 			string(r.tools.bare.Text()),
 		)
-		if definition, may := r.tools.reading(); may {
-			r.reading = r.w.weights.of(r.settings.Model, definition.Description+string(definition.Parameters))
+		for few := range r.recalling {
+			for _, d := range r.tools.offerable(few) {
+				r.recalling[few] += r.w.weights.of(r.settings.Model, d.Description+string(d.Parameters))
+			}
 		}
 	}
-	if r.tools.reads {
-		return r.fixed + r.reading, r.fixed + r.reading
-	}
-	return r.fixed, r.fixed + r.reading
+	return r.fixed + r.recalling[r.tools.offers], r.fixed + r.recalling[max(r.tools.offers, r.tools.mayOffer())]
 }
 
 // tooLong returns the failure of a turn that does not fit into the model's context, whatever is left out.
@@ -57,11 +57,23 @@ func (r *requests) tooLong(budget prompt.Budget, selection *prompt.Selection) *p
 
 // observe compares the provider's count with the estimate. The 0 of a cached answer is not a count, and images are
 // weighed by their area: a provider's count of them says nothing about how its model tokenises text. Nor does what
-// a speaker tells of itself.
-func (r *requests) observe(q *question, usage parley.Usage) {
-	if usage.InputTokens != nil && q.served == nil && q.speech == nil && !q.images {
-		r.w.ratios.Observe(r.settings.Model, int64(q.estimate), *usage.InputTokens)
+// a speaker tells of itself. It returns what the provider must have left out without a word; nil if nothing tells. Some
+// providers leave what they cached out of their count of input, so both count.
+func (r *requests) observe(q *question, usage parley.Usage) *parley.Truncation {
+	if usage.InputTokens == nil || q.served != nil || q.speech != nil || q.images {
+		return nil
 	}
+	read := *usage.InputTokens
+	for _, cached := range []*int64{usage.CachedTokens, usage.CacheWriteTokens} {
+		if cached != nil {
+			read += *cached
+		}
+	}
+	if sent, truncated := r.w.ratios.Truncated(r.settings.Model, int64(q.estimate), read); truncated {
+		return &parley.Truncation{SentTokens: sent, ReadTokens: *usage.InputTokens}
+	}
+	r.w.ratios.Observe(r.settings.Model, int64(q.estimate), *usage.InputTokens)
+	return nil
 }
 
 func showsImages(request *model.Request) bool {

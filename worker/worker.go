@@ -48,8 +48,10 @@ type Worker struct {
 	pauses   *pauses
 	// cacheKeys chooses the cache keys of requests whose sessions share them.
 	cacheKeys *cacheKeys
-	answers   *inflight.Bytes // that the answers being given hold, by workspace
-	results   *inflight.Bytes // that the answers of tools hold, by workspace
+	// prefixes compares successive requests for the observer; nil: nobody observes, or the worker runs dry.
+	prefixes *prefixes
+	answers  *inflight.Bytes // that the answers being given hold, by workspace
+	results  *inflight.Bytes // that the answers of tools hold, by workspace
 
 	// recalling is held while an answer of a turn that was taken over is read, to check a loop's condition: it may be
 	// as long as an answer may be.

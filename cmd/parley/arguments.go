@@ -12,7 +12,7 @@ import (
 // exitUsage is the exit status of a command that was typed wrong.
 const exitUsage = 2
 
-// usageError says what is wrong with the words of a command.
+// usageError reports a command that was typed wrong.
 type usageError struct {
 	command *cobra.Command
 	says    string
@@ -20,12 +20,12 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.says }
 
-// misused is a usageError about flags that do not go together, or have no effect.
+// misused returns a usageError for flags that exclude each other or have no effect.
 func misused(command *cobra.Command, format string, args ...any) error {
 	return &usageError{command, fmt.Sprintf(format, args...)}
 }
 
-// print says how the command is used: a group's verbs, or a verb's line.
+// print shows the error and the usage: the verbs of a group, or the line of a verb.
 func (e *usageError) print(w io.Writer) {
 	fmt.Fprintln(w, "parley:", e.says)
 	if e.command.HasAvailableSubCommands() {
@@ -61,7 +61,7 @@ func checkArguments(root *cobra.Command) {
 	walk(root)
 }
 
-// missingFlags says in our words what cobra says of required flags.
+// missingFlags names the required flags that cobra's error reports as not set.
 func missingFlags(err error) string {
 	_, names, _ := strings.Cut(err.Error(), "required flag(s) ")
 	names = strings.TrimSuffix(names, " not set")
@@ -85,7 +85,7 @@ func flagError(err error) string {
 	return says
 }
 
-// together says in our words what cobra says of flags that exclude each other.
+// together names the flags that cobra's error reports as excluding each other.
 func together(err error) string {
 	_, given, ok := strings.Cut(err.Error(), "; [")
 	names, _, ends := strings.Cut(given, "] were all set")
@@ -95,7 +95,7 @@ func together(err error) string {
 	return "--" + strings.ReplaceAll(names, " ", " and --") + " do not go together"
 }
 
-// placesOf are the arguments of a command, as AGENT, which its line of use names.
+// placesOf returns the arguments that a command's usage line names, such as AGENT.
 func placesOf(command *cobra.Command) (places []string) {
 	for _, word := range strings.Fields(command.Use)[1:] {
 		if strings.HasPrefix(word, "-") || strings.HasPrefix(word, "[-") {
@@ -106,7 +106,7 @@ func placesOf(command *cobra.Command) (places []string) {
 	return places
 }
 
-// countError says which argument is missing, or which is one too many.
+// countError names the argument that is missing, or the first one too many.
 func countError(command *cobra.Command, args []string, err error) string {
 	places := placesOf(command)
 	if len(args) < len(places) {
@@ -121,7 +121,7 @@ func countError(command *cobra.Command, args []string, err error) string {
 // unknownVerb reports a word where a verb should be.
 func unknownVerb(root *cobra.Command, args []string) error {
 	switch firstWord(root, args) {
-	case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd: // of the scripts of completion
+	case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd: // sent by completion scripts
 		return nil
 	}
 	command, rest, err := root.Find(args)

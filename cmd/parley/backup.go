@@ -189,6 +189,21 @@ func (c *counter) Read(into []byte) (int, error) {
 	return n, err
 }
 
+// waiting shows what a command waits for and how long already, on a terminal only: each look brings it up to date, and
+// done takes it away.
+func (t terminal) waiting(what string) (look, done func()) {
+	if !watched(t.err) {
+		return func() {}, func() {}
+	}
+	began := time.Now()
+	look = func() {
+		steer(t.err, clearLine)
+		fmt.Fprintf(t.err, "%s, %d s", what, int(time.Since(began).Seconds()))
+	}
+	look()
+	return look, func() { steer(t.err, clearLine) }
+}
+
 // counting shows a number that grows, on a terminal only; done takes it away.
 func (t terminal) counting(what string) (count func(int), done func()) {
 	if !watched(t.err) {

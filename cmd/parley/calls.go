@@ -10,6 +10,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/setting"
 )
 
 func callsCommand(shared *flags, term terminal) *cobra.Command {
@@ -231,18 +232,92 @@ func contextCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func previewCommand(shared *flags, term terminal) *cobra.Command {
-	return &cobra.Command{
-		Use:   "preview SESSION TEXT",
-		Short: "Show what would be sent for a message, and what it would cost; nothing is written",
-		Args:  cobra.MinimumNArgs(2),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
-			shown, err := server.PreviewMessage(ctx, id, client.UserMessage(strings.Join(args[1:], " ")))
+	var edit string
+	var marks changedMarks
+	var ofAgent bool
+	command := &cobra.Command{
+		Use:   "preview SESSION [TEXT]",
+		Short: "Show what would be sent for a message or after a change, and what it would cost",
+		Args:  cobra.MinimumNArgs(1),
+		Long: "Show what would be sent for a message, or after a change: an edit of a message, other marks,\n" +
+			"other settings. With a change, also show what it costs against leaving it. Nothing is written.",
+	}
+	settings := addSettingsPatch(command, setting.Session)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+		var input client.PreviewInput
+		text := strings.Join(args[1:], " ")
+		change, err := marks.change()
+		if err != nil {
+			return err
+		}
+		switch {
+		case edit != "" && text == "":
+			return misused(command, "give the new text of the message that --edit names")
+		case edit != "":
+			of, err := parley.ParseID(edit)
 			if err != nil {
 				return err
 			}
-			return printPreview(shared, term, &shown)
-		}),
+			change.Edit = &client.ChangedTextInput{MessageID: of, Content: client.UserMessage(text).Content}
+		case text != "":
+			input.MessageInput = client.UserMessage(text)
+		}
+		patch, err := settings.patch()
+		if err != nil {
+			return err
+		}
+		switch {
+		case patch == parley.SettingsPatch{}:
+		case ofAgent:
+			change.Agent = &patch
+		default:
+			change.Session = &patch
+		}
+		if change.Edit != nil || len(change.Marks) > 0 || change.Session != nil || change.Agent != nil {
+			input.Change = &change
+		} else if text == "" {
+			return misused(
+				command,
+				"give a text, or a change such as --pin MESSAGE; `parley sessions context SESSION` shows the window",
+			)
+		}
+		shown, err := server.PreviewMessage(ctx, id, input)
+		if err != nil {
+			return err
+		}
+		return printPreview(shared, term, &shown)
+	})
+	flags := command.Flags()
+	flags.StringVar(&edit, "edit", "", "the message that TEXT would replace, in a fork")
+	flags.StringSliceVar(&marks.pin, "pin", nil, "a message that would be pinned (repeatable)")
+	flags.StringSliceVar(&marks.unpin, "unpin", nil, "a message that would no longer be pinned (repeatable)")
+	flags.StringSliceVar(&marks.setAside, "set-aside", nil, "a message that would be set aside (repeatable)")
+	flags.StringSliceVar(&marks.restore, "restore", nil, "a message that would no longer be set aside (repeatable)")
+	flags.BoolVar(&ofAgent, "of-agent", false, "the settings would change for the session's agent")
+	return command
+}
+
+// changedMarks are messages whose marks a preview changes.
+type changedMarks struct{ pin, unpin, setAside, restore []string }
+
+func (m *changedMarks) change() (change client.ChangeInput, err error) {
+	yes, no := true, false
+	for _, one := range []struct {
+		ids   []string
+		marks client.ChangedMarksInput
+	}{
+		{m.pin, client.ChangedMarksInput{Pinned: &yes}}, {m.unpin, client.ChangedMarksInput{Pinned: &no}},
+		{m.setAside, client.ChangedMarksInput{SetAside: &yes}}, {m.restore, client.ChangedMarksInput{SetAside: &no}},
+	} {
+		for _, text := range one.ids {
+			marks := one.marks
+			if marks.MessageID, err = parley.ParseID(text); err != nil {
+				return change, err
+			}
+			change.Marks = append(change.Marks, marks)
+		}
 	}
+	return change, nil
 }
 
 func printPreview(shared *flags, term terminal, p *client.Preview) error {
@@ -259,6 +334,16 @@ func printPreview(shared *flags, term terminal, p *client.Preview) error {
 		p.Cost.Tokens,
 	)
 	fmt.Fprintln(term.out, p.Cache.Says)
+	if c := p.Change; c != nil {
+		fmt.Fprintf(
+			term.out,
+			"the change: input %s more than %s; %d tokens fewer from the cache\n%s\n",
+			price(c.Extra),
+			price(c.Cost.Cached),
+			c.LostTokens,
+			c.Says,
+		)
+	}
 	if p.Refused != nil {
 		fmt.Fprintln(term.out, "It would not be sent now:", *p.Refused)
 	}

@@ -27,11 +27,12 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 		Long: "Talk to an agent in the terminal. With MESSAGE it runs one turn and ends;\notherwise it " +
 			"reads messages line by line. A line that ends with \\ continues on the next, and\nso does a block of " +
 			"code until its ```. On a terminal the arrows edit a message and\nbring back earlier ones, kept in " +
-			"~/.local/state/parley/chat_history; one that begins\nwith a space is not kept. Answers are shown in " +
-			"styles unless NO_COLOR is set.\nCtrl-C cancels the running turn, and a second one leaves; at the " +
-			"prompt it discards\nwhat is typed, or leaves.\nA line typed while an answer streams " +
-			"reaches the agent at its next step (/steer, or\nwhat --during says); /queue TEXT waits for its own " +
-			"turn, /interrupt TEXT stops the\nrunning one. The other commands:\n\n" + chatHelp(),
+			"~/.local/state/parley/chat_history; one that begins\nwith a space is not kept. Ctrl-R searches them, " +
+			"and Tab completes commands. Answers are\nshown in styles unless NO_COLOR is set. Ctrl-C cancels the " +
+			"running turn, and a second\none leaves; at the prompt it discards what is typed, or leaves.\n" +
+			"A line typed while an answer streams reaches the agent at its next step (/steer, or\nwhat --during " +
+			"says); /queue TEXT waits for its own turn, /interrupt TEXT stops the\nrunning one. The other " +
+			"commands:\n\n" + chatHelp(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.Join(args, " ")
 			switch {
@@ -62,7 +63,7 @@ func chatCommand(shared *flags, term terminal) *cobra.Command {
 			c.interrupts = make(chan os.Signal, 1)
 			signal.Notify(c.interrupts, os.Interrupt)
 			defer signal.Stop(c.interrupts)
-			if c.files, err = uploadFiles(cmd.Context(), server, paths); err != nil {
+			if c.files, err = uploadFiles(cmd.Context(), server, term, paths); err != nil {
 				return err
 			}
 			if len(args) == 0 && !c.json {
@@ -424,6 +425,8 @@ func (v *turnView) print(frame client.Frame) {
 	switch told := frame.Event.(type) {
 	case *event.StepGenerating:
 		v.text(shownKey{told.MessageID, told.Kind}, told.Offset, told.Delta)
+	case *event.StepRaw:
+		v.raw(told)
 	case *event.StepGenerated:
 		v.settled(told.Messages)
 	case *event.StepError:
@@ -517,6 +520,16 @@ func (v *turnView) text(key shownKey, offset int, text string) {
 		v.open = !strings.HasSuffix(text, "\n")
 	}
 	v.shown[key] = offset + len(text)
+}
+
+// raw prints what the provider sent, line by line, apart from the answer.
+func (v *turnView) raw(told *event.StepRaw) {
+	v.endLine()
+	for line := range strings.Lines(told.Text) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			fmt.Fprintln(v.chat.term.err, "[raw]", line)
+		}
+	}
 }
 
 // endLine ends the line of a text before something else is printed.

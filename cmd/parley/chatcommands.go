@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.org/parley"
@@ -48,6 +49,26 @@ func chatHelp() string {
 		fmt.Fprintf(&out, "  %-16s %s\n", "/"+strings.TrimSpace(command.name+" "+command.takes), command.says)
 	}
 	return strings.TrimRight(out.String(), "\n")
+}
+
+// completedCommand returns the commands that begin with what is typed; nil if that is not the beginning of one.
+func completedCommand(typed string) []string {
+	name, ok := strings.CutPrefix(typed, "/")
+	if !ok || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return nil
+	}
+	names := []string{"steer", "queue", "interrupt"}
+	for _, command := range chatCommands() {
+		names = append(names, command.name)
+	}
+	slices.Sort(names)
+	found := []string{}
+	for _, one := range names {
+		if strings.HasPrefix(one, name) {
+			found = append(found, "/"+one)
+		}
+	}
+	return found
 }
 
 // commandIn splits a line into a command, "" if it is a message, and what follows. A path such as /etc/hosts is no

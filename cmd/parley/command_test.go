@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -382,6 +384,7 @@ func TestWatchPrintsWhatHappens(t *testing.T) {
 		{nil, "user  by Local owner: during\nduring\n(completed)\n", false},
 		{[]string{"--after", "0"}, "during\n(completed)\n", true},
 		{[]string{"--json"}, `"type":"session.completed"`, false},
+		{[]string{"--raw"}, "during\n(completed)\n", false},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), turnTime)
 		var shown lockedLog
@@ -422,6 +425,72 @@ func TestLongWorkShowsHowFarItIs(t *testing.T) {
 		if seen && !(strings.Contains(out, "exporting") && strings.Contains(out, "12 sessions are indexed") &&
 			strings.HasSuffix(out, string(clearLine))) || !seen && out != "" {
 			t.Errorf("on a terminal %v: %q", seen, out)
+		}
+	}
+}
+
+// TestProgressIsShownAndTakenAway: uploads, imports and waiting for a summary say on a terminal what they do, leave
+// nothing of that behind, and say nothing elsewhere.
+func TestProgressIsShownAndTakenAway(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("chat", "--model", "sim/echo", "hello")
+	session, err := d.client.Sessions(t.Context(), client.SessionsQuery{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(d.dir, "notes.txt")
+	if err := os.WriteFile(path, []byte("notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, work := range map[string]func(terminal) error{
+		"uploading notes.txt": func(term terminal) error {
+			_, err := uploadFiles(t.Context(), d.client, term, []string{path})
+			return err
+		},
+		"uploading absent.txt": func(term terminal) error {
+			_, err := uploadFile(t.Context(), d.client, term, path+"/../absent.txt")
+			if err == nil {
+				t.Error("a file that does not exist is uploaded")
+			}
+			return nil
+		},
+		"importing chat.json (2 of 3)": func(term terminal) error {
+			term.importing("chat.json", 2, 3)()
+			return nil
+		},
+		"summarising, 0 s": func(term terminal) error {
+			_, err := awaitCompaction(t.Context(), d.client, term, session.Data[0].ID)
+			return err
+		},
+	} {
+		for _, seen := range []bool{true, false} {
+			var shown bytes.Buffer
+			if err := work(terminal{err: &screen{to: &shown, watched: seen}}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			out := shown.String()
+			if seen = seen && !strings.Contains(name, "absent"); seen &&
+				(!strings.Contains(out, name) || !strings.HasSuffix(out, string(clearLine))) || !seen && out != "" {
+				t.Errorf("%s, on a terminal %v: %q", name, seen, out)
+			}
+		}
+	}
+}
+
+// TestSlashCommandsComplete: to those that begin so, and nothing else is touched.
+func TestSlashCommandsComplete(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string]string{
+		"/co": "/compact /continue /cost", "/st": "/steer", "/x": "", "/model ": "none", "/etc/": "none", "": "none",
+		"hello": "none",
+	} {
+		got := "none"
+		if found := completedCommand(typed); found != nil {
+			got = strings.Join(found, " ")
+		}
+		if got != want {
+			t.Errorf("%q becomes %q, want %q", typed, got, want)
 		}
 	}
 }

@@ -33,13 +33,8 @@ func compactCommand(shared *flags, term terminal) *cobra.Command {
 				ask = server.Compaction
 			}
 			compaction, err := ask(ctx, id)
-			for err == nil && wait && compaction.Preview == nil && !compaction.State.Finished() {
-				select {
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				case <-time.After(compactionLook):
-				}
-				compaction, err = server.Compaction(ctx, id)
+			if err == nil && wait && compaction.Preview == nil && !compaction.State.Finished() {
+				compaction, err = awaitCompaction(ctx, server, term, id)
 			}
 			if err != nil {
 				return err
@@ -57,6 +52,26 @@ func compactCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().BoolVar(&input.Preview, "preview", false, "only show what it would cover and cost")
 	command.Flags().BoolVar(&wait, "wait", false, "wait until it has completed or failed")
 	return command
+}
+
+// awaitCompaction waits for the end of a compaction.
+func awaitCompaction(
+	ctx context.Context, server *client.Client, term terminal, id parley.ID,
+) (compaction parley.Compaction, err error) {
+	look, done := term.waiting("summarising")
+	defer done()
+	for {
+		select {
+		case <-ctx.Done():
+			return compaction, context.Cause(ctx)
+		case <-time.After(compactionLook):
+		}
+		look()
+		compaction, err = server.Compaction(ctx, id)
+		if err != nil || compaction.State.Finished() {
+			return compaction, err
+		}
+	}
 }
 
 func reviseCommand(shared *flags, term terminal) *cobra.Command {
@@ -109,6 +124,9 @@ func (t terminal) printCompaction(c *parley.Compaction) error {
 			price(p.Cost),
 			price(p.CachedCost),
 		)
+		if err == nil && p.Refused != nil {
+			_, err = fmt.Fprintln(t.out, *p.Refused)
+		}
 		return err
 	}
 	line := string(c.State)

@@ -27,7 +27,7 @@ func filesCommand(shared *flags, term terminal) *cobra.Command {
 			Short: "Upload files; parley chat --file uses them",
 			Args:  cobra.MinimumNArgs(1),
 			RunE: shared.asking(func(ctx context.Context, server *client.Client, paths []string) error {
-				files, err := uploadFiles(ctx, server, paths)
+				files, err := uploadFiles(ctx, server, term, paths)
 				if err != nil {
 					return err
 				}
@@ -129,10 +129,10 @@ func saveFile(path string, from io.Reader, force bool) (err error) {
 }
 
 // uploadFiles uploads files of this machine, in order.
-func uploadFiles(ctx context.Context, server *client.Client, paths []string) ([]parley.File, error) {
+func uploadFiles(ctx context.Context, server *client.Client, term terminal, paths []string) ([]parley.File, error) {
 	files := make([]parley.File, 0, len(paths))
 	for _, path := range paths {
-		file, err := uploadFile(ctx, server, path)
+		file, err := uploadFile(ctx, server, term, path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -141,11 +141,17 @@ func uploadFiles(ctx context.Context, server *client.Client, paths []string) ([]
 	return files, nil
 }
 
-func uploadFile(ctx context.Context, server *client.Client, path string) (parley.File, error) {
+func uploadFile(ctx context.Context, server *client.Client, term terminal, path string) (parley.File, error) {
 	from, err := os.Open(path)
 	if err != nil {
 		return parley.File{}, err
 	}
 	defer from.Close() //nolint:errcheck // only read
-	return server.UploadFile(ctx, from, client.UploadFileQuery{Name: filepath.Base(path)})
+	name := filepath.Base(path)
+	sent := term.counted(from, "uploading "+plainLine(name))
+	file, err := server.UploadFile(ctx, sent, client.UploadFileQuery{Name: name})
+	if sent != io.Reader(from) {
+		steer(term.err, clearLine) // the server may not have read to the end
+	}
+	return file, err
 }

@@ -25,13 +25,15 @@ func importCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, paths []string) error {
 		reports := make([]client.Imported, 0, len(paths))
-		for _, path := range paths {
+		for n, path := range paths {
 			text, err := readImport(path)
 			if err != nil {
 				return err
 			}
 			input.Name, input.Text = path, text
+			done := term.importing(path, n+1, len(paths))
 			report, err := server.ImportSessions(ctx, input)
+			done()
 			if err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
@@ -47,6 +49,15 @@ func importCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().BoolVar(&input.DryRun, "dry-run", false, "say what would happen, and change nothing")
 	command.Flags().StringVar(&input.Agent, "agent", "", "agent of the sessions, by id or slug")
 	return command
+}
+
+// importing shows which file is imported, on a terminal only; done takes it away.
+func (t terminal) importing(path string, n, of int) (done func()) {
+	if !watched(t.err) {
+		return func() {}
+	}
+	fmt.Fprintf(t.err, "importing %s (%d of %d)", plainLine(path), n, of)
+	return func() { steer(t.err, clearLine) }
 }
 
 // readImport reads a file, but no more of it than an import takes.

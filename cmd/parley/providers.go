@@ -97,7 +97,7 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 				return nil, nil, err
 			}
 			provider.Model, provider.Caching, open = model, true, append(open, model)
-			provider.Search = true
+			provider.CacheHour, provider.Search = p.Name == anthropic.DefaultName, true
 		default:
 			model, err := openai.New(openai.Options{Name: p.Name, BaseURL: p.BaseURL, APIKey: key})
 			if err != nil {
@@ -197,18 +197,20 @@ func givenModels(settings []modelSetting) (models []model.Info, err error) {
 			MaxOutput:     m.MaxOutput,
 			Reasoning:     m.Reasoning,
 			Caching:       m.Caching,
+			CacheHour:     m.CacheHour,
 			Tools:         m.Tools,
 			Vision:        m.Vision,
 			Search:        m.Search,
 			ThinkTags:     m.ThinkTags,
 		}
 		if p := m.Price; p != nil {
-			price := model.Price{Input: p.Input, Output: p.Output, CachedInput: p.Input, CacheWrite: p.CacheWrite}
+			price := model.Price{Input: p.Input, Output: p.Output, CachedInput: p.Input, CacheWrite: p.CacheWrite,
+				CacheWriteHour: p.CacheWriteHour}
 			if p.CachedInput != nil {
 				price.CachedInput = *p.CachedInput
 			}
 			if price.Input < 0 || price.Output < 0 || price.CachedInput < 0 ||
-				p.CacheWrite != nil && *p.CacheWrite < 0 {
+				p.CacheWrite != nil && *p.CacheWrite < 0 || p.CacheWriteHour != nil && *p.CacheWriteHour < 0 {
 				return nil, parley.InvalidField("models", "a price of %q is below zero", parley.Clip(string(m.ID), 64))
 			}
 			info.Price = &price

@@ -51,12 +51,14 @@ func sessionsTagCommand(shared *flags, term terminal) *cobra.Command {
 // sessionsWatchCommand prints what happens in a session until it is interrupted.
 func sessionsWatchCommand(shared *flags, term terminal) *cobra.Command {
 	var after int64
+	var raw bool
 	command := &cobra.Command{
 		Use:   "watch SESSION",
 		Short: "Print what happens in a session as it happens, until Ctrl-C; with --json one frame a line",
 		Args:  cobra.ExactArgs(1),
 	}
 	command.Flags().Int64Var(&after, "after", 0, "begin after this event; with what happens now by default")
+	command.Flags().BoolVar(&raw, "raw", false, "also print what the provider sends, unprocessed; for admins")
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		session, err := server.Session(ctx, id)
 		if err != nil {
@@ -67,7 +69,11 @@ func sessionsWatchCommand(shared *flags, term terminal) *cobra.Command {
 		}
 		c := &chat{server: server, term: term, json: shared.json, session: session}
 		view := newTurnView(c)
-		for frame, err := range server.WatchSession(ctx, id, client.WatchSessionQuery{After: after}) {
+		query := client.WatchSessionQuery{After: after}
+		if raw {
+			query.Raw = &raw
+		}
+		for frame, err := range server.WatchSession(ctx, id, query) {
 			switch {
 			case ctx.Err() != nil:
 				return nil // told to end

@@ -141,6 +141,7 @@ type modelSetting struct {
 	MaxOutput     int            `yaml:"max_output"`
 	Reasoning     bool           `yaml:"reasoning"`
 	Caching       bool           `yaml:"caching"`
+	CacheHour     bool           `yaml:"cache_hour"`
 	Tools         bool           `yaml:"tools"`
 	Vision        bool           `yaml:"vision"`
 	Search        bool           `yaml:"search"`
@@ -154,6 +155,8 @@ type priceSetting struct {
 	Output      float64  `yaml:"output"`
 	CachedInput *float64 `yaml:"cached_input"` // nil: as input
 	CacheWrite  *float64 `yaml:"cache_write"`
+
+	CacheWriteHour *float64 `yaml:"cache_write_hour"` // nil: as CacheWrite
 }
 
 // providerSetting configures a model provider. The key itself is never in the

@@ -34,7 +34,9 @@ func (c *chat) edit() error {
 	if err != nil {
 		fmt.Fprintln(c.term.err, "! messages typed earlier cannot be recalled:", err)
 	}
-	c.editor, err = lineedit.Open(in, shown, lineedit.Options{Continue: continuedLine, History: history})
+	c.editor, err = lineedit.Open(in, shown, lineedit.Options{
+		Continue: continuedLine, Complete: completedCommand, History: history,
+	})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,12 @@ func (m *Memory) RequestCompaction(
 }
 
 // ClaimCompactions finds none.
-func (*Memory) ClaimCompactions(context.Context, parley.ID, []parley.ID, int) ([]store.CompactionClaim, error) {
+func (*Memory) ClaimCompactions(
+	context.Context,
+	parley.ID,
+	[]parley.ID,
+	store.Occupancy,
+) ([]store.CompactionClaim, error) {
 	return nil, nil
 }
 

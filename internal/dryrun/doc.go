@@ -57,7 +57,8 @@ type Memory struct {
 	base  int64
 	hints store.Hints // receives would-be commits
 
-	charges Charges // nil: nobody is charged
+	charges Charges                       // nil: nobody is charged
+	marked  map[parley.ID]*parley.Message // messages of the real store that are read with these marks
 
 	mu        sync.Mutex // guards all fields below
 	tx        *transition.Tx
@@ -89,6 +90,23 @@ type Charges interface {
 
 // Charge makes the run's limits have real budgets; call it before the first transition.
 func (m *Memory) Charge(charges Charges) { m.charges = charges }
+
+// Mark makes messages of the real store be read with the marks that they have here; call it before the first
+// transition.
+func (m *Memory) Mark(messages []parley.Message) {
+	m.marked = make(map[parley.ID]*parley.Message, len(messages))
+	for i := range messages {
+		m.marked[messages[i].ID] = &messages[i]
+	}
+}
+
+// marksOf returns the marks that a message of the real store has here.
+func (m *Memory) marksOf(message *parley.Message) parley.Marks {
+	if marked := m.marked[message.ID]; marked != nil {
+		return marked.Marks
+	}
+	return message.Marks
+}
 
 // Tell sets the listener for events; call it before the first transition.
 func (m *Memory) Tell(hints store.Hints) { m.hints = hints }
@@ -160,7 +178,7 @@ func (m *Memory) settleCall(settled *store.CallSettled) {
 		c.Outcome, c.Usage, c.Cost, c.Finish, c.Error = settled.Outcome, settled.Usage, settled.Cost, settled.Finish,
 			settled.Error
 		c.FirstTokenMS, c.TotalMS = settled.FirstTokenMS, settled.TotalMS
-		c.Estimated, c.Estimate = settled.Estimated, settled.Estimate
+		c.Estimated, c.Estimate, c.Truncated = settled.Estimated, settled.Estimate, settled.Truncated
 		c.Cache = parley.CacheOf(settled.Usage, settled.Saved)
 		if c.Reserved != nil {
 			used, _ := settled.Charged(*c.Reserved)

@@ -114,15 +114,10 @@ func (m *Memory) ContextTail(
 		before = m.base + 1
 	}
 	older, more, err := m.Reads.ContextTail(ctx, workspaceID, sessionID, before, limit-len(tail), most)
-	return append(tail, older...), more, err
-}
-
-// ContextHead returns the real head: a dry run pins nothing and writes no summary.
-func (m *Memory) ContextHead(ctx context.Context, workspaceID, sessionID parley.ID) (parley.ContextHead, error) {
-	if m.fresh {
-		return parley.ContextHead{}, nil
+	for i := range older {
+		older[i].Marks = m.marksOf(&older[i])
 	}
-	return m.Reads.ContextHead(ctx, workspaceID, sessionID)
+	return append(tail, older...), more, err
 }
 
 // Budgets returns the real budgets plus what the dry run has spent. Nobody is charged for a preview: there missing

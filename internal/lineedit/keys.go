@@ -30,6 +30,9 @@ const (
 	keyKillBefore
 	keyYank
 	keyClear
+	keySearch
+	keyAbandon
+	keyTab
 	keyPasteBegins
 	keyPasteEnds
 )
@@ -50,7 +53,11 @@ func controlKey(sent byte) key {
 	case '\r', '\n':
 		return keyEnter
 	case '\t':
-		return keyText
+		return keyTab
+	case 'R' - '@':
+		return keySearch
+	case 'G' - '@':
+		return keyAbandon
 	case 0x7f, 'H' - '@':
 		return keyBackspace
 	case 'A' - '@':
@@ -190,7 +197,14 @@ func decodeSequence(from []byte) (pressed key, size int) {
 // press acts on a key that does not end the text.
 func (e *Editor) press(pressed key, text string) {
 	b := &e.text
+	if e.searching != nil && e.pressSearching(pressed, text) {
+		return
+	}
 	switch pressed {
+	case keySearch:
+		e.searchOlder()
+	case keyTab:
+		e.complete()
 	case keyText:
 		e.insert(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
 	case keyNewLine:

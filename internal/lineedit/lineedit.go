@@ -18,6 +18,7 @@ import (
 const (
 	maxText     = 256 << 10 // bytes of what is typed at once; more is refused with a bell
 	maxHeld     = 64 << 10  // bytes of a printed line that wait for its end while text is typed
+	maxQuery    = 256       // bytes of what is searched for
 	maxAhead    = 16        // lines entered that nobody has taken yet
 	readSize    = 4 << 10
 	usualWidth  = 80 // of terminals that do not say
@@ -37,6 +38,10 @@ type Options struct {
 	// end. Nil: every text ends with Enter.
 	Continue func(text string) (longer string, more bool)
 	History  *History // nil: none
+
+	// Complete returns what the text before the cursor can become when Tab is pressed; nil if Tab is a character there.
+	// Nil: it always is.
+	Complete func(before string) []string
 }
 
 // Editor is a terminal at which a person types. Its methods may be called concurrently.
@@ -53,12 +58,14 @@ type Editor struct {
 	killed  string // what Ctrl-K, Ctrl-U and Ctrl-W took away last
 	entry   int    // of the history, which stands as the text; -1: none
 	begun   string // what was typed before an entry took its place
-	drawn   bool   // prompt and text are on the terminal
-	row     int    // of the cursor in what is drawn
-	open    bool   // the last printed line has not ended
-	held    []byte // of a printed line, while text stands below
-	ended   bool   // the person ended the input, or Close was called
-	failed  error
+
+	searching *search // nil: none
+	drawn     bool    // prompt and text are on the terminal
+	row       int     // of the cursor in what is drawn
+	open      bool    // the last printed line has not ended
+	held      []byte  // of a printed line, while text stands below
+	ended     bool    // the person ended the input, or Close was called
+	failed    error
 }
 
 // Open makes an editor of a terminal.
@@ -115,7 +122,7 @@ func (e *Editor) Ask(prompt string) {
 func (e *Editor) Discard() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.text.empty() || e.ended {
+	if e.text.empty() && e.searching == nil || e.ended {
 		return false
 	}
 	e.finish("^C")
@@ -200,7 +207,7 @@ func (e *Editor) release() {
 
 // refresh draws prompt and text if there are any, and takes them away if not.
 func (e *Editor) refresh() {
-	if e.prompt == "" && e.text.empty() {
+	if e.prompt == "" && e.text.empty() && e.searching == nil {
 		e.erase()
 		e.release()
 		return
@@ -253,11 +260,14 @@ func (e *Editor) finish(ending string) {
 	e.refresh()
 	e.send(ending + "\r\n")
 	e.drawn, e.row = false, 0
-	e.prompt, e.text, e.entry, e.begun = "", buffer{}, -1, ""
+	e.prompt, e.text, e.entry, e.begun, e.searching = "", buffer{}, -1, "", nil
 	e.release()
 }
 
 func (e *Editor) shownPrompt() string {
+	if e.searching != nil {
+		return e.searching.prompt()
+	}
 	if e.prompt == "" {
 		return mark
 	}
@@ -326,10 +336,11 @@ func (e *Editor) take(keys []byte) (line string, rest []byte, entered bool) {
 		keys = keys[size:]
 		switch {
 		case pressed == keyEnter:
+			e.endSearch()
 			if line, entered = e.enter(); entered {
 				return line, keys, true
 			}
-		case text == ctrlD && !e.pasting && e.text.empty():
+		case text == ctrlD && !e.pasting && e.text.empty() && e.searching == nil:
 			e.ended, e.prompt = true, ""
 			e.refresh()
 		default:

@@ -246,6 +246,65 @@ func TestLongTextsWrap(t *testing.T) {
 	s.sees("> |1234567\n891234567\n891234567")
 }
 
+// TestSearch: Ctrl-R finds earlier entries, newest first and whatever their case; Enter enters the one found, other
+// keys edit it, Ctrl-G brings back what was typed before.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	history := &History{path: filepath.Join(t.TempDir(), "history"), entries: []string{
+		"first Deploy", "list files", "second deploy", "日本",
+	}}
+	s := sit(t, 40, Options{History: history})
+	s.Ask("> ")
+	s.types("draft\x12")
+	s.sees("(search: ) draft|")
+	s.types("dep")
+	s.sees("(search: dep) second deploy|")
+	s.types("\x12")
+	s.sees("(search: dep) first Deploy|")
+	s.types("\x12") // there is no older one
+	s.sees("(search: dep) first Deploy|")
+	s.types("\x07")
+	s.sees("> draft|")
+	s.types("\x12DEPX\x7f\r")
+	s.entered("second deploy")
+	s.Ask("> ")
+	s.types("\x12日" + left + "!")
+	s.sees("> second deploy\n> 日!|本")
+	s.types("\x15\x0b\x12list\x01" + up)
+	s.sees("> second deploy\n> first Deploy|")
+	s.types("\x15\x12fi")
+	if !s.Discard() {
+		t.Error("a search is nothing to discard")
+	}
+	s.Ask("> ")
+	s.sees("> second deploy\n(search: fi) list files^C\n> |")
+}
+
+// TestComplete: Tab writes what all choices have in common, and a space behind the only one; otherwise it shows them.
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	s := sit(t, 40, Options{Complete: func(before string) (found []string) {
+		if !strings.HasPrefix(before, "/") {
+			return nil
+		}
+		for _, one := range []string{"/compact", "/cost", "/fork"} {
+			if strings.HasPrefix(one, before) {
+				found = append(found, one)
+			}
+		}
+		return append([]string{}, found...)
+	}})
+	s.Ask("> ")
+	s.types("/f\tx")
+	s.sees("> /fork x|")
+	s.types("\x15/c\t")
+	s.sees("> /co|")
+	s.types("\t")
+	s.sees("/compact  /cost\n> /co|")
+	s.types("x\t\x15a\tb")
+	s.sees("/compact  /cost\n> a    b|")
+}
+
 // TestEnter: what is entered stays, and a line that continues waits for its end.
 func TestEnter(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -66,7 +68,7 @@ type Process struct {
 	stop    func() error
 
 	mu     sync.Mutex // guards all below
-	last   string     // line of stderr
+	said   []string   // the latest lines on stderr, at most saidLines
 	ending error      // what the process ended with
 }
 
@@ -208,7 +210,7 @@ func (p *Process) listen(said io.Reader) {
 			continue
 		}
 		p.mu.Lock()
-		p.last = text
+		p.note(text)
 		p.mu.Unlock()
 		if may.Allow() {
 			p.command.Log.Debug(p.command.Says, "line", text)
@@ -216,15 +218,45 @@ func (p *Process) listen(said io.Reader) {
 	}
 }
 
-// Why adds to an error what the process said last.
+// saidLines is how many of the latest lines are searched for the cause of an end: a stack trace may follow it.
+const saidLines = 16
+
+// saidBytes bounds each of them.
+const saidBytes = 256
+
+// names is the beginning of a line that names an error. Node.js, for one, ends with its version instead.
+var names = regexp.MustCompile(`^(?:Uncaught )?(?:[A-Za-z.]*(?:Error|Exception)|error|ERROR|fatal|FATAL|panic)\b`)
+
+// note keeps a line; the caller holds mu.
+func (p *Process) note(line string) {
+	if len(p.said) == saidLines {
+		p.said = append(p.said[:0], p.said[1:]...)
+	}
+	p.said = append(p.said, parley.Clip(line, saidBytes))
+}
+
+// cause returns the latest line that names an error, or else the latest line; the caller holds mu.
+func (p *Process) cause() string {
+	for _, line := range slices.Backward(p.said) {
+		if names.MatchString(line) {
+			return line
+		}
+	}
+	if len(p.said) == 0 {
+		return ""
+	}
+	return p.said[len(p.said)-1]
+}
+
+// Why adds to an error what the process said at its end.
 func (p *Process) Why(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ending != nil {
 		err = fmt.Errorf("%w; the process ended: %w", err, p.ending)
 	}
-	if p.last != "" {
-		err = fmt.Errorf("%w; it said: %s", err, parley.Clip(p.last, 256))
+	if said := p.cause(); said != "" {
+		err = fmt.Errorf("%w; it said: %s", err, said)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package program
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -62,6 +63,27 @@ func FuzzStderr(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestTheCauseIsSaid: of what a program said last, the line that names an error, wherever it stands.
+func TestTheCauseIsSaid(t *testing.T) {
+	t.Parallel()
+	trace := "Error: Cannot find module 'index.js'\n" +
+		strings.Repeat("    at Module._load (node:internal/errors:1)\n", 6) + "  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n"
+	for stderr, want := range map[string]string{
+		"":                        "the end",
+		"ready\nbye\n":            "the end; it said: bye",
+		"throw err;\n^\n" + trace: "the end; it said: Error: Cannot find module 'index.js'",
+		"Traceback\n  in main\nModuleNotFoundError: x\n":     "the end; it said: ModuleNotFoundError: x",
+		"Error: long ago\n" + strings.Repeat("fine\n", 100):  "the end; it said: fine",
+		"panic: " + strings.Repeat("x", 1000) + "\nexit 2\n": "the end; it said: panic: " + strings.Repeat("x", 249),
+	} {
+		p := &Process{command: Command{Log: slog.New(slog.DiscardHandler), Says: "it says"}}
+		p.listen(strings.NewReader(stderr))
+		if got := p.Why(errors.New("the end")).Error(); !strings.HasPrefix(got, want) || len(got) > len(want)+5 {
+			t.Errorf("%.40q: %q, want %q", stderr, got, want)
+		}
+	}
 }
 
 // TestAFloodOnStderr is logged for its first lines alone.

@@ -170,6 +170,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "middleware_hash", Kind: Bytes, Field: "MiddlewareHash", In: "read insert"},
 			{Name: "instruction_hash", Kind: Bytes, Field: "InstructionHash", In: "read insert"},
 			{Name: "saved", Kind: Integer, Field: "Saved", In: "read settle"},
+			{Name: "truncated", Kind: Text, Field: "Truncated", In: "read settle", Codec: JSON},
 		},
 	},
 	{

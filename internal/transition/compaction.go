@@ -7,6 +7,9 @@ import (
 	"example.org/parley/store"
 )
 
+// MaxCompactionClaims bounds the compactions that one look considers.
+const MaxCompactionClaims = 128
+
 // RequestCompaction implements the transition of store.Compactions.
 func (t *Tx) RequestCompaction(
 	scope store.Scope,
@@ -36,6 +39,7 @@ func (t *Tx) RequestCompaction(
 		Reason:       reason,
 		Through:      wanted.Through,
 		Instructions: wanted.Instructions,
+		Awaited:      wanted.Awaited,
 		CreatedAt:    t.now,
 		UpdatedAt:    t.now,
 	}
@@ -47,6 +51,11 @@ func (t *Tx) RequestCompaction(
 					"this session already has a compaction, which is %s",
 					last.State,
 				)
+			}
+			if wanted.Awaited && !last.Awaited {
+				last.Awaited = true
+				h.saveCompaction(last)
+				h.hint.Compaction = true
 			}
 			return *last, nil
 		}

@@ -114,26 +114,9 @@ func (t *Tx) createFork(parent *Head, wanted store.NewFork, parts []Part, cut Li
 	h := t.createSession(store.NewSession{Session: wanted.Session, Idempotency: wanted.Idempotency})
 	h.LastSequence, h.LastHash, h.NextCall = cut.Sequence, cut.ContentHash, tally.Calls+1
 	h.Statistics.Messages, h.Statistics.UserFacing = cut.Sequence, cut.Sequence-tally.Internal
-	h.Context = contextAt(parent, cut.Sequence)
+	h.Context = parent.ContextAt(cut.Sequence)
 	h.Changes.New.Inherited = &Inherited{Parts: parts, From: parent.ID, Own: parent.LogID}
 	return h
-}
-
-// contextAt returns the model's view of a session at an earlier message, as far as it is known: a fork's window begins
-// where its parent's did.
-func contextAt(parent *Head, sequence int64) parley.Context {
-	at := parley.Context{Held: parent.Context.Held}
-	if parent.Context.Anchor <= sequence {
-		at.Anchor, at.Dropped = parent.Context.Anchor, parent.Context.Dropped
-	}
-	if parent.Context.Stubbed <= sequence {
-		at.Stubbed = parent.Context.Stubbed
-	}
-	if sequence == parent.LastSequence {
-		at.Messages, at.Tokens, at.Cleared, at.ClearedAt = parent.Context.Messages, parent.Context.Tokens,
-			parent.Context.Cleared, parent.Context.ClearedAt
-	}
-	return at
 }
 
 // forkedAt finds the message to fork at.

@@ -215,7 +215,7 @@ func samples(t testing.TB) []payload {
 		told("approval.created", event.ApprovalCreated{Approval: approvalTold(&approval)}.Encode()),
 		told("approval.approved", event.ApprovalApproved{Approval: approvalTold(&approval)}.Encode()),
 		told("approval.resolved", event.ApprovalResolved{Approval: approvalTold(&answered)}.Encode()),
-		told("context.dropped", news{dropped: &parley.Dropped{From: 2, To: 18, Count: 16, Reason: awkward}}.events(
+		told("context.dropped", news{dropped: []*parley.Dropped{{From: 2, To: 18, Count: 16, Reason: awkward}}}.events(
 			turnID, &parley.Call{ID: callID, Model: "sim/lorem-1"})[0]),
 		told("context.assumed", news{assumed: 32_000}.events(turnID, &parley.Call{Model: "sim/lorem-1"})[0]),
 		told("compaction.started", compactionStarted(compaction, "sim/lorem-1")),

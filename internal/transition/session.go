@@ -134,19 +134,14 @@ func (t *Tx) MarkMessage(
 	if err != nil {
 		return parley.Message{}, err
 	}
-	marks := change.Over(m.Marks)
+	marks, err := m.Marked(change)
+	if err != nil {
+		return parley.Message{}, err
+	}
 	if m.Marks == marks {
 		return *m, nil
 	}
 	marked := Marked{Message: m}
-	if size := m.Size(); marks.Pinned && !m.Marks.Pinned && size > parley.MaxPinnedBytes {
-		return parley.Message{}, parley.InvalidField(
-			"pinned",
-			"this message has %d bytes, and what is pinned is carried with %d at most; pin a shorter one",
-			size,
-			parley.MaxPinnedBytes,
-		)
-	}
 	if marks.Pinned && !m.Marks.Pinned {
 		marked.PinnedEvent, h.Context.Held = h.LastEvent+1, true
 	}

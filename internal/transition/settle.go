@@ -29,6 +29,12 @@ func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled sto
 		return settled, err
 	}
 	h.settleCall(turn, open, settle.Call)
+	if cut := settle.Call.Truncated; cut != nil && len(rows) > 0 {
+		t.event(h, turn.ID, event.ContextTruncated{
+			TurnID: turn.ID, CallID: settle.Call.CallID, Model: rows[0].Model,
+			SentTokens: cut.SentTokens, ReadTokens: cut.ReadTokens,
+		}.Encode())
+	}
 	h.clearSuspicion(turn)
 	for _, callID := range settle.ToolsStarted {
 		for i := range rows {

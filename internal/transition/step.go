@@ -97,8 +97,8 @@ func (t *Tx) BeginStep(fence store.Fence, begin store.StepBegin) (begun store.St
 
 // news is what a request shows of the record otherwise than the one before.
 type news struct {
-	dropped *parley.Dropped // left out for length from now on
-	assumed int64           // the context length that was never said to be assumed
+	dropped []*parley.Dropped // left out for length from now on
+	assumed int64             // the context length that was never said to be assumed
 }
 
 // show notes the window of a request.
@@ -111,7 +111,10 @@ func (h *Head) show(w *store.Window) (n news) {
 		from = w.Dropped.From
 	}
 	if from > 0 && (from != h.Context.Dropped || w.Anchor != h.Context.Anchor) {
-		n.dropped = w.Dropped
+		n.dropped = append(n.dropped, w.Dropped)
+	}
+	if w.Steps != nil {
+		n.dropped = append(n.dropped, w.Steps)
 	}
 	if w.Assumed > 0 && !h.Context.Assumed {
 		n.assumed, h.Context.Assumed = w.Assumed, true
@@ -123,7 +126,7 @@ func (h *Head) show(w *store.Window) (n news) {
 
 // events returns what watchers are told of it.
 func (n news) events(turnID parley.ID, call *parley.Call) (told []event.Encoded) {
-	if d := n.dropped; d != nil {
+	for _, d := range n.dropped {
 		told = append(told, event.ContextDropped{
 			TurnID: turnID, CallID: call.ID, Model: call.Model,
 			From: d.From, To: d.To, Count: d.Count, Reason: d.Reason,

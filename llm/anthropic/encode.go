@@ -30,7 +30,7 @@ const openingText = "(The conversation began earlier.)"
 //
 // A request with a CacheKey marks four ends for the provider's cache, the most that it accepts: of the tools, of the
 // system prompt, of the previous request's messages, and of all messages. Apart from the marks, its bytes equal those
-// of a request without a CacheKey.
+// of a request without a CacheKey. All marks have its CacheTTL: the provider refuses a longer one behind a shorter one.
 //
 // The wire's rules have these consequences: temperatures go up to 1 (CodeInvalid beyond), and are left out with
 // thinking; top_p is left out beside a temperature; seeds are unknown and left out.
@@ -91,7 +91,7 @@ func appendSystem(b []byte, request model.Request, first bool) []byte {
 	}
 	b = parley.AppendJSONString(append(b, `[{"type":"text","text":`...), request.System)
 	if request.CacheKey != "" {
-		b = append(b, wire.CacheMark...)
+		b = append(b, wire.CacheMarkFor(request.CacheTTL)...)
 	}
 	return append(b, "}]"...)
 }
@@ -184,6 +184,7 @@ type writer struct {
 	role string
 	ids  wire.CallIDs
 	mark bool // the next block ends the cached part
+	ttl  parley.CacheTTL
 }
 
 // block begins a content block of a role's message.
@@ -212,7 +213,7 @@ func (w *writer) text(text string) {
 // end ends a block that can be marked.
 func (w *writer) end() {
 	if w.mark {
-		w.b = append(w.b, wire.CacheMark...)
+		w.b = append(w.b, wire.CacheMarkFor(w.ttl)...)
 	}
 	w.b = append(w.b, '}')
 }
@@ -238,7 +239,7 @@ func lastBlock(message model.Message) int {
 }
 
 func appendMessages(b []byte, request model.Request) ([]byte, error) {
-	w := writer{b: b}
+	w := writer{b: b, ttl: request.CacheTTL}
 	before, last := -1, -1
 	if request.CacheKey != "" {
 		before, last = wire.Stable(request.Messages)
@@ -407,7 +408,7 @@ func appendTools(b []byte, request model.Request) ([]byte, error) {
 			return nil, err
 		}
 		if request.CacheKey != "" && i == len(request.Tools)-1 {
-			b = append(b, wire.CacheMark...)
+			b = append(b, wire.CacheMarkFor(request.CacheTTL)...)
 		}
 		b = append(b, '}')
 	}

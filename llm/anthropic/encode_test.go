@@ -162,6 +162,12 @@ func TestEncode(t *testing.T) {
 		{Name: "cached images of results", Request: with(llmtest.ShownByTools(older), caching)},
 		{Name: "cached hello", Request: with(hello(older, parley.Parameters{}), caching)},
 		{
+			Name: "cached for an hour",
+			Request: with(llmtest.Conversation(older, signed), func(r *model.Request) {
+				r.CacheKey, r.CacheTTL = "0f0f", parley.CacheHour
+			}),
+		},
+		{
 			Name: "cached image",
 			Request: with(
 				model.Request{
@@ -192,6 +198,7 @@ func TestEncode(t *testing.T) {
 			".Parameters.Seed",
 			".Think",
 			".CacheKey",
+			".CacheTTL",
 		}
 		llmtest.RunLeaves(
 			t,

@@ -32,6 +32,7 @@ func everything(modelID parley.ModelID, reasoning []byte) model.Request {
 		Think:    true,
 		Search:   true,
 		CacheKey: "session",
+		CacheTTL: parley.CacheMinutes,
 		Tools: []parley.ToolDefinition{
 			{
 				Name:        "add",

@@ -135,6 +135,7 @@ func TestEncode(t *testing.T) {
 			".Messages[1].Parts[2].Arguments",
 			".Think",
 			".CacheKey",
+			".CacheTTL",
 		}
 		llmtest.RunLeaves(t, adapter, "deepseek/deepseek-chat", []byte(`{"field":"reasoning_content"}`), unsent...)
 		llmtest.RunLeaves(

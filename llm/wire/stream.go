@@ -116,6 +116,9 @@ func (x *exchange) open(body []byte) error {
 		return x.unreachable(err)
 	}
 	x.body = response.Body
+	if sink := model.RawFrom(x.ctx); sink != nil {
+		x.body = &rawBody{ReadCloser: response.Body, sink: sink, secret: e.secret}
+	}
 	if response.StatusCode >= 200 && response.StatusCode < 300 && streams(response.Header) {
 		return nil
 	}

@@ -32,6 +32,8 @@ func testCompactions(t *testing.T, open Open) {
 		"ASummaryThatIsRemovedFromTheQueue":   compactRemoved,
 		"BesideATurnThatFailsAndIsTakenAgain": compactThenRetry,
 		"APersonRevisesASummary":              compactRevised,
+		"AwaitedOnesGoFirst":                  compactAwaited,
+		"WorkspacesTakeTurns":                 compactFair,
 	})
 }
 
@@ -48,7 +50,7 @@ func (w *world) requestCompaction(t reporter, session parley.ID, reason parley.C
 
 func (w *world) claimCompactions(t reporter, process parley.ID, running ...parley.ID) []store.CompactionClaim {
 	t.Helper()
-	claims, err := w.store.ClaimCompactions(w.ctx, process, running, 10)
+	claims, err := w.store.ClaimCompactions(w.ctx, process, running, roomy())
 	must(t, "ClaimCompactions", err)
 	return claims
 }
@@ -534,7 +536,7 @@ func compactScopes(t *testing.T, w *world) {
 func compactUnleased(t *testing.T, w *world) {
 	session := w.session(t)
 	w.requestCompaction(t, session, parley.CompactMessages)
-	_, err := w.store.ClaimCompactions(w.ctx, parley.NewID(), nil, 1)
+	_, err := w.store.ClaimCompactions(w.ctx, parley.NewID(), nil, roomy())
 	refused(t, "a claim without a lease", err, parley.CodeFenced)
 	w.compactionIs(t, session, parley.CompactionPending, 0)
 }
@@ -581,7 +583,7 @@ func sharedCompaction(t *testing.T, w, other *world) {
 		var wait sync.WaitGroup
 		taken := make([][]store.CompactionClaim, 2)
 		for i, who := range []*world{w, other} {
-			wait.Go(func() { taken[i], _ = who.store.ClaimCompactions(who.ctx, who.process, nil, 5) })
+			wait.Go(func() { taken[i], _ = who.store.ClaimCompactions(who.ctx, who.process, nil, roomy()) })
 		}
 		wait.Wait()
 		claims := append(taken[0], taken[1]...)
@@ -638,4 +640,74 @@ func compactRevised(t *testing.T, w *world) {
 	_, err = revise(revised.ID, revised.ID)
 	refused(t, "a revision beside a compaction", err, parley.CodeConflict)
 	w.check(t, session)
+}
+
+// awaitCompaction says that a turn waits for a summary of a session.
+func (w *world) awaitCompaction(t reporter, session parley.ID) {
+	t.Helper()
+	c, err := w.store.RequestCompaction(w.ctx, w.scope, session,
+		store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactTokens, Awaited: true})
+	must(t, "RequestCompaction", err)
+	if !c.Awaited {
+		t.Fatalf("an awaited compaction is %+v", c)
+	}
+}
+
+// compactAwaited: those that a turn waits for come before all others, also one that began without; and find a place
+// where work that nobody waits for finds none.
+func compactAwaited(t *testing.T, w *world) {
+	var sessions []parley.ID
+	for range 4 {
+		session := w.session(t)
+		w.exchange(t, session, "q", "a")
+		w.requestCompaction(t, session, parley.CompactMessages)
+		sessions = append(sessions, session)
+	}
+	w.awaitCompaction(t, sessions[3]) // its compaction is pending
+	occupancy := store.Occupancy{Slots: 2}
+	occupancy.Take(parley.NewID(), parley.ModeBackground)
+	claims, err := w.store.ClaimCompactions(w.ctx, w.process, nil, occupancy)
+	must(t, "ClaimCompactions", err)
+	if len(claims) != 1 || claims[0].Session.ID != sessions[3] || !claims[0].Compaction.Awaited {
+		t.Fatalf("beside background work %+v was claimed; want the one that is awaited", claims)
+	}
+	if rest := w.claimCompactions(t, w.process, claims[0].Compaction.ID); len(rest) != 3 {
+		t.Fatalf("with places for all %d more were claimed; want 3", len(rest))
+	}
+}
+
+// compactFair: among those that are awaited the workspaces take turns, one that holds many places gets none of those
+// that are kept, and what it has under way counts.
+func compactFair(t *testing.T, w *world) {
+	other := w.neighbour(t, "other")
+	for range 5 {
+		session := w.session(t)
+		w.exchange(t, session, "q", "a")
+		w.awaitCompaction(t, session)
+	}
+	claim := func(occupancy store.Occupancy, running ...parley.ID) []store.CompactionClaim {
+		t.Helper()
+		claims, err := w.store.ClaimCompactions(w.ctx, w.process, running, occupancy)
+		must(t, "ClaimCompactions", err)
+		return claims
+	}
+	first := claim(store.Occupancy{Slots: 2})
+	var running []parley.ID
+	kept := store.Occupancy{Slots: 2, Reserve: 2}
+	for i := range first {
+		running = append(running, first[i].Compaction.ID)
+		kept.Take(w.scope.WorkspaceID, parley.ModeForeground)
+	}
+	if len(first) != 2 {
+		t.Fatalf("of two places one workspace alone took %d", len(first))
+	}
+	if more := claim(kept.Clone(), running...); len(more) != 0 {
+		t.Fatalf("a workspace that holds two of four places took %d more; want none", len(more))
+	}
+	session := other.session(t)
+	other.exchange(t, session, "q", "a")
+	other.awaitCompaction(t, session)
+	if claims := claim(kept, running...); len(claims) != 1 || claims[0].Session.ID != session {
+		t.Fatalf("the kept places went to %+v; want the other workspace's", claims)
+	}
 }

@@ -1,12 +1,16 @@
 package storetest
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"example.org/parley"
+	"example.org/parley/event"
 	"example.org/parley/store"
 )
 
@@ -18,6 +22,7 @@ func testContext(t *testing.T, open Open) {
 		"pins with their other halves":          testContextPairs,
 		"the context follows the latest window": testContextCounts,
 		"what is dropped is told once":          testContextDropped,
+		"steps and truncations are told":        testContextSteps,
 		"cleared, the next message begins it":   testContextCleared,
 		"cleared while a turn runs":             testContextClearedBeside,
 	})
@@ -233,6 +238,49 @@ func testContextDropped(t *testing.T, w *world) {
 	w.compacted(t, id, 4, "short")
 	if c := w.sessionState(t, id).Context; c.Anchor != 0 || c.Dropped != 0 {
 		t.Errorf("with a summary the context is %+v", c)
+	}
+}
+
+// testContextSteps: steps that a request is the first to leave out are told beside what else it drops, and so is what a
+// provider did not read, which the call's record keeps.
+func testContextSteps(t *testing.T, w *world) {
+	id := w.session(t)
+	w.exchange(t, id, "question", "answer")
+	w.post(t, id, w.say("question"))
+	claim := w.claim(t)
+	begin := w.stepBegin(1, 1)
+	begin.Window = &store.Window{
+		Anchor: 3, Messages: 1, Tokens: 10,
+		Dropped: &parley.Dropped{From: 1, To: 2, Count: 2, Reason: "long"},
+		Steps:   &parley.Dropped{From: 4, To: 9, Count: 6, Reason: "a long turn"},
+	}
+	_, err := w.store.BeginStep(w.ctx, claim.Fence, begin)
+	must(t, "BeginStep", err)
+	settle := settlement(begin, "an answer")
+	settle.End = completed()
+	settle.Call.Truncated = &parley.Truncation{SentTokens: 1000, ReadTokens: 400}
+	w.settle(t, claim.Fence, settle)
+	var told []string
+	for _, e := range w.check(t, id).Events {
+		switch e.Type {
+		case parley.EventContextDropped:
+			var data event.ContextDropped
+			must(t, "the event", json.Unmarshal(e.Data, &data))
+			told = append(told, fmt.Sprint(data.From, " ", data.To, " ", data.Count, " ", data.Reason))
+		case parley.EventContextTruncated:
+			var data event.ContextTruncated
+			must(t, "the event", json.Unmarshal(e.Data, &data))
+			told = append(told, fmt.Sprint(data.CallID == begin.Call.ID, data.SentTokens, data.ReadTokens))
+		}
+	}
+	want := []string{"1 2 2 long", "4 9 6 a long turn", "true 1000 400"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	call, err := w.store.Call(w.ctx, w.scope, begin.Call.ID)
+	must(t, "Call", err)
+	if call.Truncated == nil || *call.Truncated != *settle.Call.Truncated {
+		t.Errorf("the call's record says %+v", call.Truncated)
 	}
 }
 

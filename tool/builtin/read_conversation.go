@@ -25,7 +25,7 @@ func newReadConversation(record ownRecord) tool.Tool {
 	return readConversation{
 		fixed{
 			parley.ToolDefinition{
-				Name: readConversationName,
+				Name: parley.ReadConversationTool,
 				Description: "Reads earlier messages of this conversation by their numbers, also those that a " +
 					"summary stands for or that are no longer shown.",
 				Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +

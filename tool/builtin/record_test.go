@@ -154,11 +154,11 @@ func TestRecallStaysInItsOwnRecord(t *testing.T) {
 		arguments string
 		want      string // the sequences
 	}{
-		{l.shared, readConversationName, `{"from":1}`, "1"},
-		{l.shared, readConversationName, `{"from":2,"to":3}`, ""},
-		{l.shared, searchConversationName, `{"query":"harbour"}`, "1"},
-		{l.reader, readConversationName, `{"from":1}`, ""},
-		{l.reader, searchConversationName, `{"query":"harbour"}`, ""},
+		{l.shared, parley.ReadConversationTool, `{"from":1}`, "1"},
+		{l.shared, parley.ReadConversationTool, `{"from":2,"to":3}`, ""},
+		{l.shared, parley.SearchConversationTool, `{"query":"harbour"}`, "1"},
+		{l.reader, parley.ReadConversationTool, `{"from":1}`, ""},
+		{l.reader, parley.SearchConversationTool, `{"query":"harbour"}`, ""},
 	} {
 		result, err := l.recalled(c.name, c.of, c.arguments)
 		l.must(err)
@@ -188,7 +188,7 @@ func TestReadConversationIsBounded(t *testing.T) {
 	}
 	seen := 0
 	for from := int64(1); from > 0; {
-		result, err := l.recalled(readConversationName, l.shared, fmt.Sprintf(`{"from":%d}`, from))
+		result, err := l.recalled(parley.ReadConversationTool, l.shared, fmt.Sprintf(`{"from":%d}`, from))
 		l.must(err)
 		var got struct {
 			Messages []quotation

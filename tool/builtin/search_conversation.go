@@ -26,7 +26,7 @@ func newSearchConversation(record ownRecord) tool.Tool {
 	return searchConversation{
 		fixed{
 			parley.ToolDefinition{
-				Name: searchConversationName,
+				Name: parley.SearchConversationTool,
 				Description: "Finds earlier messages of this conversation by their words, also those that a summary " +
 					"stands for or that are no longer shown; the best first. read_conversation reads around them.",
 				Parameters: json.RawMessage(`{"additionalProperties":false,"properties":{` +

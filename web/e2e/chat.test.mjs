@@ -92,6 +92,23 @@ once('a sub-conversation and a fork show where they come from', async () => {
   right(page);
 });
 
+once('one approval can cover a conversation with all of its sub-conversations', async () => {
+  await server.ask('POST', '/v1/agents', { name: 'Clock', model: 'sim/tool', tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask' }] });
+  await server.ask('POST', '/v1/agents', { name: 'Asking clocks', tools: [{ name: 'delegate', description: 'Asks a clock', agent: 'clock' }] });
+  const asks = [{ tool_call: { name: 'delegate', arguments: { task: 'What time is it?' } } }];
+  const session = await script([asks, asks, [{ text: 'Both clocks agree.' }]], { agent_id: 'asking-clocks', title: 'Clocks' });
+  const page = await tab('/inbox');
+  const card = page.locator('[data-approval]');
+  await card.getByRole('button', { name: 'Always in this conversation and all of its sub-conversations' }).click();
+  await page.goto(`${server.url}/c/${session.id}`);
+  await page.getByText('Both clocks agree.', { exact: true }).waitFor(); // the second clock asked nobody
+  const { data } = await server.ask('GET', `/v1/sessions/${session.id}/tree`);
+  assert.equal(data.length, 3);
+  const asked = await Promise.all(data.map(async (one) => (await server.ask('GET', `/v1/sessions/${one.id}/approvals`)).data));
+  assert.deepEqual([...new Map(asked.flat().map(({ id, scope, state }) => [id, `${scope} ${state}`])).values()], ['tree approved']);
+  right(page);
+});
+
 once('a failure says what to do, and the turn can be retried with another model', async () => {
   const session = await script([[{ text: 'I begin' }, { error: { class: 'auth', retryable: false, message: 'no such key' } }]], { title: 'It fails' });
   const page = await tab(`/c/${session.id}`);
@@ -251,6 +268,8 @@ once('without a key two clicks show a tool that asks for approval, or a long ans
   await until(() => page.evaluate(() => document.activeElement?.matches('[data-composer]')), 'the focus goes on');
   await page.locator('[data-announcer]', { hasText: 'The answer is complete.' }).waitFor({ state: 'attached' });
   await page.locator('[data-meter]').click();
+  await page.getByRole('complementary', { name: 'Context' }).getByText('until older messages are summed up').waitFor();
+  await page.getByRole('link', { name: 'Details', exact: true }).click();
   await page.getByRole('complementary', { name: 'Details' }).getByText('2 model calls').waitFor();
   await page.getByRole('link', { name: 'New conversation' }).click();
   await page.getByRole('button', { name: /Watch it fail/ }).click();

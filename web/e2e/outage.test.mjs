@@ -17,6 +17,8 @@ once('a page is opened while the server is away, and a message written there is 
   for (const name of ['audit.js', 'inspect.js', 'usage.js', 'drawer.js', 'highlight.js', 'chart.js']) await fetched(page, name);
   await server.kill();
   await page.getByText('Reconnecting').waitFor();
+  const [note, bar] = [await page.getByText('Reconnecting').boundingBox(), await page.locator('main header').boundingBox()];
+  assert.ok(note.y >= bar.y + bar.height, 'the note lies over the title');
   await page.fill(composer, 'written while it was away');
   await page.press(composer, 'Enter');
   await page.getByText('Your message is kept here').waitFor();

@@ -278,6 +278,8 @@ test('older files are imported after a look at what would happen', async () => {
   const table = page.getByRole('region', { name: 'What the import does' });
   await table.getByText('is imported', { exact: true }).waitFor();
   await table.getByText('/entries/0/role').waitFor();
+  const tops = await table.locator('tbody tr').first().locator('td').evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).paddingTop));
+  assert.equal(new Set(tops).size, 1, `a row’s texts are at one height: ${tops}`);
   const imported = async () => (await server.ask('GET', '/v1/sessions?type=pm-feature')).data.filter((session) => session.feature === feature);
   assert.equal((await imported()).length, 0, 'the look has stored something');
   await Promise.all([page.waitForResponse(expected), page.getByRole('button', { name: 'Import', exact: true }).click()]);

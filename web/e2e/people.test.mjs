@@ -137,6 +137,24 @@ once('a member who may not choose directories is told so, and offered none', asy
   });
 });
 
+once('an admin chooses who sees new conversations; others are told', async () => {
+  await withPeople(async (server, { admin, ben }, as) => {
+    const visibilityOf = async () => (await server.ask('POST', '/v1/sessions', {}, by(ben))).visibility;
+    assert.equal(await visibilityOf(), 'private');
+    const page = await as(ben, '/settings/workspace');
+    await page.getByText('Admins of the workspace can change it.').waitFor();
+    assert.ok(await page.getByRole('radio', { name: /^Everybody/ }).isDisabled());
+    const own = await as(admin, '/settings/workspace');
+    await own.getByRole('radio', { name: /^Everybody/ }).check();
+    await until(async () => (await visibilityOf()) === 'workspace', 'new conversations follow');
+    await accessible(own, 'the workspace');
+    await page.reload();
+    await until(() => page.getByRole('radio', { name: /^Everybody/ }).isChecked(), 'a member sees what holds');
+    for (const one of [page, own]) right(one);
+    assert.deepEqual([...page.refused, ...own.refused], []);
+  });
+});
+
 once('signed-in browsers are listed, and can be signed out from another one', async () => {
   await withPeople(async (server, { ben }, as) => {
     const [page, away] = [await as(ben, '/settings/keys'), await as(ben, '/new')];

@@ -163,7 +163,7 @@ try {
   const pages = {
     chat: [`/c/${lamp.id}`, settledAnswer], tools: [`/c/${ships.id}`, unfolded],
     approval: [`/c/${storm.id}`, (page) => page.getByRole('button', { name: 'Approve once' }).waitFor()],
-    context: [`/c/${lamp.id}?panel=context`, (page) => page.getByText('Not shown').or(page.getByText('Pinned', { exact: true })).first().waitFor()],
+    context: [`/c/${lamp.id}?panel=context`, (page) => page.getByText('What the model can still read').waitFor()],
     outline: [`/c/${lamp.id}?panel=outline`, settledAnswer], forks: [`/c/${fork.id}?panel=lineage`, settledAnswer],
     inspector: [`/c/${lamp.id}/inspect?row=call-${call.id}`, (page) => page.getByText('What the model saw').waitFor()],
     search: ['/search?q=fog+signal', (page) => page.locator('[data-hit]').nth(2).waitFor()], inbox: ['/inbox', (page) => page.getByText('write_file').first().waitFor()],

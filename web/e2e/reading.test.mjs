@@ -174,6 +174,13 @@ once('a conversation is renamed, pinned and deleted in the list', async () => {
   await page.getByRole('dialog').getByLabel('Title').fill('Renamed here');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'Renamed here' }).waitFor();
+  await menu('Renamed here', 'Rename');
+  await page.getByRole('dialog').getByLabel('Title').fill('**Renamed** `here`');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'Renamed here' }).click(); // without the marks of Markdown
+  await page.getByRole('heading', { level: 1, name: 'Renamed here', exact: true }).waitFor();
+  assert.equal(await page.title(), 'Renamed here – Parley');
   await menu('Renamed here', 'Pin');
   await page.getByRole('heading', { name: 'Pinned' }).waitFor();
   await menu('Renamed here', 'Delete');
@@ -233,6 +240,10 @@ once('the drawer lies over the conversation at 1,024 pixels and has all events; 
   const { last_event_sequence: events } = await server.ask('GET', `/v1/sessions/${session.id}`);
   await until(async () => (await drawer.getByRole('listitem').count()) === events, 'every event is there');
   assert.equal((await page.locator('[data-transcript]').boundingBox()).width, width);
+  await page.setViewportSize({ width: 1400, height: 768 });
+  await until(async () => (await page.locator('[data-transcript]').boundingBox()).width < width + 100, 'it stands beside the conversation');
+  await page.setViewportSize({ width: 1000, height: 768 });
+  await drawer.waitFor({ state: 'detached' }); // it would cover what one reads
   await page.goto(`${server.url}/c/${session.id}/inspect`);
   await page.locator('[data-rows] [data-row]').first().click();
   await page.getByRole('complementary', { name: 'Row' }).waitFor();
@@ -251,6 +262,10 @@ once('on a phone a model is chosen, and tables fit', async () => {
   const table = page.getByRole('region', { name: 'Models' });
   await table.getByText('Price').first().waitFor();
   assert.ok(await table.evaluate((one) => one.scrollWidth <= one.clientWidth), 'nothing is cut off');
+  await page.goto(`${server.url}/audit`);
+  const audit = page.getByRole('region', { name: 'Audit entries' });
+  await audit.getByText('create session').first().waitFor();
+  assert.ok(await audit.evaluate((one) => one.scrollWidth <= one.clientWidth), 'nothing of the audit is cut off');
   right(page);
 });
 

@@ -127,6 +127,24 @@ export interface StepGenerating {
   delta: string;
 }
 
+// StepRaw is a piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only
+// admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by
+// [redacted], and lines above 64 KiB are left out.
+export interface StepRaw {
+  // The turn of the step.
+  turn_id: ID;
+  // The record of the model call.
+  call_id: ID;
+  // The message that the answer streams into.
+  message_id: ID;
+  // Where the piece begins in the provider's bytes.
+  offset: number;
+  // Where it ends there; the next piece begins here, unless text is missing.
+  end: number;
+  // The piece.
+  text: string;
+}
+
 // SettledMessage is a message in its final form, which replaces what streamed.
 export interface SettledMessage {
   // The message.
@@ -378,7 +396,7 @@ export interface CompactionStarted {
   // The record of the model call.
   call_id: ID;
   // Why it was begun.
-  reason: 'messages' | 'tokens' | 'overflow' | 'asked';
+  reason: 'messages' | 'tokens' | 'overflow' | 'steps' | 'asked';
   // The attempt, from 1.
   attempt: number;
   // provider/model that writes the summary.
@@ -496,7 +514,8 @@ export interface PatchOperation {
 }
 
 // ContextDropped reports that messages no longer fit into what the model can read: from this call on they are left out
-// of the session's requests, which say so in their place. They stay in the record.
+// of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are
+// reported likewise.
 export interface ContextDropped {
   // The turn whose request is the first without them.
   turn_id: ID;
@@ -512,6 +531,22 @@ export interface ContextDropped {
   count: number;
   // Why, for people.
   reason: string;
+}
+
+// ContextTruncated reports that the provider counted so few tokens of a request that it must have left some of it out
+// without a word: less than 80 % of Parley's estimate, which earlier calls of the model have calibrated. The answer
+// was given without knowing the rest.
+export interface ContextTruncated {
+  // The turn whose request it was.
+  turn_id: ID;
+  // The record of the model call.
+  call_id: ID;
+  // provider/model that read the request.
+  model: string;
+  // Of the request, by the calibrated estimate.
+  sent_tokens: number;
+  // By the provider's count, those from its cache included.
+  read_tokens: number;
 }
 
 // ContextAssumed reports that the model's context length is unknown, so that an assumed one decides what fits. It is
@@ -557,6 +592,7 @@ export type StreamEvent =
   | Stored<'message.marked', MessageMarked>
   | Stored<'step.started', StepStarted>
   | Passing<'step.generating', StepGenerating>
+  | Passing<'step.raw', StepRaw>
   | Stored<'step.generated', StepGenerated>
   | Stored<'step.error', StepError>
   | Stored<'step.retrying', StepRetrying>
@@ -583,6 +619,7 @@ export type StreamEvent =
   | Passing<'resync', Resync>
   | Passing<'object.patch', ObjectPatch>
   | Stored<'context.dropped', ContextDropped>
+  | Stored<'context.truncated', ContextTruncated>
   | Stored<'context.assumed', ContextAssumed>;
 
 // EventOf is the frame of one type.
@@ -602,6 +639,7 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'message.marked',
   'step.started',
   'step.generating',
+  'step.raw',
   'step.generated',
   'step.error',
   'step.retrying',
@@ -624,5 +662,6 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'session.deactivated',
   'resync',
   'context.dropped',
+  'context.truncated',
   'context.assumed',
 ];

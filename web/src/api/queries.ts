@@ -2,7 +2,7 @@ import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react
 import { Offline, Problem, request, requestText } from './http';
 import { rawMember } from './raw';
 import { type Filter, ROLES } from '../chat/chapters';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow, Workspace } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -82,6 +82,7 @@ export const modelList = () => fixed<{ data: ModelInfo[]; default: string }>('/v
 export const providerList = () => fixed<Page<ProviderInfo>>('/v1/providers', 'providers');
 export const toolList = () => fixed<Page<ToolInfo>>('/v1/tools', 'tools');
 export const keyList = () => queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => request<Page<Key>>('/v1/keys', { signal }).then((page) => page.data) });
+export const workspace = () => queryOptions({ queryKey: ['workspace'], queryFn: ({ signal }) => request<Workspace>('/v1/workspace', { signal }) });
 export const principal = () => fixed<Principal>('/v1/principal', 'principal');
 
 export const sessionOf = (id: ID) => queryOptions({ queryKey: ['session', id], queryFn: ({ signal }) => request<Session>(`/v1/sessions/${id}`, { signal }) });
@@ -127,10 +128,16 @@ export const usageBy = (group: string, from: string, daily = false) =>
 export const branchesOf = (message: ID) =>
   queryOptions({ queryKey: ['branches', message], queryFn: ({ signal }) => request<Page<Session>>(`/v1/messages/${message}/branches`, { signal }).then((page) => page.data), staleTime: 0 });
 
-const COVERED = 200; // covered messages shown for a summary
+const COVERED = 200; // messages per page of what a summary covers
 
 export const coveredBy = (summary: ID) =>
-  queryOptions({ queryKey: ['covered', summary], queryFn: ({ signal }) => request<Page<Message>>(`/v1/messages/${summary}/covered`, { query: { limit: COVERED }, signal }), staleTime: Infinity });
+  infiniteQueryOptions({
+    queryKey: ['covered', summary],
+    queryFn: ({ pageParam, signal }) => request<Page<Message>>(`/v1/messages/${summary}/covered`, { query: { limit: COVERED, cursor: pageParam }, signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    staleTime: Infinity,
+  });
 
 export const clientList = (session: ID) =>
   queryOptions({ queryKey: ['clients', session], queryFn: ({ signal }) => request<{ data: SessionClient[] }>(`/v1/sessions/${session}/clients`, { signal }).then((page) => page.data), staleTime: 0 });

@@ -9,6 +9,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout: number | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
+             * @enum {string|null}
+             */
+            cache_ttl: "5m" | "1h" | null;
             /** Format: uuid */
             changed_by_id: string | null;
             /** @description How summaries are written. */
@@ -104,6 +109,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. */
@@ -184,6 +194,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
+             * @enum {string|null}
+             */
+            cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. */
@@ -847,6 +862,7 @@ export interface components {
             top_p: number | null;
             /** Format: int64 */
             total_ms: number | null;
+            truncated: components["schemas"]["Truncation"] | null;
             /** Format: uuid */
             turn_id: string | null;
             usage: components["schemas"]["Usage"];
@@ -980,6 +996,7 @@ export interface components {
             total_ms: number | null;
             /** @description The parts by kind. */
             totals: components["schemas"]["Total"][];
+            truncated: components["schemas"]["Truncation"] | null;
             /** Format: uuid */
             turn_id: string | null;
             usage: components["schemas"]["Usage"];
@@ -1099,6 +1116,48 @@ export interface components {
             /** @description For people. */
             says: string;
         };
+        ChangeCost: {
+            /** @description Without the change. */
+            cache: components["schemas"]["PredictedCache"];
+            /** @description Without the change. */
+            cost: components["schemas"]["PredictedCost"];
+            /**
+             * Format: int64
+             * @description Of the request without the change.
+             */
+            estimated_tokens: number;
+            /** @description What the next request's input costs more than without the change, with the cache as far as it is likely; negative if less, null if the price is unknown. */
+            extra: number | null;
+            /**
+             * Format: int64
+             * @description How much less of the provider's cache the next request can use.
+             */
+            lost_tokens: number;
+            /** @description For people. */
+            says: string;
+        };
+        ChangeInput: {
+            /** @description Settings of its agent. */
+            agent?: components["schemas"]["SettingsPatch"] | null;
+            /** @description A user message in other words, as in the fork that an edit makes. It replaces content. */
+            edit?: components["schemas"]["ChangedTextInput"] | null;
+            /** @description Marks of messages. */
+            marks?: components["schemas"]["ChangedMarksInput"][];
+            /** @description Settings of the session. */
+            session?: components["schemas"]["SettingsPatch"] | null;
+        };
+        ChangedMarksInput: {
+            /** Format: uuid */
+            message_id?: string | null;
+            pinned?: boolean;
+            set_aside?: boolean;
+        };
+        ChangedTextInput: {
+            /** @description The user's message as it should have been. */
+            content: components["schemas"]["UserInput"];
+            /** Format: uuid */
+            message_id: string | null;
+        };
         ChatCall: {
             /** @description Any JSON. */
             arguments: {
@@ -1176,7 +1235,7 @@ export interface components {
             not_before: string | null;
             preview: components["schemas"]["CompactionPreview"] | null;
             /** @enum {string|null} */
-            reason: "messages" | "tokens" | "overflow" | "asked" | null;
+            reason: "messages" | "tokens" | "overflow" | "steps" | "asked" | null;
             /** Format: date-time */
             requested_at: string | null;
             /** Format: int64 */
@@ -1296,11 +1355,14 @@ export interface components {
             cost_most: number | null;
             /** @description US dollars. */
             cost_most_if_cached: number | null;
+            /** @description US dollars. */
+            max_cost: number | null;
             /** Format: int64 */
             messages: number;
             model: string;
             /** Format: int64 */
             output_tokens_most: number;
+            refused: string | null;
             /** Format: int64 */
             request_tokens: number;
             /** Format: int64 */
@@ -1309,6 +1371,8 @@ export interface components {
         CompactionSettings: {
             /** @description What summaries of these conversations must contain in addition to the usual. */
             instructions?: string | null;
+            /** @description US dollars for one summary. One that could cost more is not begun. */
+            max_cost?: number | null;
             /** @description provider/model that writes summaries; default: the session's own. */
             model?: string | null;
         };
@@ -1345,7 +1409,7 @@ export interface components {
              * @description Why it was begun.
              * @enum {string}
              */
-            reason: "messages" | "tokens" | "overflow" | "asked";
+            reason: "messages" | "tokens" | "overflow" | "steps" | "asked";
         };
         /** @description Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn. */
         CompactionStartedEvent: {
@@ -1452,7 +1516,7 @@ export interface components {
              */
             type: "context.cleared";
         };
-        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. */
+        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are reported likewise. */
         ContextDropped: {
             /**
              * Format: uuid
@@ -1484,7 +1548,7 @@ export interface components {
              */
             turn_id: string;
         };
-        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. */
+        /** @description Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are reported likewise. */
         ContextDroppedEvent: {
             /**
              * Format: date-time
@@ -1507,6 +1571,55 @@ export interface components {
              * @enum {string}
              */
             type: "context.dropped";
+        };
+        /** @description Reports that the provider counted so few tokens of a request that it must have left some of it out without a word: less than 80 % of Parley's estimate, which earlier calls of the model have calibrated. The answer was given without knowing the rest. */
+        ContextTruncated: {
+            /**
+             * Format: uuid
+             * @description The record of the model call.
+             */
+            call_id: string;
+            /** @description provider/model that read the request. */
+            model: string;
+            /**
+             * Format: int64
+             * @description By the provider's count, those from its cache included.
+             */
+            read_tokens: number;
+            /**
+             * Format: int64
+             * @description Of the request, by the calibrated estimate.
+             */
+            sent_tokens: number;
+            /**
+             * Format: uuid
+             * @description The turn whose request it was.
+             */
+            turn_id: string;
+        };
+        /** @description Reports that the provider counted so few tokens of a request that it must have left some of it out without a word: less than 80 % of Parley's estimate, which earlier calls of the model have calibrated. The answer was given without knowing the rest. */
+        ContextTruncatedEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            data: components["schemas"]["ContextTruncated"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "context.truncated";
         };
         Costs: {
             /** @description Input that the provider put into its cache. */
@@ -1594,6 +1707,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the parent session's.
              */
             approval_timeout?: number;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the parent session's.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The user's message as it should have been: {text, files, links, search, think}. */
@@ -1695,7 +1813,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextAssumedEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -1818,6 +1936,11 @@ export interface components {
              * @description The message to fork after; give this or sequence. Inside an answer that calls tools the fork begins after the whole answer, results included.
              */
             at?: string | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the parent session's.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
@@ -2049,6 +2172,22 @@ export interface components {
             role?: "admin" | "member" | "reader";
             /** @description The caller's own by default. A new one is created. */
             workspace?: string;
+        };
+        Leaver: {
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: int64 */
+            sequence: number;
+            /** Format: int64 */
+            tokens: number;
+        };
+        Leaving: {
+            /** Format: int64 */
+            count: number;
+            /** @description The oldest of them, up to 8. */
+            first: components["schemas"]["Leaver"][];
+            /** Format: int64 */
+            tokens: number;
         };
         LeftOut: {
             /** Format: int64 */
@@ -2332,9 +2471,11 @@ export interface components {
         Manifest: {
             bounds: components["schemas"]["TextBounds"] | null;
             cache_key: string | null;
+            cache_ttl: string | null;
             cached_response: boolean | null;
             dropped: components["schemas"]["Dropped"] | null;
             middleware: string[] | null;
+            offered: components["schemas"]["OfferedTools"] | null;
             policy: string;
             ranges: components["schemas"]["ManifestRange"][];
             stubs: components["schemas"]["Stubs"] | null;
@@ -2752,6 +2893,7 @@ export interface components {
             user_context?: string[] | null;
         };
         ModelInfo: {
+            cache_hour: boolean;
             caching: boolean;
             /** Format: int64 */
             context_length: number;
@@ -2850,6 +2992,46 @@ export interface components {
              * @enum {string}
              */
             type: "object.patch";
+        };
+        OfferedTools: {
+            names: string[];
+            reason: string;
+        };
+        Outlook: {
+            /** @description Whether the model's length is unknown and assumed. */
+            assumed: boolean;
+            /**
+             * @description What becomes of the messages that leave: results are shown by their size alone, a summary covers messages, the policy's rule leaves them out, or they are dropped.
+             * @enum {string}
+             */
+            fate: "stubbed" | "covered" | "rule" | "dropped";
+            /** @description What may leave: whole turns, the oldest first; the newest turn, the first task and pinned messages stay. */
+            leaving: components["schemas"]["Leaving"];
+            /**
+             * Format: int64
+             * @description In the window, counted as the policy counts.
+             */
+            messages: number;
+            /**
+             * Format: int64
+             * @description The number of messages at which it happens; null if none does.
+             */
+            messages_most: number | null;
+            /**
+             * Format: double
+             * @description How much of the way there is used; 1 when it is due.
+             */
+            share: number;
+            /**
+             * Format: int64
+             * @description Of the window's messages, in the model's own tokens.
+             */
+            tokens: number;
+            /**
+             * Format: int64
+             * @description The size in tokens at which it happens; null if none does.
+             */
+            tokens_most: number | null;
         };
         OutsideGrown: {
             /** Format: date-time */
@@ -2999,6 +3181,8 @@ export interface components {
             sequence: number | null;
             /** @description Its position in the request's bytes; null if unknown. */
             span: components["schemas"]["Span"] | null;
+            /** @description Whether only the size of the message is shown. */
+            stubbed: boolean;
             /**
              * Format: int64
              * @description An estimate; all parts add up to the provider's count once it is known.
@@ -3027,6 +3211,8 @@ export interface components {
              * @description Messages: for recent, how many are shown; for summary, at how many one is written (default 50).
              */
             limit?: number | null;
+            /** @description For auto: whether the model is offered search_conversation, read_conversation and read_result once it is not shown everything (default true). */
+            recall?: boolean | null;
             /**
              * Format: int64
              * @description The estimated tokens at which a summary is written even if the model can read more: for auto (default 200,000), and for summary, instead of limit.
@@ -3066,6 +3252,8 @@ export interface components {
         };
         Preview: {
             cache: components["schemas"]["PredictedCache"];
+            /** @description What the change costs that was asked about; null without one. */
+            change: components["schemas"]["ChangeCost"] | null;
             cost: components["schemas"]["PredictedCost"];
             /**
              * Format: int64
@@ -3075,6 +3263,8 @@ export interface components {
             /** @description The messages of the record up to this call that the model was not shown, and why. */
             left_out: components["schemas"]["LeftOut"][];
             model: string;
+            /** @description When the window will be shortened, and what leaves it first; null if it never grows. */
+            outlook: components["schemas"]["Outlook"] | null;
             /** @description What was sent, in the order in which providers read it; span says where in request. */
             parts: components["schemas"]["Part"][];
             /** @description The context policy that chose the messages. */
@@ -3091,9 +3281,106 @@ export interface components {
             totals: components["schemas"]["Total"][];
             window: components["schemas"]["Window"];
         };
+        PreviewInput: {
+            agent_type?: string;
+            /** @description Show the request as it would be after this change, and what the change costs. Without content, the request is the window before any further message. */
+            change?: components["schemas"]["ChangeInput"] | null;
+            /** @description An object by role: user {text, files, links, search, think}; assistant {text, reasoning, refusal}; tool_call {id, name, arguments}; tool_result {result, error, success, execution_time_ms}. All but a tool_call may have parts instead. */
+            content?: components["schemas"]["UserInput"] | null;
+            /** @description Volatile context, sent to the model before the text. */
+            context_note?: string;
+            /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
+            dry_run?: boolean;
+            /**
+             * @description What happens if a turn is unfinished; the session's setting by default.
+             * @enum {string}
+             */
+            during?: "queue" | "steer" | "interrupt" | "reject";
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the session's and the agent's. */
+            end_user?: string | null;
+            /** @description Kept in the record only: in no user's view and no context. */
+            internal?: boolean;
+            /** Format: int64 */
+            iteration?: number;
+            /**
+             * Format: int64
+             * @description Most tokens of one answer. Replaces the session's and the agent's.
+             */
+            max_tokens?: number | null;
+            /** @description An object, stored unchanged. The metadata of the answers to a user message repeats its members task and feature. */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The model that answers, as provider/model; by default the server's. Replaces the session's and the agent's. */
+            model?: string;
+            /** @description Whether one answer may call several tools; by default the provider decides. Replaces the session's and the agent's. */
+            parallel_tool_calls?: boolean | null;
+            /**
+             * @description How much a reasoning model thinks. Replaces the session's and the agent's.
+             * @enum {string|null}
+             */
+            reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. Replaces the session's and the agent's. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
+            /** @description false records a user message without starting a turn. */
+            respond?: boolean;
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. Replaces the session's and the agent's. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
+            /**
+             * @description user by default; only a user message starts a turn, the others are recorded, and a tool_result resumes a waiting turn.
+             * @enum {string}
+             */
+            role?: "user" | "assistant" | "tool_call" | "tool_result";
+            /**
+             * Format: int64
+             * @description Seed, for providers that accept one. Replaces the session's and the agent's.
+             */
+            seed?: number | null;
+            /**
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default. Replaces the session's and the agent's.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
+            /**
+             * @description For an assistant message: opens it empty, to be appended to and settled. model may say what writes it.
+             * @enum {string}
+             */
+            status?: "streaming";
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. Replaces the session's and the agent's. */
+            stop?: string[] | null;
+            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. Replaces the session's and the agent's. */
+            system_prompt?: string;
+            /**
+             * Format: double
+             * @description Sampling temperature, 0 to 2. Replaces the session's and the agent's.
+             */
+            temperature?: number | null;
+            /**
+             * Format: int64
+             * @description For a message opened as streaming: seconds without an append until it is settled as failed; 300 by default.
+             */
+            timeout?: number;
+            /** @description Of a tool_result: the call that it answers. */
+            tool_call_id?: string;
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. Replaces the session's and the agent's. */
+            tool_choice?: string | null;
+            /** @description For a dry run: what tools answer instead of running, in order per tool; the last result of a tool repeats. A tool without results is reported as not run. */
+            tool_results?: components["schemas"]["ScriptedResult"][];
+            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. Replaces the session's and the agent's. */
+            tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[];
+            /**
+             * Format: double
+             * @description Nucleus sampling, 0 to 1. Replaces the session's and the agent's.
+             */
+            top_p?: number | null;
+        };
         Price: {
             /** Format: double */
             cache_write: number | null;
+            /** Format: double */
+            cache_write_hour: number | null;
             /** Format: double */
             cached_input: number;
             /** Format: double */
@@ -3216,6 +3503,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the parent session's.
              */
             approval_timeout?: number;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the parent session's.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
@@ -3511,6 +3803,11 @@ export interface components {
              * @description Null unless archived.
              */
             archived_at: string | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the agent's.
+             * @enum {string|null}
+             */
+            cache_ttl: "5m" | "1h" | null;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction: components["schemas"]["CompactionSettings"] | null;
             context: components["schemas"]["Context"];
@@ -3837,6 +4134,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400. Replaces the agent's.
              */
             approval_timeout?: number;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the agent's.
+             * @enum {string}
+             */
+            cache_ttl?: "5m" | "1h";
             /** @description The client (window, tab) that has the session open from now on. */
             client_id?: string;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
@@ -3957,6 +4259,11 @@ export interface components {
              */
             approval_timeout?: number | null;
             archived?: boolean | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes. Replaces the agent's.
+             * @enum {string|null}
+             */
+            cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
@@ -4166,6 +4473,82 @@ export interface components {
              * @enum {string}
              */
             type: "session.waiting";
+        };
+        SettingsPatch: {
+            /**
+             * Format: int64
+             * @description Seconds until an approval that nobody answers is denied; default 86400.
+             */
+            approval_timeout?: number | null;
+            /**
+             * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
+             * @enum {string|null}
+             */
+            cache_ttl?: "5m" | "1h" | null;
+            /** @description How summaries are written. */
+            compaction?: components["schemas"]["CompactionSettings"] | null;
+            /** @description The rule by which a call's messages are chosen. */
+            context_policy?: components["schemas"]["Policy"] | null;
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
+            end_user?: string | null;
+            /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
+            grants?: components["schemas"]["Grant"][] | null;
+            /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
+            limits?: components["schemas"]["LimitsPatch"] | null;
+            /**
+             * Format: int64
+             * @description Most tokens of one answer.
+             */
+            max_tokens?: number | null;
+            /** @description Middleware around model calls. */
+            middleware?: components["schemas"]["MiddlewareSettings"] | null;
+            /** @description The model that answers, as provider/model; by default the server's. */
+            model?: string | null;
+            /** @description Whether one answer may call several tools; by default the provider decides. */
+            parallel_tool_calls?: boolean | null;
+            /**
+             * @description How much a reasoning model thinks.
+             * @enum {string|null}
+             */
+            reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
+            request_metadata?: {
+                [key: string]: string;
+            } | null;
+            /** @description Caches answers and returns them for equal requests of the workspace. */
+            response_cache?: components["schemas"]["ResponseCacheSettings"] | null;
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
+            response_format?: components["schemas"]["ResponseFormat"] | null;
+            /** @description Retries after a failed model call. */
+            retry_policy?: components["schemas"]["RetryPolicy"] | null;
+            /**
+             * Format: int64
+             * @description Seed, for providers that accept one.
+             */
+            seed?: number | null;
+            /**
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
+             * @enum {string|null}
+             */
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
+            stop?: string[] | null;
+            /** @description What the model is told to be. May hold placeholders such as {{session.title}}; {{{{ is a literal {{. */
+            system_prompt?: string | null;
+            /**
+             * Format: double
+             * @description Sampling temperature, 0 to 2.
+             */
+            temperature?: number | null;
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice?: string | null;
+            /** @description Tools that the model may use: names of the server's tools, definitions of tools that a client answers, or agents. */
+            tools?: (string | components["schemas"]["ToolDefinition"] | components["schemas"]["AgentTool"])[] | null;
+            /**
+             * Format: double
+             * @description Nucleus sampling, 0 to 1.
+             */
+            top_p?: number | null;
         };
         SettleInput: {
             /** @description The whole {parts}, or {text, reasoning, refusal}; text and reasoning begin with what was appended. By default exactly that. */
@@ -4464,6 +4847,50 @@ export interface components {
              * @enum {string}
              */
             type: "step.generating";
+        };
+        /** @description A piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by [redacted], and lines above 64 KiB are left out. */
+        StepRaw: {
+            /**
+             * Format: uuid
+             * @description The record of the model call.
+             */
+            call_id: string;
+            /**
+             * Format: int64
+             * @description Where it ends there; the next piece begins here, unless text is missing.
+             */
+            end: number;
+            /**
+             * Format: uuid
+             * @description The message that the answer streams into.
+             */
+            message_id: string;
+            /**
+             * Format: int64
+             * @description Where the piece begins in the provider's bytes.
+             */
+            offset: number;
+            /** @description The piece. */
+            text: string;
+            /**
+             * Format: uuid
+             * @description The turn of the step.
+             */
+            turn_id: string;
+        };
+        /** @description A piece of what the provider sent for an answer, unprocessed: lines of its stream, or of its error. Only admins get it, with raw=true on the stream, while the call runs; nothing is replayed. Credentials are replaced by [redacted], and lines above 64 KiB are left out. */
+        StepRawEvent: {
+            data: components["schemas"]["StepRaw"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "step.raw";
         };
         /** @description Reports that an attempt at a step failed and another one follows after a pause. */
         StepRetrying: {
@@ -4887,6 +5314,12 @@ export interface components {
             /** Format: int64 */
             unpriced_calls: number;
         };
+        Truncation: {
+            /** Format: int64 */
+            read_tokens: number;
+            /** Format: int64 */
+            sent_tokens: number;
+        };
         Turn: {
             /** Format: uuid */
             agent_id: string | null;
@@ -5189,6 +5622,10 @@ export type CallReplayedEvent = components['schemas']['CallReplayedEvent'];
 export type CancelInput = components['schemas']['CancelInput'];
 export type CancelResult = components['schemas']['CancelResult'];
 export type Change = components['schemas']['Change'];
+export type ChangeCost = components['schemas']['ChangeCost'];
+export type ChangeInput = components['schemas']['ChangeInput'];
+export type ChangedMarksInput = components['schemas']['ChangedMarksInput'];
+export type ChangedTextInput = components['schemas']['ChangedTextInput'];
 export type ChatCall = components['schemas']['ChatCall'];
 export type ChatMessage = components['schemas']['ChatMessage'];
 export type Citation = components['schemas']['Citation'];
@@ -5211,6 +5648,8 @@ export type ContextCleared = components['schemas']['ContextCleared'];
 export type ContextClearedEvent = components['schemas']['ContextClearedEvent'];
 export type ContextDropped = components['schemas']['ContextDropped'];
 export type ContextDroppedEvent = components['schemas']['ContextDroppedEvent'];
+export type ContextTruncated = components['schemas']['ContextTruncated'];
+export type ContextTruncatedEvent = components['schemas']['ContextTruncatedEvent'];
 export type Costs = components['schemas']['Costs'];
 export type DecisionInput = components['schemas']['DecisionInput'];
 export type Directories = components['schemas']['Directories'];
@@ -5241,6 +5680,8 @@ export type Imported = components['schemas']['Imported'];
 export type ImportedSession = components['schemas']['ImportedSession'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
+export type Leaver = components['schemas']['Leaver'];
+export type Leaving = components['schemas']['Leaving'];
 export type LeftOut = components['schemas']['LeftOut'];
 export type LimitWarning = components['schemas']['LimitWarning'];
 export type LimitWarningEvent = components['schemas']['LimitWarningEvent'];
@@ -5281,6 +5722,8 @@ export type Note = components['schemas']['Note'];
 export type ObjectPart = components['schemas']['ObjectPart'];
 export type ObjectPatch = components['schemas']['ObjectPatch'];
 export type ObjectPatchEvent = components['schemas']['ObjectPatchEvent'];
+export type OfferedTools = components['schemas']['OfferedTools'];
+export type Outlook = components['schemas']['Outlook'];
 export type OutsideGrown = components['schemas']['OutsideGrown'];
 export type OutsideResult = components['schemas']['OutsideResult'];
 export type PageAgent = components['schemas']['PageAgent'];
@@ -5308,6 +5751,7 @@ export type Policy = components['schemas']['Policy'];
 export type PredictedCache = components['schemas']['PredictedCache'];
 export type PredictedCost = components['schemas']['PredictedCost'];
 export type Preview = components['schemas']['Preview'];
+export type PreviewInput = components['schemas']['PreviewInput'];
 export type Price = components['schemas']['Price'];
 export type Principal = components['schemas']['Principal'];
 export type Problem = components['schemas']['Problem'];
@@ -5364,6 +5808,7 @@ export type SessionUpdated = components['schemas']['SessionUpdated'];
 export type SessionUpdatedEvent = components['schemas']['SessionUpdatedEvent'];
 export type SessionWaiting = components['schemas']['SessionWaiting'];
 export type SessionWaitingEvent = components['schemas']['SessionWaitingEvent'];
+export type SettingsPatch = components['schemas']['SettingsPatch'];
 export type SettleInput = components['schemas']['SettleInput'];
 export type SettledMessage = components['schemas']['SettledMessage'];
 export type Share = components['schemas']['Share'];
@@ -5380,6 +5825,8 @@ export type StepGenerated = components['schemas']['StepGenerated'];
 export type StepGeneratedEvent = components['schemas']['StepGeneratedEvent'];
 export type StepGenerating = components['schemas']['StepGenerating'];
 export type StepGeneratingEvent = components['schemas']['StepGeneratingEvent'];
+export type StepRaw = components['schemas']['StepRaw'];
+export type StepRawEvent = components['schemas']['StepRawEvent'];
 export type StepRetrying = components['schemas']['StepRetrying'];
 export type StepRetryingEvent = components['schemas']['StepRetryingEvent'];
 export type StepStarted = components['schemas']['StepStarted'];
@@ -5406,6 +5853,7 @@ export type Total = components['schemas']['Total'];
 export type Tree = components['schemas']['Tree'];
 export type TreeNode = components['schemas']['TreeNode'];
 export type TreeTotal = components['schemas']['TreeTotal'];
+export type Truncation = components['schemas']['Truncation'];
 export type Turn = components['schemas']['Turn'];
 export type TurnCut = components['schemas']['TurnCut'];
 export type Usage = components['schemas']['Usage'];

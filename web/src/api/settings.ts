@@ -3,7 +3,7 @@
 import type { Session } from './schema';
 
 // FieldSettings are the settings that a form has one field for; null is not set here.
-export type FieldSettings = Pick<Session, 'temperature' | 'top_p' | 'max_tokens' | 'seed' | 'reasoning_effort' | 'service_tier' | 'approval_timeout'>;
+export type FieldSettings = Pick<Session, 'temperature' | 'top_p' | 'max_tokens' | 'seed' | 'reasoning_effort' | 'service_tier' | 'cache_ttl' | 'approval_timeout'>;
 
 // SettingForm is what a form needs to know of one.
 export interface SettingForm {
@@ -21,6 +21,7 @@ export const max_tokens = { name: 'max_tokens', label: 'Longest answer, tokens',
 export const seed = { name: 'seed', label: 'Seed', kind: 'integer' } satisfies SettingForm;
 export const reasoning_effort = { name: 'reasoning_effort', label: 'Reasoning effort', kind: 'choice', choices: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] } satisfies SettingForm;
 export const service_tier = { name: 'service_tier', label: 'Service tier', kind: 'choice', choices: ['auto', 'default', 'flex', 'priority'] } satisfies SettingForm;
+export const cache_ttl = { name: 'cache_ttl', label: 'Prompt cache lifetime', kind: 'choice', choices: ['5m', '1h'] } satisfies SettingForm;
 export const approval_timeout = { name: 'approval_timeout', label: 'Approval timeout, seconds', kind: 'integer', min: 1, max: 2592000 } satisfies SettingForm;
 
-export const FIELD_SETTINGS: SettingForm[] = [temperature, top_p, max_tokens, seed, reasoning_effort, service_tier, approval_timeout];
+export const FIELD_SETTINGS: SettingForm[] = [temperature, top_p, max_tokens, seed, reasoning_effort, service_tier, cache_ttl, approval_timeout];

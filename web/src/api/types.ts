@@ -3,10 +3,10 @@
 import type * as api from './schema';
 
 export type {
-  Agent, Approval, AuditEntry, Author, Call, CallDiff, Directories, Failure, Imported, Key, LeftOut, ManifestRange,
-  Marks, ModelInfo, Part, Policy, Project, ProviderInfo, Session, SessionClient, SignIn, Snippet, SearchHit, Statistics,
+  Agent, Approval, AuditEntry, Author, Call, CallDiff, Compaction, Directories, Failure, Imported, Key, LeftOut, ManifestRange,
+  Marks, ModelInfo, Outlook, Part, Policy, Project, ProviderInfo, Session, SessionClient, SignIn, Snippet, SearchHit, Statistics,
   Tokens, ToolInfo, Tree, TreeNode, TreeTotal, Turn, Usage, UserContent, AssistantContent, ToolCallContent,
-  ToolResultContent,
+  ToolResultContent, Workspace,
 } from './schema';
 
 export type ID = string;

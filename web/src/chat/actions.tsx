@@ -8,6 +8,7 @@ import type { ID, Marks, Message, Session } from '../api/types';
 import { copyText } from '../components/clipboard';
 import { compact, duration, fullTime, money, time } from '../components/format';
 import { useReader } from '../components/role';
+import { titleOf } from '../components/title';
 import { Badge, cx, IconButton, Menu } from '../components/ui';
 import { writeOn } from './focus';
 
@@ -109,7 +110,7 @@ function Branches({ message }: { message: Message }) {
       }
       entries={
         branches.data && branches.data.length > 0
-          ? branches.data.map((session) => ({ label: session.title || 'Untitled', onSelect: () => void navigate({ to: '/c/$id', params: { id: session.id } }) }))
+          ? branches.data.map((session) => ({ label: titleOf(session), onSelect: () => void navigate({ to: '/c/$id', params: { id: session.id } }) }))
           : [{ label: branches.isPending ? 'Loading…' : 'No branch begins here', disabled: true, onSelect: () => undefined }]
       }
     />
@@ -138,7 +139,12 @@ function Facts({ message, session }: { message: Message; session: ID }) {
         </Link>
       )}
       {metadata.cached_response === true && <Badge tone="good">cached answer</Badge>}
-      {typeof metadata.cost === 'number' && <span>{money(metadata.cost)}</span>}
+      {typeof metadata.cost === 'number' && (
+        <span {...(metadata.estimated === true ? { title: 'The provider did not report what this call took: it counts as an estimate', 'data-estimated': true } : {})}>
+          {metadata.estimated === true && 'estimated '}
+          {money(metadata.cost)}
+        </span>
+      )}
       {typeof metadata.saved === 'number' && metadata.saved > 0 && <span className="text-good">{money(metadata.saved)} saved</span>}
       {typeof metadata.total_ms === 'number' && <span>{duration(metadata.total_ms)}</span>}
     </span>

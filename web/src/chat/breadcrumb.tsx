@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { ChevronRight, GitFork } from 'lucide-react';
 import { sessionOf } from '../api/queries';
 import type { Session } from '../api/types';
+import { titleOf } from '../components/title';
 
 const DEEPEST = 4; // ancestors shown by name; the tree has the others
 
@@ -27,9 +28,9 @@ function Ancestor({ id, at, fork, left }: { id: string; at: string | null; fork:
       {isError ? (
         <span className="shrink-0">{fork ? 'forked from a deleted conversation' : 'deleted'}</span>
       ) : (
-        <Link to="/c/$id" params={{ id }} search={at ? { at } : {}} title={fork ? `Forked from ${session?.title || 'Untitled'}` : session?.title} className="max-w-36 truncate rounded hover:text-text">
+        <Link to="/c/$id" params={{ id }} search={at ? { at } : {}} title={fork ? `Forked from ${session ? titleOf(session) : 'Untitled'}` : session && titleOf(session)} className="max-w-36 truncate rounded hover:text-text">
           {fork && <span className="sr-only">forked from </span>}
-          {session ? session.title || 'Untitled' : '…'}
+          {session ? titleOf(session) : '…'}
         </Link>
       )}
       <ChevronRight size={14} aria-hidden className="shrink-0 text-faint" />

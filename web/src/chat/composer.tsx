@@ -1,4 +1,4 @@
-import { ArrowUp, Brain, Globe, Paperclip, Square, X } from 'lucide-react';
+import { ArrowUp, Brain, Globe, Loader2, Paperclip, Square, X } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { passes, request, sentence } from '../api/http';
 import type { During, ID, Session } from '../api/types';
@@ -8,6 +8,7 @@ import { outbox, useOutbox } from '../live/outbox';
 import { coarse } from './coarse';
 import { keepDraft, readDraft } from './draft';
 import { focusComposer, takeWriteOn } from './focus';
+import { askedFor } from './summarising';
 import { useDropped } from './usedropped';
 import { useFiles } from './usefile';
 
@@ -33,6 +34,7 @@ interface Props {
   post: (message: Written) => { path: string; body: unknown };
   onSent?: (answer: Session | undefined) => void;
   onStop?: () => Promise<void>;
+  onCompact?: (instructions: string) => void; // instead of sending /compact
   children?: ReactNode; // controls next to the buttons
 }
 
@@ -41,7 +43,7 @@ const PRESSED = 'bg-accent-soft text-accent-strong';
 const KEPT = 'The server does not respond. Your message is kept here and will be sent as soon as it does, wherever you are by then.';
 
 // Composer is the field for a message. It is cleared once the server has the message.
-export function Composer({ draftKey, placeholder, running, disabled, focused, abilities, session, post, onSent, onStop, children }: Props) {
+export function Composer({ draftKey, placeholder, running, disabled, focused, abilities, session, post, onSent, onStop, onCompact, children }: Props) {
   const [text, setText] = useState(() => readDraft(draftKey));
   const [during, setDuring] = useState<During>('queue');
   const [sending, setSending] = useState(false);
@@ -74,6 +76,11 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, ab
   const empty = text.trim() === '' && attached.files.length === 0;
   const send = async () => {
     if (empty || sending || disabled) return;
+    const instructions = onCompact && attached.files.length === 0 ? askedFor(text) : undefined;
+    if (instructions !== undefined) {
+      write('');
+      return onCompact?.(instructions);
+    }
     if (attached.refused.length > 0) {
       setHeld(false);
       setError(`Not uploaded: ${attached.refused.map((one) => one.name).join(', ')}. Remove it, or attach it again.`);
@@ -223,9 +230,9 @@ export function Composer({ draftKey, placeholder, running, disabled, focused, ab
             data-filled
             disabled={empty || sending || !!disabled || held}
             onClick={() => void send()}
-            className="border border-transparent bg-accent text-on-accent hover:bg-accent-strong hover:text-on-accent disabled:border-line-strong disabled:bg-sunken disabled:text-faint disabled:opacity-100"
+            className="border border-transparent bg-accent text-on-accent hover:bg-accent-strong hover:text-on-accent disabled:border-line-strong disabled:bg-sunken disabled:text-soft disabled:opacity-100"
           >
-            <ArrowUp size={17} />
+            {sending || held ? <Loader2 size={17} className="animate-spin" /> : <ArrowUp size={17} />}
           </IconButton>
         </div>
       </div>

@@ -6,7 +6,8 @@ import type { Session } from '../api/types';
 import { compact, fullTime, money, number } from '../components/format';
 import { statusName } from '../components/status';
 import { Badge, cx } from '../components/ui';
-import { FULL, useWindow } from './meter';
+import { FULL } from '../context/outlook';
+import { useWindow } from './meter';
 
 // Details shows the facts about a whole conversation.
 export function Details({ session }: { session: Session }) {

@@ -8,6 +8,7 @@ import type { Call, Failure, ID, Message } from '../api/types';
 import { fullTime, money } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, Button } from '../components/ui';
+import { summarise } from './summarising';
 
 // Remedies for a failure besides retrying, by its class.
 type Remedy = 'providers' | 'model' | 'summary' | 'clear' | 'inspect';
@@ -113,8 +114,8 @@ function Help({ remedy, session, busy, act }: { remedy: Remedy; session: ID; bus
       );
     case 'summary':
       return (
-        <Button disabled={busy} onClick={() => act(`/v1/sessions/${session}/compact`, 'A summary is being written. Try again when it is done.')}>
-          Summarise
+        <Button onClick={() => summarise(session)}>
+          Summarise…
         </Button>
       );
     case 'clear':

@@ -7,6 +7,7 @@ import { modelList } from '../api/queries';
 import type { Session } from '../api/types';
 import { useOwns, useReader } from '../components/role';
 import { StatusDot, statusName } from '../components/status';
+import { titleOf } from '../components/title';
 import { Badge, IconButton } from '../components/ui';
 import type { Transcript } from '../live/transcript';
 import { Breadcrumb } from './breadcrumb';
@@ -37,7 +38,7 @@ export function Header({ transcript }: { transcript: Transcript }) {
         <Rename session={session} onChanged={changed} onClose={() => setRenaming(false)} />
       ) : (
         <h1 className="min-w-16 truncate text-sm font-semibold" title={reader ? undefined : 'Double-click to rename'} onDoubleClick={() => setRenaming(!reader)}>
-          {session.title || 'Untitled'}
+          {titleOf(session)}
         </h1>
       )}
       <span className="sr-only">{statusName(session.status, session.wait_reason)}</span>
@@ -45,7 +46,7 @@ export function Header({ transcript }: { transcript: Transcript }) {
       <Presence id={session.id} />
       <span className="flex-1" />
       {!reader && <ModelChoice session={session} onChanged={changed} />}
-      <Meter session={session} />
+      <Meter transcript={transcript} session={session} />
       <span className="flex @max-lg:hidden">
         <IconButton name="Outline" aria-pressed={panel === 'outline'} onClick={() => void navigate({ to: '/c/$id', params: { id: session.id }, search: panel === 'outline' ? {} : { panel: 'outline' } })}>
           <ListTree size={16} />

@@ -8,6 +8,7 @@ import type { ID, Session } from '../api/types';
 import { fullTime } from '../components/format';
 import { StatusDot } from '../components/status';
 import { Badge, cx, Failed, Loading } from '../components/ui';
+import { titleOf } from '../components/title';
 
 const FARTHEST = 20; // generations shown above
 
@@ -78,7 +79,7 @@ function One({ session, at, through, open }: { session: Session; at?: ID | null;
       <Link to="/c/$id" params={{ id: session.id }} search={{ panel: 'lineage', ...(at ? { at } : {}) }} aria-current={open ? 'page' : undefined} className={cx('block rounded-lg px-2 py-1.5 text-sm hover:bg-hover', open && 'bg-hover font-medium')}>
         <span className="flex items-center gap-2">
           <StatusDot status={session.status} wait={session.wait_reason} />
-          <span className="min-w-0 flex-1 truncate">{session.title || 'Untitled'}</span>
+          <span className="min-w-0 flex-1 truncate">{titleOf(session)}</span>
           {session.archived_at && <Badge>archived</Badge>}
         </span>
         <span className="ml-4 flex items-center gap-1.5 text-xs font-normal text-faint">

@@ -7,6 +7,7 @@ import { useReader } from '../components/role';
 import { Button, Dialog, Menu, type MenuEntry } from '../components/ui';
 import { part } from '../live/arrive';
 import type { Panel } from '../router';
+import { summarise } from './summarising';
 
 const SettingsDialog = part(() => import('./conversationsettings'), 'SettingsDialog');
 
@@ -58,7 +59,7 @@ export function ConversationMenu({ session, onChanged, onRename }: Props) {
           null,
           ...views,
           null,
-          { label: 'Summarise now', icon: <FoldVertical size={14} />, onSelect: () => void request(`${path}/compact`, { body: {} }).catch(told) },
+          { label: 'Summarise now…', icon: <FoldVertical size={14} />, onSelect: () => summarise(session.id), takesFocus: true },
           { label: 'Clear context', icon: <Eraser size={14} />, onSelect: () => void request<Session>(`${path}/clear`, { body: {} }).then(onChanged, told) },
           ...exports,
           null,

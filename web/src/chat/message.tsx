@@ -27,6 +27,7 @@ interface Props {
   sought?: boolean; // unfolded
   question?: number; // the sequence of what it answers, and the message before that
   before?: string | null;
+  later?: Message; // the summary that replaces this one
 }
 
 const LONG = 3_000; // longer messages are clipped, in characters
@@ -40,7 +41,7 @@ function closed(id: string, close: () => void): void {
 
 const marked = (message: Message) => message.marks.pinned || message.marks.set_aside;
 
-export const MessageRow = memo(function MessageRow({ live, ends, latest, sought, question, before }: Props) {
+export const MessageRow = memo(function MessageRow({ live, ends, latest, sought, question, before, later }: Props) {
   useSyncExternalStore(live.subscribe, live.snapshot);
   const { message } = live;
   const row =
@@ -49,7 +50,7 @@ export const MessageRow = memo(function MessageRow({ live, ends, latest, sought,
     ) : message.role === 'assistant' ? (
       <AssistantRow live={live} ends={ends} latest={latest} question={question} before={before} />
     ) : (
-      <NoteRow message={message} sought={sought} />
+      <NoteRow message={message} sought={sought} later={later} />
     );
   return message.marks.context_edge ? (
     <>

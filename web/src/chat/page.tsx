@@ -2,11 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { agentOf } from '../api/queries';
+import type { LeftOut } from '../api/types';
 import { Loading } from '../components/ui';
+import { useContextOf } from '../context/usecontext';
 import { part } from '../live/arrive';
 import { Transcript } from '../live/transcript';
 import { useMine, useReader } from '../components/role';
 import { typing } from '../components/shortcuts';
+import { titleOf } from '../components/title';
 import { Announcer } from './activity';
 import { Composer } from './composer';
 import { useAbilities } from './abilities';
@@ -17,12 +20,15 @@ import { Missing } from './missing';
 import { leave, leftAt } from './left';
 import { Notices } from './notices';
 import { usePresence } from './presence';
+import { summarise, useWish } from './summarising';
 import { Queue } from './queue';
 import { TranscriptView } from './view';
 
 const Drawer = part(() => import('./drawer'), 'Drawer');
+const Summarise = part(() => import('./summarise'), 'Summarise');
+const NONE: LeftOut[] = [];
 const READS = 'You have read access. To write, ask an admin for a key with the role member.';
-const narrow = () => matchMedia('(max-width: 1279px)').matches; // the drawer covers the conversation
+const NARROW = matchMedia('(max-width: 1279px)'); // the drawer covers the conversation
 
 export function ChatPage() {
   const { id } = useParams({ from: '/c/$id' });
@@ -46,8 +52,10 @@ function Chat({ id }: { id: string }) {
   useEffect(() => {
     if (at === opened.current) return;
     opened.current = at;
-    if (at) void transcript.goTo(at);
-  }, [transcript, at]);
+    if (!at) return;
+    void transcript.goTo(at);
+    if (NARROW.matches && panel) void navigate({ to: '/c/$id', params: { id }, search: { at }, replace: true }); // the drawer would cover it
+  }, [transcript, at]); // oxlint-disable-line exhaustive-deps -- when a message is sought
   const toEnd = () => {
     if (at) void navigate({ to: '/c/$id', params: { id }, search: { panel }, replace: true }); // so that a reload stays there
     void transcript.goToEnd();
@@ -64,13 +72,20 @@ function Chat({ id }: { id: string }) {
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   });
+  useEffect(() => {
+    const onChange = () => NARROW.matches && panel && show(undefined);
+    NARROW.addEventListener('change', onChange);
+    return () => NARROW.removeEventListener('change', onChange);
+  });
   const { session, activity } = transcript;
   const reader = useReader();
+  const wish = useWish(id);
+  const context = useContextOf(transcript, panel === 'context' && session !== null);
   const mine = useMine();
   const abilities = useAbilities(session?.agent_id ?? null, session?.model ?? null);
   const { data: agent } = useQuery({ ...agentOf(session?.agent_id ?? ''), enabled: session !== null });
   useEffect(() => {
-    document.title = transcript.state === 'failed' ? 'No conversation – Parley' : session?.title ? `${session.title} – Parley` : 'Parley';
+    document.title = transcript.state === 'failed' ? 'No conversation – Parley' : session?.title ? `${titleOf(session)} – Parley` : 'Parley';
   }, [session?.title, transcript.state]);
   if (transcript.state === 'failed') {
     return (
@@ -89,7 +104,7 @@ function Chat({ id }: { id: string }) {
             <Loading what="the conversation" />
           </div>
         ) : (
-          <TranscriptView transcript={transcript} find={find ?? ''} onLatest={toEnd} />
+          <TranscriptView transcript={transcript} find={find ?? ''} left={panel === 'context' ? (context.data?.left_out ?? NONE) : NONE} onLatest={toEnd} />
         )}
         <Notices transcript={transcript} />
         <Announcer transcript={transcript} />
@@ -107,9 +122,15 @@ function Chat({ id }: { id: string }) {
             post={(message) => ({ path: `/v1/sessions/${id}/messages`, body: { role: 'user', ...message } })}
             onSent={() => transcript.newer && toEnd() /* where the message is */}
             onStop={() => stopHere(transcript, mine)}
+            onCompact={(instructions) => summarise(id, { instructions })}
           />
         )}
       </div>
+      {wish && (
+        <Suspense fallback={null}>
+          <Summarise session={id} />
+        </Suspense>
+      )}
       {panel && session && (
         <Suspense fallback={<aside aria-busy className="w-96 shrink-0 border-l border-line bg-raised max-xl:hidden" />}>
           <Drawer
@@ -117,7 +138,7 @@ function Chat({ id }: { id: string }) {
             transcript={transcript}
             onClose={() => show(undefined)}
             onJump={(message) => {
-              if (narrow()) show(undefined);
+              if (NARROW.matches) show(undefined);
               void transcript.goTo(message);
             }}
           />

@@ -1,9 +1,10 @@
+import type { Message } from '../api/types';
 import type { LiveMessage } from '../live/message';
 import type { Transcript } from '../live/transcript';
 
 // Row is one row of the conversation; consecutive tool calls form a single row.
 export type Row =
-  | { kind: 'message'; key: string; live: LiveMessage; ends: boolean; question?: Question } // ends: the last of its turn
+  | { kind: 'message'; key: string; live: LiveMessage; ends: boolean; question?: Question; later?: Message } // ends: the last of its turn; later: the summary that replaces this one
   | { kind: 'tools'; key: string; calls: Call[] };
 
 // Question is the place of the question that a row answers: its sequence, and the message before it.
@@ -23,6 +24,7 @@ export function rowsOf(transcript: Transcript): Row[] {
   for (const live of transcript.order) {
     if (live.message.role === 'tool_result' && live.message.tool_call_id) results.set(live.message.tool_call_id, live);
   }
+  const inForce = summaryIn(transcript.order);
   const rows: Row[] = [];
   let before: LiveMessage | null = null;
   let question: Question | undefined;
@@ -43,9 +45,14 @@ export function rowsOf(transcript: Transcript): Row[] {
     }
     if (message.role === 'assistant' && saysNothing(live)) continue;
     if (last?.kind === 'message' && last.live.message.turn_id === message.turn_id && message.role === 'assistant') last.ends = false;
-    rows.push({ kind: 'message', key: message.id, live, ends: true, ...(message.role === 'assistant' && question ? { question } : {}) });
+    rows.push({ kind: 'message', key: message.id, live, ends: true, ...(message.role === 'assistant' && question ? { question } : {}), ...(message.role === 'summary' && inForce && inForce.sequence! > message.sequence! ? { later: inForce } : {}) });
   }
   return rows;
+}
+
+// summaryIn finds the summary that the model sees: the last one that nobody set aside.
+function summaryIn(order: LiveMessage[]): Message | undefined {
+  return order.findLast(({ message }) => message.role === 'summary' && message.covers_through !== null && !message.marks.set_aside)?.message;
 }
 
 // saysNothing reports an answer without a row: it only called tools, or has no text yet (the

@@ -5,6 +5,7 @@ import type { Session, TreeNode } from '../api/types';
 import { compact, money, number } from '../components/format';
 import { StatusDot, statusName } from '../components/status';
 import { cx, Failed, Loading } from '../components/ui';
+import { titleOf } from '../components/title';
 
 // SubConversations is the tree of conversations that agents opened as tools, from its
 // root, with the cost of each.
@@ -47,7 +48,7 @@ function Node({ node, open }: { node: TreeNode; open: boolean }) {
       <span className="flex items-center gap-2">
         <StatusDot status={node.status} wait={node.wait_reason} />
         <span className="sr-only">level {node.depth + 1}</span>
-        <span className="min-w-0 flex-1 truncate">{node.title || 'Untitled'}</span>
+        <span className="min-w-0 flex-1 truncate">{titleOf(node)}</span>
         <span className="shrink-0 text-xs text-faint">{money(node.total.cost)}</span>
       </span>
       <span className="ml-4 block truncate text-xs font-normal text-faint">

@@ -55,7 +55,7 @@ test('a growing row moves the rows below it without redrawing the view', async (
   vi.spyOn(transcript, 'order', 'get').mockReturnValue([message(1), message(2)]);
   const host = document.body.appendChild(document.createElement('div'));
   const root = createRoot(host);
-  act(() => root.render(<TranscriptView transcript={transcript} find="" onLatest={() => undefined} />));
+  act(() => root.render(<TranscriptView transcript={transcript} find="" left={[]} onLatest={() => undefined} />));
   const rows = () => [...host.querySelectorAll<HTMLElement>('[data-index]')];
   const grow = (row: HTMLElement, to: number) =>
     act(() => {

@@ -2,7 +2,9 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown } from 'lucide-react';
 import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { typing } from '../components/shortcuts';
+import type { LeftOut } from '../api/types';
 import { cx, Loading } from '../components/ui';
+import { leftOutAt } from '../context/outlook';
 import type { Transcript } from '../live/transcript';
 import { ActivityLine } from './activity';
 import { MessageRow } from './message';
@@ -21,8 +23,9 @@ const gap = (element: HTMLElement) => element.scrollHeight - element.scrollTop -
 // TranscriptView shows a conversation. It follows the end while a person is there, and
 // lets go as soon as they scroll up. It scrolls to the transcript's target and stays
 // there; find is a text to highlight in it. onLatest is called to show the end of the
-// record while another part is shown.
-export function TranscriptView({ transcript, find, onLatest }: { transcript: Transcript; find: string; onLatest: () => void }) {
+// record while another part is shown. left are the messages that the model does not see,
+// to be marked.
+export function TranscriptView({ transcript, find, left, onLatest }: { transcript: Transcript; find: string; left: LeftOut[]; onLatest: () => void }) {
   const version = useSyncExternalStore(transcript.subscribe, transcript.snapshot);
   const rows = useMemo(() => rowsOf(transcript), [transcript, version]);
   const scroller = useRef<HTMLDivElement>(null);
@@ -136,13 +139,15 @@ export function TranscriptView({ transcript, find, onLatest }: { transcript: Tra
         <div ref={virtual.containerRef} className={cx('relative mx-auto w-full max-w-3xl px-4', !settled && 'invisible')}>
           {virtual.getVirtualItems().map((item) => {
             const row = rows[item.index];
+            const gone = row && leftOutAt(left, beginsAt(row));
             const marked = row?.kind === 'message' && row.key === sought?.key;
             return (
-              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={cx('absolute inset-x-4 top-0', marked && !sought?.quiet && 'sought')} data-sought={marked || undefined}>
+              <div key={item.key} data-index={item.index} ref={virtual.measureElement} className={cx('absolute inset-x-4 top-0', marked && !sought?.quiet && 'sought', gone && 'border-l-2 border-dashed border-line-strong pl-3')} data-sought={marked || undefined} data-fate={gone?.fate}>
+                {gone && <p className="text-xs text-faint">The model does not see this: {gone.reason}</p>}
                 {row?.kind === 'tools' ? (
                   <ToolsRow calls={row.calls} transcript={transcript} version={version} sought={row.key === sought?.key && !sought.quiet ? sought.sequence : null} marked={row.key === sought?.key} />
                 ) : row ? (
-                  <MessageRow live={row.live} ends={row.ends} latest={item.index === latest} sought={marked} question={row.ends ? row.question?.sequence : undefined} before={row.question?.before} />
+                  <MessageRow live={row.live} ends={row.ends} latest={item.index === latest} sought={marked} question={row.ends ? row.question?.sequence : undefined} before={row.question?.before} later={row.later} />
                 ) : transcript.newer ? (
                   <Loading what="what came after" />
                 ) : (

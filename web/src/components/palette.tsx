@@ -8,6 +8,7 @@ import { quickSearch } from '../api/search';
 import { time } from './format';
 import { rank } from './rank';
 import { useSettled } from './settled';
+import { titleOf } from './title';
 import { placeOf, SnippetText } from './snippet';
 import { ForkMark } from './status';
 import { cx, Dialog } from './ui';
@@ -24,6 +25,7 @@ const PLACES = [
   ['Models', '/settings/models'],
   ['Providers', '/settings/providers'],
   ['Keys', '/settings/keys'],
+  ['Workspace', '/settings/workspace'],
   ['Appearance', '/settings/appearance'],
   ['Keyboard shortcuts', '/settings/shortcuts'],
 ] as const;
@@ -80,10 +82,10 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
           </Command.Group>
           <Command.Group heading="Conversations" forceMount={titles.length > 0} className="text-xs text-faint [&_[cmdk-item]]:text-text">
             {sessions.data?.pages.flatMap((page) => page.data).map((session) => (
-              <Command.Item key={session.id} value={session.id} keywords={[session.title || 'Untitled']} className={item} onSelect={() => go(`/c/${session.id}`)}>
+              <Command.Item key={session.id} value={session.id} keywords={[titleOf(session)]} className={item} onSelect={() => go(`/c/${session.id}`)}>
                 <span className="flex items-center gap-2">
                   <ForkMark session={session} />
-                  <span className="min-w-0 flex-1 truncate">{session.title || 'Untitled'}</span>
+                  <span className="min-w-0 flex-1 truncate">{titleOf(session)}</span>
                   <time className="shrink-0 text-xs text-faint" dateTime={session.updated_at}>
                     {time(session.updated_at)}
                   </time>
@@ -122,7 +124,7 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
                     `/c/${one.session.id}`,
                     placeOf(one),
                     <span className={cx(found.isPlaceholderData && 'opacity-50')}>
-                      <SnippetText snippet={one.snippet} /> <span className="text-xs text-faint">{one.session.title || 'Untitled'}</span>
+                      <SnippetText snippet={one.snippet} /> <span className="text-xs text-faint">{titleOf(one.session)}</span>
                     </span>,
                   ),
               )}

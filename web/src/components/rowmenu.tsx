@@ -4,6 +4,7 @@ import { MoreHorizontal, Pencil, Pin, PinOff, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Session } from '../api/types';
+import { titleOf } from './title';
 import { Button, Dialog, Input, Menu } from './ui';
 
 const LONGEST_TITLE = 200;
@@ -16,7 +17,7 @@ export function RowMenu({ session }: { session: Session }) {
   const [asks, setAsks] = useState<'rename' | 'delete' | null>(null);
   const [title, setTitle] = useState('');
   const [error, setError] = useState('');
-  const name = session.title || 'Untitled';
+  const name = titleOf(session);
   const path = `/v1/sessions/${session.id}`;
   const act = (work: Promise<unknown>) => {
     setError('');

@@ -8,6 +8,7 @@ import type { Family } from './families';
 import { time } from './format';
 import { useReader } from './role';
 import { ForkMark, StatusDot } from './status';
+import { titleOf } from './title';
 import { cx } from './ui';
 import { unread, useSaw, useSeen } from './unread';
 
@@ -102,7 +103,7 @@ const Row = memo(function Row({ session, open, branches, inside, unfolded, onFol
       <StatusDot status={session.status} wait={session.wait_reason} />
       <ForkMark session={session} />
       <span dir="auto" className="min-w-0 flex-1 truncate">
-        {session.title || 'Untitled'}
+        {titleOf(session)}
       </span>
       {news && <span role="img" aria-label="Unread" title="Unread" data-unread className="size-2 shrink-0 rounded-full bg-accent" />}
       <time className="shrink-0 text-xs font-normal text-faint group-focus-within/row:invisible group-hover/row:invisible pointer-coarse:invisible" dateTime={session.updated_at}>
@@ -110,7 +111,7 @@ const Row = memo(function Row({ session, open, branches, inside, unfolded, onFol
       </time>
     </Link>
       {branches > 0 && (
-        <button type="button" aria-expanded={unfolded} aria-label={`${branches} ${branches === 1 ? 'branch' : 'branches'} of ${session.title || 'Untitled'}`} onClick={() => onFold(session.id)} className="flex h-7 shrink-0 items-center rounded-lg px-1 text-xs text-faint hover:bg-hover hover:text-text">
+        <button type="button" aria-expanded={unfolded} aria-label={`${branches} ${branches === 1 ? 'branch' : 'branches'} of ${titleOf(session)}`} onClick={() => onFold(session.id)} className="flex h-7 shrink-0 items-center rounded-lg px-1 text-xs text-faint hover:bg-hover hover:text-text">
           <ChevronRight size={13} aria-hidden className={cx('transition-transform', unfolded && 'rotate-90')} />
           {branches}
         </button>

@@ -54,7 +54,7 @@ export function Shell() {
             </IconButton>
           </div>
         )}
-        <div className="pointer-events-none absolute inset-x-0 top-2 z-20 flex flex-col items-center gap-1.5 px-12">
+        <div className="pointer-events-none absolute inset-x-0 top-14 z-20 flex flex-col items-center gap-1.5 px-12">
           <LinkBanner />
           <OutboxNote />
         </div>

@@ -1,21 +1,20 @@
-import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Eraser, FoldVertical, PinOff } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { request, sentence } from '../api/http';
-import { contextOf } from '../api/queries';
 import type { ContextPreview, ID } from '../api/types';
 import { readDraft } from '../chat/draft';
+import { summarise } from '../chat/summarising';
 import { money, number } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, Button, cx, Failed, IconButton, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
-import { LeftOutList } from './leftout';
+import { Foreseen } from './foreseen';
+import { Account } from './leftout';
 import { bytesOf, labelOf } from './parts';
 import { Sent } from './sent';
-
-// Events that change the window: neither deltas nor a tool's progress.
-const CHANGES = /^(message\.(created|marked)|step\.(generated|error)|tool\.completed|session\.(completed|failed|cancelled)|context\.cleared|compaction\.(completed|failed))$/;
+import { useContextOf } from './usecontext';
 
 const SNIPPET = 80; // characters of a pinned message
 
@@ -25,8 +24,7 @@ export function ContextPanel({ transcript }: { transcript: Transcript }) {
   const [text, setText] = useState(''); // of the draft, if it is counted too
   const [part, setPart] = useState<number>();
   const reader = useReader();
-  const stamp = transcript.events.findLast((event) => CHANGES.test(event.type))?.sequence ?? session.last_event_sequence;
-  const context = useQuery({ ...contextOf(session.id, stamp, text), placeholderData: keepPreviousData });
+  const context = useContextOf(transcript, true, text);
   if (context.isPending) return <Loading what="the context" />;
   if (context.isError) return <Failed error={context.error} onRetry={() => void context.refetch()} />;
   const { data } = context;
@@ -42,11 +40,12 @@ export function ContextPanel({ transcript }: { transcript: Transcript }) {
             It cannot be sent now: {data.refused}
           </p>
         )}
+        {data.outlook && <Foreseen session={session.id} outlook={data.outlook} data={data} />}
         <Sent session={session.id} explained={data} cached={data.cache.tokens} cachedSays={data.cache.likely ? 'Likely from the cache' : 'Same beginning as the last call'} open={part} onOpen={setPart} />
         <Forecast data={data} />
       </section>
-      <Heading name="Not shown">
-        <LeftOutList session={session.id} left={data.left_out} />
+      <Heading name="What the model can still read">
+        <Account session={session.id} last={session.last_sequence} left={data.left_out} parts={data.parts} />
       </Heading>
       <Pins session={session.id} data={data} />
       {!reader && <Actions session={session.id} cleared={session.context.cleared_at !== null} />}
@@ -130,9 +129,9 @@ function Pins({ session, data: { parts, request: sent } }: { session: ID; data: 
 function Actions({ session, cleared }: { session: ID; cleared: boolean }) {
   const queries = useQueryClient();
   const [error, setError] = useState('');
-  const ask = (action: 'compact' | 'clear') => {
+  const clear = () => {
     setError('');
-    request(`/v1/sessions/${session}/${action}`, { body: {} }).then(
+    request(`/v1/sessions/${session}/clear`, { body: {} }).then(
       () => void queries.invalidateQueries({ queryKey: ['context', session] }),
       (failure: unknown) => setError(sentence(failure)),
     );
@@ -140,10 +139,10 @@ function Actions({ session, cleared }: { session: ID; cleared: boolean }) {
   return (
     <Heading name="Make room">
       <div className="flex flex-wrap gap-2">
-        <Button onClick={() => ask('compact')}>
-          <FoldVertical size={14} aria-hidden /> Summarise now
+        <Button onClick={() => summarise(session)}>
+          <FoldVertical size={14} aria-hidden /> Summarise now…
         </Button>
-        <Button onClick={() => ask('clear')} disabled={cleared}>
+        <Button onClick={clear} disabled={cleared}>
           <Eraser size={14} aria-hidden /> {cleared ? 'Cleared' : 'Clear context'}
         </Button>
       </div>

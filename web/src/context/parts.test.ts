@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Part } from '../api/types';
 import { bytesOf, groupsOf, segmentsOf } from './parts';
 
-const part = (fields: Partial<Part>): Part => ({ kind: 'message', name: null, sequence: 1, message_id: null, pinned: false, role: 'user', reason: '', bytes: 1, tokens: 1, span: null, cached_tokens: null, ...fields });
+const part = (fields: Partial<Part>): Part => ({ kind: 'message', name: null, sequence: 1, message_id: null, pinned: false, stubbed: false, role: 'user', reason: '', bytes: 1, tokens: 1, span: null, cached_tokens: null, ...fields });
 
 test('thousands of parts make few segments, and none is lost', () => {
   const parts = [part({ kind: 'tool', tokens: 5 }), part({ kind: 'system', tokens: 5 }), ...Array.from({ length: 5_000 }, (_, i) => part({ tokens: i % 7 }))];

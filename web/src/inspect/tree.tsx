@@ -4,6 +4,7 @@ import type { TreeNode } from '../api/types';
 import { compact, money } from '../components/format';
 import { StatusDot, statusName } from '../components/status';
 import { cx } from '../components/ui';
+import { titleOf } from '../components/title';
 
 const INDENTS = ['pl-2', 'pl-5', 'pl-8', 'pl-11', 'pl-14', 'pl-17'];
 
@@ -33,7 +34,7 @@ function Node({ node, here, onShow }: { node: TreeNode; here: boolean; onShow: (
       <span className="flex items-center gap-2">
         <StatusDot status={node.status} wait={node.wait_reason} />
         <span className="sr-only">{statusName(node.status, node.wait_reason)}</span>
-        <span className="min-w-0 flex-1 truncate">{node.title || 'Untitled'}</span>
+        <span className="min-w-0 flex-1 truncate">{titleOf(node)}</span>
       </span>
       <span className="block truncate pl-4 text-xs font-normal text-faint">
         {node.agent_slug} · {compact(node.total.input_tokens + node.total.output_tokens)} tokens{node.total.cost > 0 && ` · ${money(node.total.cost)}`}

@@ -51,8 +51,8 @@ export function AuditPage() {
       {entries.isSuccess && rows.length === 0 && <Empty icon={<ScrollText size={28} />} title={all ? 'No entries yet.' : 'No changes yet.'} />}
       {rows.length > 0 && (
         <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Audit entries">
-          <table className="w-full min-w-160 text-left text-sm">
-            <thead className="border-b border-line text-xs text-faint">
+          <table className="w-full text-left text-sm max-sm:block sm:min-w-160">
+            <thead className="border-b border-line text-xs text-faint max-sm:sr-only">
               <tr>
                 <th className="py-2 pr-4 font-medium">When</th>
                 <th className="pr-4 font-medium">Who</th>
@@ -61,26 +61,26 @@ export function AuditPage() {
                 <th className="font-medium">Request</th>
               </tr>
             </thead>
-            <tbody className="divide-y divide-line">
+            <tbody className="divide-y divide-line max-sm:block">
               {rows.map((entry) => (
-                <tr key={entry.id}>
-                  <td className="py-1.5 pr-4 whitespace-nowrap text-soft">{fullTime(entry.at)}</td>
-                  <td className="pr-4">
+                <tr key={entry.id} className="max-sm:flex max-sm:flex-wrap max-sm:gap-x-3 max-sm:py-2">
+                  <td className="whitespace-nowrap text-soft sm:py-1.5 sm:pr-4 max-sm:w-full max-sm:text-xs">{fullTime(entry.at)}</td>
+                  <td className="font-medium sm:pr-4 sm:font-normal">
                     <Link to="/audit" search={{ session, principal: entry.principal_id, all }} className="hover:underline">
                       {entry.principal_name}
                     </Link>
                   </td>
-                  <td className="pr-4" title={entry.action}>
+                  <td className="sm:pr-4" title={entry.action}>
                     {inWords(entry.action)}
                   </td>
-                  <td className="pr-4 font-mono text-xs">
+                  <td className="self-center font-mono text-xs empty:hidden sm:pr-4 sm:empty:table-cell">
                     {entry.session_id && (
                       <Link to="/audit" search={{ session: entry.session_id, principal, all }} className="text-accent hover:underline">
                         …{entry.session_id.slice(-8)}
                       </Link>
                     )}
                   </td>
-                  <td className="font-mono text-xs text-faint">…{entry.request_id.slice(-8)}</td>
+                  <td className="self-center font-mono text-xs text-faint">…{entry.request_id.slice(-8)}</td>
                 </tr>
               ))}
             </tbody>

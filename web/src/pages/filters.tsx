@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { agentList, projectList, sessionOf, toolList } from '../api/queries';
 import type { SearchChoice } from '../api/search';
 import { Button, cx, Input, Select } from '../components/ui';
+import { titleOf } from '../components/title';
 
 const FILTERS = ['in', 'role', 'agent', 'project', 'tool', 'from', 'to', 'archived'] as const;
 
@@ -53,7 +54,7 @@ function Within({ id, onWiden }: { id: string; onWiden: () => void }) {
   const session = useQuery(sessionOf(id));
   return (
     <Button onClick={onWiden} className="col-span-2 h-9 max-w-full sm:max-w-64" aria-label="Search every conversation">
-      <span className="truncate">In {session.data?.title || 'one conversation'}</span> <X size={14} aria-hidden className="shrink-0" />
+      <span className="truncate">In {session.data ? titleOf(session.data, 'one conversation') : 'one conversation'}</span> <X size={14} aria-hidden className="shrink-0" />
     </Button>
   );
 }

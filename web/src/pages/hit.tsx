@@ -7,6 +7,7 @@ import type { SearchHit } from '../api/types';
 import { fullTime, time } from '../components/format';
 import { placeOf, SnippetText } from '../components/snippet';
 import { Badge } from '../components/ui';
+import { titleOf } from '../components/title';
 
 // Hit is one search result: a message, or the title of a conversation. It opens the
 // conversation there.
@@ -27,7 +28,7 @@ export function Hit({ hit, onOpen }: { hit: SearchHit; onOpen: (id: string) => v
       className="block scroll-my-24 rounded-xl border border-transparent px-4 py-3 hover:bg-hover focus-visible:border-accent focus-visible:bg-hover"
     >
       <span className="flex items-center gap-2 text-sm">
-        <span className="min-w-0 flex-1 truncate font-medium">{message ? session.title || 'Untitled' : <SnippetText snippet={hit.snippet} />}</span>
+        <span className="min-w-0 flex-1 truncate font-medium">{message ? titleOf(session) : <SnippetText snippet={hit.snippet} />}</span>
         {session.archived_at && <Badge>archived</Badge>}
         {message && (
           <time className="shrink-0 text-xs text-faint" dateTime={message.created_at} title={fullTime(message.created_at)}>

@@ -110,7 +110,7 @@ function Rows({ file }: { file: Told }) {
     return (
       <tr>
         <td className="py-2 pr-4">{file.name}</td>
-        <td colSpan={3} role="alert" className="text-bad">
+        <td colSpan={3} role="alert" className="py-2 text-bad">
           {file.problem}
         </td>
       </tr>
@@ -120,7 +120,7 @@ function Rows({ file }: { file: Told }) {
   return sessions.map((session, i) => (
     <tr key={i}>
       <td className="py-2 pr-4">{file.name}</td>
-      <td className="pr-4">
+      <td className="py-2 pr-4">
         {session.session_id ? (
           <Link to="/c/$id" params={{ id: session.session_id }} className="underline">
             {session.title}
@@ -129,8 +129,8 @@ function Rows({ file }: { file: Told }) {
           session.title
         )}
       </td>
-      <td className="pr-4">{session.messages}</td>
-      <td>
+      <td className="py-2 pr-4">{session.messages}</td>
+      <td className="py-2">
         {OUTCOMES[session.outcome]?.[dry ? 0 : 1] ?? session.outcome}
         {session.left.map((left) => (
           <span key={left.pointer + left.text} className="block text-xs text-faint">

@@ -13,6 +13,7 @@ import { Written } from '../chat/written';
 import { Payload } from '../components/payload';
 import { fullTime, time } from '../components/format';
 import { Badge, Button, Empty, Failed, Loading, Page } from '../components/ui';
+import { titleOf } from '../components/title';
 
 export function InboxPage() {
   const [all, setAll] = useState(false);
@@ -109,7 +110,7 @@ function Title({ session }: { session: Session }) {
   return (
     <p className="flex items-center justify-between gap-3 text-sm">
       <Link to="/c/$id" params={{ id: session.id }} dir="auto" className="truncate font-medium text-accent underline underline-offset-2">
-        {session.title || 'A conversation'}
+        {titleOf(session, 'A conversation')}
       </Link>
       <time className="shrink-0 text-xs text-faint" dateTime={session.updated_at}>
         {fullTime(session.updated_at)}
@@ -123,7 +124,7 @@ function Where({ approval }: { approval: Approval }) {
   return (
     <p className="flex items-center justify-between gap-3 text-sm">
       <Link to="/c/$id" params={{ id: approval.root_id }} className="truncate font-medium text-accent underline underline-offset-2">
-        {session?.title || 'A conversation'}
+        {session ? titleOf(session, 'A conversation') : 'A conversation'}
       </Link>
       <time className="shrink-0 text-xs text-faint" dateTime={approval.created_at}>
         {fullTime(approval.created_at)}

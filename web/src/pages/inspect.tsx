@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { Missing } from '../chat/missing';
 import { Button, cx, IconButton, Loading } from '../components/ui';
 import { number } from '../components/format';
+import { titleOf } from '../components/title';
 import { Detail } from '../inspect/detail';
 import { Inspection } from '../inspect/inspection';
 import { nameOf, Rows } from '../inspect/list';
@@ -54,7 +55,7 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
   const wantsEvents = only.includes('events');
   useEffect(() => inspection.showEvents(wantsEvents), [inspection, wantsEvents]);
   useEffect(() => {
-    document.title = transcript.state === 'failed' ? 'No conversation – Parley' : `Inspector: ${transcript.session?.title ?? ''} – Parley`;
+    document.title = transcript.state === 'failed' ? 'No conversation – Parley' : `Inspector: ${transcript.session ? titleOf(transcript.session) : ''} – Parley`;
   }, [transcript.session?.title, transcript.state]);
   const spans = useMemo(() => spansOf(entries, Date.now()), [entries]);
   const rows = useMemo(() => entries.filter((entry) => shows(entry, chosen(look.only))), [entries, look.only]);
@@ -71,7 +72,7 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
   }
   return (
     <div className="flex min-h-0 min-w-0 flex-1 flex-col">
-      <Heading id={id} title={transcript.session?.title ?? ''} only={only} counts={counts} more={inspection.older || inspection.newer} onOnly={(next) => go({ only: written(next) })} />
+      <Heading id={id} title={transcript.session ? titleOf(transcript.session) : ''} only={only} counts={counts} more={inspection.older || inspection.newer} onOnly={(next) => go({ only: written(next) })} />
       <div className="flex min-h-0 flex-1 max-lg:flex-col">
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           {transcript.state === 'loading' && (

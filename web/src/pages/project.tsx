@@ -8,6 +8,7 @@ import { compact, money, number, time } from '../components/format';
 import { useReader } from '../components/role';
 import { StatusDot, statusName } from '../components/status';
 import { Button, Dialog, Empty, Failed, Loading, Page } from '../components/ui';
+import { titleOf } from '../components/title';
 import { NoSuch } from './errors';
 
 export function ProjectPage() {
@@ -55,7 +56,7 @@ export function ProjectPage() {
             <Link to="/c/$id" params={{ id: session.id }} className="flex items-center gap-3 px-2 py-2.5 hover:bg-raised">
               <StatusDot status={session.status} wait={session.wait_reason} />
               <span className="min-w-0 flex-1">
-                <span className="block truncate">{session.title || 'Untitled'}</span>
+                <span className="block truncate">{titleOf(session)}</span>
                 <span className="block truncate text-xs text-faint">
                   {statusName(session.status, session.wait_reason)} · {number(session.statistics.messages)} messages · {compact(session.statistics.input_tokens + session.statistics.output_tokens)} tokens
                   {session.statistics.cost > 0 && ` · ${money(session.statistics.cost)}`}

@@ -15,12 +15,14 @@ import { part } from '../live/arrive';
 import { Badge, Button, cx, Dialog, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
 
 const ImportFiles = part(() => import('./importfiles'), 'ImportFiles');
+const WorkspaceSettings = part(() => import('./workspace'), 'WorkspaceSettings');
 const SignIns = part(() => import('./signinlist'), 'SignIns');
 
 const SECTIONS = [
   ['models', 'Models'],
   ['providers', 'Providers'],
   ['keys', 'Keys'],
+  ['workspace', 'Workspace'],
   ['import', 'Import'],
   ['appearance', 'Appearance'],
   ['shortcuts', 'Shortcuts'],
@@ -50,6 +52,11 @@ export function SettingsPage() {
       {section === 'models' && <Models />}
       {section === 'providers' && <Providers />}
       {section === 'keys' && <Keys />}
+      {section === 'workspace' && (
+        <Suspense>
+          <WorkspaceSettings />
+        </Suspense>
+      )}
       {section === 'import' && (
         <Suspense>
           <ImportFiles />

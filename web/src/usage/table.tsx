@@ -35,6 +35,7 @@ export function UsageTable({ name, rows }: { name: string; rows: UsageRow[] }) {
               <td className="pr-4 text-right">{money(row.saved)}</td>
               <td className="text-right">
                 {money(row.cost)}
+                {row.estimated_calls > 0 && <span className="block text-xs text-faint">{row.estimated_calls === row.calls ? 'estimated' : `${money(row.estimated_cost)} of it estimated`}</span>}
                 {row.unpriced_calls > 0 && <span className="text-faint"> + ?</span>}
               </td>
             </tr>
