@@ -165,7 +165,8 @@ func TestOldResultsBecomeStubs(t *testing.T) {
 	info.ID, info.Provider, info.Simulator = "small/script", "small", false
 	info.ContextLength, info.MaxOutput = 20_000, 0
 	s := startWithDumps(t, sim.New(), info)
-	session := s.session(`{"model":"small/script","tools":["dump"]}`).ID.String()
+	session := s.session(`{"model":"small/script","tools":["dump"],"context_policy":{"kind":"auto","recall":false}}`).
+		ID.String() // its tools stay the same
 	at := "/v1/sessions/" + session
 	for range 7 {
 		s.told(session, `{"content":{"text":"[[{\"tool_call\":{\"name\":\"dump\",\"arguments\":{\"Lines\":150}}}],`+

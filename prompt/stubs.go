@@ -2,13 +2,9 @@ package prompt
 
 import (
 	"slices"
-	"time"
 
 	"example.org/parley"
 )
-
-// CacheLife is how long a provider keeps the beginning of a request that nobody repeats.
-const CacheLife = 5 * time.Minute
 
 const (
 	// stubTokens is the size of a stub; a result that is not larger stays.
@@ -121,7 +117,7 @@ func (v *View) lapsed(messages []parley.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := &messages[i]
 		if m.Role == parley.RoleAssistant { // its row was opened with its request
-			return m.CreatedAt > 0 && now-m.CreatedAt > parley.Time(CacheLife.Milliseconds())
+			return m.CreatedAt > 0 && now-m.CreatedAt > parley.Time(v.CacheTTL.Duration().Milliseconds())
 		}
 		now = max(now, m.CreatedAt) // the result of a call that took long
 	}

@@ -41,7 +41,7 @@ func (l *lookups) see(t *testing.T) prompt.Selection {
 	v := l.record.view(len(l.rows), l.view.Policy, 0, l.view.Budget)
 	v.Bounds, v.Turn, v.Session.Context = l.view.Bounds, parley.Turn{ID: turnID(l.turns), StartedAt: l.now},
 		l.view.Session.Context
-	v.Session.Context.Held = true
+	v.Session.Context.Held, v.CacheTTL = true, l.view.CacheTTL
 	selection := mustView(t, v)
 	now := &l.view.Session.Context
 	now.Anchor, now.Dropped, now.Stubbed = selection.Anchor, selection.Dropped, selection.Stubbed
@@ -150,16 +150,19 @@ func TestStubsComeEarlyOnceTheCacheHasLapsed(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		turns   int
+		ttl     parley.CacheTTL
 		pause   time.Duration
 		stubbed bool
 	}{
-		{"short pause", 6, 4 * time.Minute, false},
-		{"long pause", 6, 6 * time.Minute, true},
-		{"less than half", 4, 6 * time.Minute, false},
+		{"short pause", 6, "", 4 * time.Minute, false},
+		{"long pause", 6, "", 6 * time.Minute, true},
+		{"less than half", 4, "", 6 * time.Minute, false},
+		{"kept for an hour", 6, parley.CacheHour, 6 * time.Minute, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLookups()
+			l.view.CacheTTL = c.ttl
 			for range c.turns {
 				l.ask(t, time.Second)
 				l.answer(800, 150)

@@ -99,7 +99,7 @@ func (t *tools) offerFor(selection *prompt.Selection) error {
 	switch {
 	case selection.Hides() && may == offersRecall:
 		return t.offer(offersRecall, offeredForHidden)
-	case selection.Shortened || !selection.Cut.IsZero():
+	case selection.Shortened || !selection.Cut.IsZero() || selection.Manifest.Stubs != nil:
 		return t.offer(offersReading, offeredForExcerpt)
 	}
 	return nil
