@@ -253,7 +253,8 @@ func (p Policy) TokenLimit() int {
 // Summarises reports whether the policy shows summaries.
 func (p Policy) Summarises() bool { return p.Kind == PolicySummary || p.Kind == PolicyAuto }
 
-// Recalls reports whether the model is offered the tools that read its own conversation, once it is not shown all of it.
+// Recalls reports whether the model is offered the tools that read its own conversation, once it is not shown all of
+// it.
 func (p Policy) Recalls() bool { return p.Kind == PolicyAuto && (p.Recall == nil || *p.Recall) }
 
 // String returns the form used in manifests: "auto", "auto(80000 tokens)", "all", "recent(10)", "single",

@@ -79,8 +79,8 @@ func (e *Engine) Project(ctx context.Context, principal parley.Principal, id par
 	return e.store.Project(ctx, scope.WorkspaceID, id)
 }
 
-// UpdateProject applies a patch; one that changes nothing leaves no trace. The directory itself is untouched. It returns
-// CodeForbidden for a member who renames a project that sessions of others use.
+// UpdateProject applies a patch; one that changes nothing leaves no trace. The directory itself is untouched. It
+// returns CodeForbidden for a member who renames a project that sessions of others use.
 func (e *Engine) UpdateProject(
 	ctx context.Context,
 	principal parley.Principal,

@@ -115,8 +115,8 @@ var permissions = [...]Permission{
 	{ReadProjects, "read and list projects", ReachAll, ReachAll, ReachAll},
 	{
 		WriteProjects,
-		"list the directories that may be projects and choose some; rename projects that only one's own sessions use, " +
-			"admins any",
+		"list the directories that may be projects and choose some; rename projects that only one's own sessions " +
+			"use, admins any",
 		ReachNone,
 		ReachAll,
 		ReachAll,

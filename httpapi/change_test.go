@@ -133,7 +133,8 @@ func TestAnEditIsForetold(t *testing.T) {
 	other, _ := talked(s, "seer")
 	for body, field := range map[string]string{
 		`{"change":{}}`: "change",
-		`{"change":{"edit":{"message_id":"` + messages[1].ID.String() + `",` + content + `}}}`: "change.edit.message_id",
+		`{"change":{"edit":{"message_id":"` + messages[1].ID.String() + `",` +
+			content + `}}}`: "change.edit.message_id",
 		`{` + content + `,"change":{"edit":{"message_id":"` + messages[2].ID.String() + `",` + content +
 			`}}}`: "change.edit.content",
 		`{"change":{"session":{"context_policy":{"kind":"recent"}}}}`: "change.session.context_policy.limit",

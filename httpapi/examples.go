@@ -151,8 +151,9 @@ const (
 		`"cache":{"with_id":null,"tokens":0,"share":0,"likely":false,"says":"The session has made no call yet, so no ` +
 		`cache holds any of it."},"cost":{"input":0.0001,"input_cached":0.0001,"output_most":0.08,` +
 		`"output_tokens_most":4096},"change":null,"outlook":{"fate":"rule","share":0.6,"tokens":900,` +
-		`"tokens_most":900000,"messages":12,"messages_most":20,"assumed":false,"leaving":{"count":1,"tokens":12,"first":[{"message_id":"` +
-		messageIDExample + `","sequence":5,"tokens":12}]}}}`
+		`"tokens_most":900000,"messages":12,"messages_most":20,"assumed":false,` +
+		`"leaving":{"count":1,"tokens":12,"first":[{"message_id":"` + messageIDExample +
+		`","sequence":5,"tokens":12}]}}}`
 
 	approvalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","session_id":"` +
 		sessionIDExample + `","root_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample + `","turn_id":"` +

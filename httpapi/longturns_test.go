@@ -156,9 +156,9 @@ func reasonsOf(detail engine.CallDetail) (reasons []string) {
 	return reasons
 }
 
-// TestOldResultsBecomeStubs: under auto the results of older turns are stubs once the window has filled. A preview shows
-// that before the request is sent; the call and a replay of it rebuild, the difference to the call before names them,
-// and the model reads one of them again.
+// TestOldResultsBecomeStubs: under auto the results of older turns are stubs once the window has filled. A preview
+// shows that before the request is sent; the call and a replay of it rebuild, the difference to the call before names
+// them, and the model reads one of them again.
 func TestOldResultsBecomeStubs(t *testing.T) {
 	t.Parallel()
 	info := sim.Info("script")
@@ -223,8 +223,8 @@ func TestOldResultsBecomeStubs(t *testing.T) {
 	}
 }
 
-// stepper is a model that calls a tool in each of many steps and then answers. Summaries are written by it too. It keeps
-// the size of the longest request.
+// stepper is a model that calls a tool in each of many steps and then answers. Summaries are written by it too. It
+// keeps the size of the longest request.
 type stepper struct {
 	steps int
 	over  chan struct{} // closed with the last answer

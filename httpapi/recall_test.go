@@ -107,8 +107,8 @@ func TestWhatASummaryCoversIsRecalled(t *testing.T) {
 	owner := []string{"Authorization", "Bearer " + testToken}
 	id := s.session(`{"context_policy":{"kind":"auto","tokens":2000}}`, owner...).ID.String()
 	for _, text := range []string{
-		"Good morning.", "The code of the garden gate is 4711.", strings.Repeat("word ", 400), strings.Repeat("and ", 400),
-		strings.Repeat("or ", 400),
+		"Good morning.", "The code of the garden gate is 4711.", strings.Repeat("word ", 400),
+		strings.Repeat("and ", 400), strings.Repeat("or ", 400),
 	} {
 		s.told(id, `{"content":{"text":"`+text+`"}}`)
 	}
@@ -116,7 +116,8 @@ func TestWhatASummaryCoversIsRecalled(t *testing.T) {
 	s.searching("q=garden", 2, owner...) // it was echoed
 	s.told(id, `{"model":"sim/script","content":{"text":`+string(parley.AppendJSONString(nil,
 		`[[{"tool_call":{"name":"search_conversation","arguments":{"query":"garden gate"}}}],`+
-			`[{"tool_call":{"name":"read_conversation","arguments":{"from":3,"to":3}}}],[{"text":"It is 4711."}]]`))+`}}`)
+			`[{"tool_call":{"name":"read_conversation","arguments":{"from":3,"to":3}}}],`+
+			`[{"text":"It is 4711."}]]`))+`}}`)
 	results := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+id+"/messages?role=tool_result", "").Data
 	if len(results) != 2 {
 		t.Fatalf("there are %d results", len(results))

@@ -123,8 +123,8 @@ func (l Layers) redacting(patterns []parley.RedactPattern, text []byte) (Layers,
 	return l, nil
 }
 
-// Hidden returns the places in a text of the record, in bytes, that providers see placeholders for. Whoever shows a part
-// of the text must not cut them: nothing would hide a half.
+// Hidden returns the places in a text of the record, in bytes, that providers see placeholders for. Whoever shows a
+// part of the text must not cut them: nothing would hide a half.
 func (l Layers) Hidden(ctx context.Context, text string) ([][2]int, error) {
 	if l.hides == nil {
 		return nil, nil

@@ -116,8 +116,8 @@ func TestOldResultsBecomeStubsInBlocks(t *testing.T) {
 	}
 }
 
-// Where results are only a small part of the window, stubs would break the prefix for nothing: a summary is due. If none
-// comes, what stubs can save comes before anything is dropped.
+// Where results are only a small part of the window, stubs would break the prefix for nothing: a summary is due
+// instead. If none comes, what stubs can save comes before anything is dropped.
 func TestStubsThatDoNotSufficeAreNotMade(t *testing.T) {
 	t.Parallel()
 	l := newLookups()

@@ -175,9 +175,9 @@ func (r *Ratios) Observe(model parley.ModelID, estimated, reported int64) {
 }
 
 // Truncated reports whether a provider's count of a request is so far below the estimate that the provider has left
-// some of it out, and what was sent by the calibrated estimate, in the model's own tokens. It knows only once enough calls
-// have calibrated the estimate, and only of a request longer than those: a provider that reads less than it is sent
-// does so from some length on. Do not Observe such a call.
+// some of it out, and what was sent by the calibrated estimate, in the model's own tokens. It knows only once enough
+// calls have calibrated the estimate, and only of a request longer than those: a provider that reads less than it is
+// sent does so from some length on. Do not Observe such a call.
 func (r *Ratios) Truncated(model parley.ModelID, estimated, read int64) (sent int64, truncated bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

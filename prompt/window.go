@@ -50,7 +50,7 @@ type Selection struct {
 	Cut       parley.TurnCut // how the running turn is shown; the turn's next window begins with it
 	Known     Known          // the view's
 	Stubbed   int64          // up to here results of older turns are stubs; 0: none. The session keeps it too
-	Stubbable int            // stored tokens that further stubs would save once the running turn has ended
+	Stubbable int            // tokens that further stubs would save after the running turn, in stored estimates
 	Lapsed    bool           // half of the window is full, and the provider's cache has lapsed
 	Shortened bool           // a message or a steer is shown in part
 	Excess    int            // tokens by which the obligatory part exceeds the budget; 0: it fits

@@ -94,9 +94,9 @@ type Summaries interface {
 // Compactions stores the compactions of sessions: at most one row per session, with its own claim apart from the
 // turn's. Each method but the last is a transition that locks the session's head.
 type Compactions interface {
-	// RequestCompaction starts a compaction. If one is unfinished, a manual request is CodeConflict with
-	// the state and any other request returns it, awaited from now on if the request is. While the summary of the previous compaction is queued, every
-	// request is CodeConflict. An automatic compaction does not start while the previous one rests
+	// RequestCompaction starts a compaction. If one is unfinished, a manual request is CodeConflict with the state and
+	// any other request returns it, awaited from now on if the request is. While the summary of the previous compaction
+	// is queued, every request is CodeConflict. An automatic compaction does not start while the previous one rests
 	// (Compaction.RestsUntil), or within CompactionRest messages after its summary was set aside; then
 	// RequestCompaction returns the previous one with RestsUntil set. CodeNotFound; CodeArchived for a manual request.
 	RequestCompaction(

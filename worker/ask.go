@@ -32,8 +32,8 @@ type question struct {
 	window  *store.Window    // the part of the record that it shows
 	shown   []parley.Message // messages of the record; only if the turn keeps them
 	outlook *parley.Outlook  // likewise
-	// beginnings are what prefixes compares, with the request's size; drops are the tokens that it leaves out for length
-	// and the one before it did not.
+	// beginnings are what prefixes compares, with the request's size; drops are the tokens that it leaves out for
+	// length and the one before it did not.
 	beginnings  []beginning
 	size, drops int64
 	context     observe.Context // for the observer; empty after the first attempt

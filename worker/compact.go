@@ -25,11 +25,12 @@ const (
 		"choose another model for compaction."
 	stillTooLong = "The conversation is longer than the model can read, even after its older part was summed up. " +
 		"Shorten the last message, or choose a model with a longer context."
-	noSummaryYet = " No summary was begun. While there is none, the oldest messages are left out when no more fits, and " +
-		"the request says so; raise compaction.max_cost, or choose a cheaper compaction.model."
-	unpricedSummary = "Summaries have a price limit (compaction.max_cost), and the price of the model %s is not known." +
+	noSummaryYet = " No summary was begun. While there is none, the oldest messages are left out when no more fits, " +
+		"and the request says so; raise compaction.max_cost, or choose a cheaper compaction.model."
+	unpricedSummary = "Summaries have a price limit (compaction.max_cost), and the price of the model %s is not " +
+		"known." + noSummaryYet
+	dearSummary = "This summary could cost %s US dollars, more than its limit of %s (compaction.max_cost)." +
 		noSummaryYet
-	dearSummary = "This summary could cost %s US dollars, more than its limit of %s (compaction.max_cost)." + noSummaryYet
 	notSummedUp = "The conversation is longer than the model can read, and its older part could not be summed up: "
 )
 
@@ -351,7 +352,7 @@ func (s *summary) reserve(q *question) (*parley.Failure, error) {
 
 // tooDear says why a summary with these costs is not begun; nil if it may be.
 func (s *summary) tooDear(p *parley.CompactionPreview) *parley.Failure {
-	because := ""
+	var because string
 	switch {
 	case s.maxCost == nil:
 		return nil

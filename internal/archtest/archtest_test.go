@@ -118,7 +118,15 @@ var rules = []struct {
 	{"internal/projectdir", []string{"."}},
 	{
 		"tool/builtin",
-		[]string{".", "tool", "store", "internal/inflight", "internal/netguard", "internal/projectdir", "internal/words"},
+		[]string{
+			".",
+			"tool",
+			"store",
+			"internal/inflight",
+			"internal/netguard",
+			"internal/projectdir",
+			"internal/words",
+		},
 	}, // it reads and searches sessions
 	{
 		"tool/*",

@@ -7,7 +7,8 @@ import (
 	"example.org/parley"
 )
 
-// Places lets so many pieces of work of each owner, such as a principal or a workspace, run at once; the next ones wait.
+// Places lets so many pieces of work of each owner, such as a principal or a workspace, run at once; the next ones
+// wait.
 type Places struct {
 	most int
 

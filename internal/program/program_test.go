@@ -69,7 +69,10 @@ func FuzzStderr(f *testing.F) {
 func TestTheCauseIsSaid(t *testing.T) {
 	t.Parallel()
 	trace := "Error: Cannot find module 'index.js'\n" +
-		strings.Repeat("    at Module._load (node:internal/errors:1)\n", 6) + "  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n"
+		strings.Repeat(
+			"    at Module._load (node:internal/errors:1)\n",
+			6,
+		) + "  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n"
 	for stderr, want := range map[string]string{
 		"":                        "the end",
 		"ready\nbye\n":            "the end; it said: bye",

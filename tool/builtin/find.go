@@ -13,8 +13,8 @@ const findStride = 1 << 16
 type stretch struct{ from, to int }
 
 // findFolded finds the first places where a text stands, capital letters or not, from left to right and apart from each
-// other, except for those that cut what is hidden: one answer after the other they would tell it. Its time follows the text's length alone, whatever is looked for (after Knuth, Morris and Pratt): both texts
-// are foreign.
+// other, except for those that cut what is hidden: one answer after the other they would tell it. Its time follows the
+// text's length alone, whatever is looked for (after Knuth, Morris and Pratt): both texts are foreign.
 func findFolded(ctx context.Context, text, wanted string, most int, hides hidden) (found []stretch, err error) {
 	var pattern []rune
 	for _, r := range wanted {
