@@ -186,7 +186,13 @@ func TestASummaryIsDueEarlyOnceTheCacheHasLapsed(t *testing.T) {
 		s.settings.Policy = parley.Policy{Kind: parley.PolicyAuto}
 		s.look(&prompt.Selection{Tokens: c.tokens, Lapsed: c.lapsed}, prompt.Budget{Tokens: 10_000, Ratio: 1}, 0)
 		if s.latest.due != c.due {
-			t.Errorf("at %d tokens, lapsed %t, a summary is due for %q; want %q", c.tokens, c.lapsed, s.latest.due, c.due)
+			t.Errorf(
+				"at %d tokens, lapsed %t, a summary is due for %q; want %q",
+				c.tokens,
+				c.lapsed,
+				s.latest.due,
+				c.due,
+			)
 		}
 	}
 }
