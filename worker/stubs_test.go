@@ -12,6 +12,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/model"
+	"example.org/parley/prompt"
 	"example.org/parley/tool"
 )
 
@@ -164,5 +165,34 @@ func TestPrefixesLiveAtTokenPressure(t *testing.T) {
 	if share < leastShare || p.cost > mostCost || p.stubs == 0 || p.sums == 0 {
 		t.Errorf("the unchanged prefix is %.3f, the cost %.0f; stubs are in %d requests, %d are for summaries",
 			share, p.cost, p.stubs, p.sums)
+	}
+}
+
+// A window that is still more than half full with its stubs has a summary begun as soon as the provider's cache has
+// lapsed, and no earlier than at 80 % otherwise.
+func TestASummaryIsDueEarlyOnceTheCacheHasLapsed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		tokens int
+		lapsed bool
+		due    parley.CompactionReason
+	}{
+		{5500, true, parley.CompactTokens},
+		{5500, false, ""},
+		{4500, true, ""},
+		{8500, false, parley.CompactTokens},
+	} {
+		s := &shortening{claimed: &claimed{}}
+		s.settings.Policy = parley.Policy{Kind: parley.PolicyAuto}
+		s.look(&prompt.Selection{Tokens: c.tokens, Lapsed: c.lapsed}, prompt.Budget{Tokens: 10_000, Ratio: 1}, 0)
+		if s.latest.due != c.due {
+			t.Errorf(
+				"at %d tokens, lapsed %t, a summary is due for %q; want %q",
+				c.tokens,
+				c.lapsed,
+				s.latest.due,
+				c.due,
+			)
+		}
 	}
 }
