@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -15,7 +16,18 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.model.reads = 3000
-	r.model.endless = says(strings.Repeat("word ", 300))
+	r.model.endless = func(_ context.Context, yield func(model.Chunk, error) bool) { // it counts what it is sent
+		asked := r.model.asked()
+		var in, out int64 = 0, 300
+		for _, m := range asked[len(asked)-1].Messages {
+			for _, p := range m.Parts {
+				in += int64(len(strings.Fields(p.Text)))
+			}
+		}
+		_ = yield(text(0, strings.Repeat("word ", 300)), nil) &&
+			yield(model.Chunk{Kind: model.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}}, nil) &&
+			yield(done(parley.FinishStop), nil)
+	}
 	answer := 500
 	session := r.session(parley.Settings{Model: scriptedID, Parameters: parley.Parameters{MaxTokens: &answer}},
 		func(s *parley.Session) { s.Policy = &parley.Policy{Kind: parley.PolicyAll} })
