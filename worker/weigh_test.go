@@ -16,17 +16,17 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.model.reads = 3000
-	r.model.endless = func(_ context.Context, yield func(model.Chunk, error) bool) { // it counts what it is sent
+	counting := func(_ context.Context, yield func(model.Chunk, error) bool) { // what it is sent
 		asked := r.model.asked()
-		var in, out int64 = 0, 300
+		in, out := int64(0), int64(300)
 		for _, m := range asked[len(asked)-1].Messages {
 			for _, p := range m.Parts {
 				in += int64(len(strings.Fields(p.Text)))
 			}
 		}
+		usage := parley.Usage{InputTokens: &in, OutputTokens: &out}
 		_ = yield(text(0, strings.Repeat("word ", 300)), nil) &&
-			yield(model.Chunk{Kind: model.ChunkUsage, Usage: parley.Usage{InputTokens: &in, OutputTokens: &out}}, nil) &&
-			yield(done(parley.FinishStop), nil)
+			yield(model.Chunk{Kind: model.ChunkUsage, Usage: usage}, nil) && yield(done(parley.FinishStop), nil)
 	}
 	answer := 500
 	session := r.session(parley.Settings{Model: scriptedID, Parameters: parley.Parameters{MaxTokens: &answer}},
@@ -34,6 +34,7 @@ func TestRequestsFitTheModelsContext(t *testing.T) {
 	r.start(nil)
 	var anchor, jumps int64
 	for range 20 {
+		r.model.play(counting)
 		if turn := r.ended(r.post(session, "and on", parley.DuringQueue).Turn.ID); turn.Status != parley.TurnCompleted {
 			t.Fatalf("a turn is %s: %+v", turn.Status, turn.Error)
 		}
