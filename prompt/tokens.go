@@ -185,7 +185,7 @@ func (r *Ratios) Truncated(model parley.ModelID, estimated, read int64) (sent in
 	if of == nil || of.next < ratioKnown || estimated <= 0 || read <= 0 {
 		return 0, false
 	}
-	least, longest := math.Inf(1), 0.0
+	least, longest := 1.0, 0.0 // what short requests count above 1 may be overhead, which long ones have once
 	var estimates, reports float64
 	for i := range min(of.next, ratioSamples) {
 		estimates, reports = estimates+of.estimated[i], reports+of.reported[i]

@@ -129,6 +129,23 @@ func TestRatiosAreBounded(t *testing.T) {
 	}
 }
 
+// What a provider adds to every request weighs most in short ones: a long request that it reads in whole counts by a
+// smaller ratio, and is not truncated. Half of it read is.
+func TestOverheadIsNoTruncation(t *testing.T) {
+	t.Parallel()
+	const model, added = parley.ModelID("a/b"), 1000
+	var ratios prompt.Ratios
+	for range 4 {
+		ratios.Observe(model, 20, 20+added)
+	}
+	if _, truncated := ratios.Truncated(model, 10_000, 10_000+added); truncated {
+		t.Error("a request that was read in whole counts as truncated")
+	}
+	if _, truncated := ratios.Truncated(model, 10_000, 5000); !truncated {
+		t.Error("half of a request was read, and it does not count as truncated")
+	}
+}
+
 func TestEstimateContentCountsTheModelsText(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
