@@ -200,6 +200,7 @@ func (r *Relay) missed(heard map[wireID]time.Time, now time.Time) {
 func (r *Relay) resynced() {
 	r.mu.Lock()
 	listener := r.listener
+	r.unheard = listener == nil
 	r.mu.Unlock()
 	if listener != nil {
 		listener.Resync()

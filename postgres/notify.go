@@ -53,6 +53,7 @@ type Relay struct {
 
 	mu          sync.Mutex // guards all fields below
 	listener    store.RelayListener
+	unheard     bool // a resync came before the listener
 	commits     map[commitKey]*commitNotice
 	watched     map[parley.ID]time.Time // sessions that others watch, with the time of the last report
 	interests   map[parley.ID]store.Interest
@@ -107,11 +108,16 @@ func (r *Relay) close() {
 	r.loops.Wait()
 }
 
-// Hear implements store.Relay.
+// Hear implements store.Relay. The relay may have begun to listen before it has a listener: that one is then told here
+// to read everything again.
 func (r *Relay) Hear(listener store.RelayListener) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.listener = listener
+	late := r.unheard
+	r.listener, r.unheard = listener, false
+	r.mu.Unlock()
+	if late {
+		listener.Resync()
+	}
 }
 
 // Stats returns the state of the relay.

@@ -237,6 +237,25 @@ func TestKilledListener(t *testing.T) {
 	}
 }
 
+// TestALateListenerReadsEverything: who begins to hear after the relay has connected is told to read everything again.
+func TestALateListenerReadsEverything(t *testing.T) {
+	t.Parallel()
+	store := openedAt(t, databases.New(t), Options{})
+	relay := store.Relay()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for relay.Stats().Sent == 0 { // it asks the others once it hears
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("it never connected")
+		}
+	}
+	if got := newEar(store).resynced(); got != 1 {
+		t.Errorf("a late listener was told to read everything %d times", got)
+	}
+}
+
 // TestKilledSender: hints sent while the sending connection is killed arrive.
 func TestKilledSender(t *testing.T) {
 	t.Parallel()

@@ -59,6 +59,7 @@ var plainQueries = []string{
 	"pinned",
 	"q",
 	"queued",
+	"raw",
 	"recent",
 	"role",
 	"status",
@@ -229,15 +230,22 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 	if err := json.Unmarshal([]byte(bodyOf(r)), &body); err != nil {
 		t.Fatalf("the body of %s: %v", r.Name, err)
 	}
+	if field[0] == "change" { // one change at a time
+		clear(body)
+	}
 	at := body
 	for _, name := range field[:len(field)-1] {
 		next, ok := at[name].(map[string]any)
 		if !ok {
 			next = map[string]any{}
-			if name == "message" {
+			if name == "message" || name == "edit" {
 				next["content"] = map[string]any{"text": "x"}
 			}
 			at[name] = next
+			if name == "marks" {
+				next["pinned"] = true
+				at[name] = []any{next}
+			}
 		}
 		at = next
 	}

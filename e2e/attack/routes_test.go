@@ -49,6 +49,8 @@ func bodyOf(r *httpapi.Route) string {
 		return `{}`
 	case "moveMessage":
 		return `{"before":null}`
+	case "compactSession":
+		return `{}` // what a summary must contain is for the session's owner to say
 	case "createAgent":
 		return `{"name":"x"}`
 	}
