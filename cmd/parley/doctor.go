@@ -81,9 +81,11 @@ func diagnose(ctx context.Context, shared *flags, env func(string) string) []fin
 	}
 	findings = append(findings, checkStore(ctx, s, running)...)
 	if running {
-		return append(findings, askProviders(ctx, shared, env)...)
+		findings = append(findings, askProviders(ctx, shared, env)...)
+		return append(findings, askTools(ctx, shared, env)...)
 	}
-	return append(findings, checkProviders(s, env)...)
+	findings = append(findings, checkProviders(s, env)...)
+	return append(findings, checkPrograms(s)...)
 }
 
 func checkDirectory(dir string) finding {

@@ -5120,16 +5120,20 @@ export interface components {
             };
         };
         ToolInfo: {
+            /** @description Slugs of active agents that name it, at most 20; empty if it is usable. */
+            agents: string[];
             annotations: components["schemas"]["ToolAnnotations"];
             description: string;
+            /** @description What to do about it; null if agents can use it. */
+            do: string | null;
             name: string;
             /** @description JSON Schema of the arguments. */
             parameters: {
                 [key: string]: unknown;
             };
-            /** @description Who runs it: builtin, http, or mcp/NAME. */
+            /** @description Who runs it: builtin, http, or mcp/NAME. Of what agents name and this server lacks: none, or runtime. */
             source: string;
-            /** @description Why agents cannot use it, such as an unusable schema; null if they can. */
+            /** @description Why agents cannot use it, such as an unusable schema or a server that is away; null if they can. */
             unusable: string | null;
         };
         /** @description Reports the progress of a running tool. Tools may report none, and updates in quick succession are merged. */
