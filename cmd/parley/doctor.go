@@ -29,7 +29,7 @@ type finding struct {
 func doctorCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Check data directory, database, server and providers, and say what to do",
+		Short: "Check data directory, database, server, providers and tools, and say what to do",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := diagnose(cmd.Context(), shared, getenv)

@@ -43,6 +43,15 @@ func oddAnswer(raw []byte) string {
 		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
 	case "tools/list":
 		result = strings.ReplaceAll(oddTools, "\n", " ")
+	case "tools/call":
+		var call struct {
+			Params struct {
+				Arguments struct{ Content json.RawMessage }
+			}
+		}
+		if json.Unmarshal(raw, &call) == nil {
+			result = fmt.Sprintf(`{"content":%s}`, call.Params.Arguments.Content)
+		}
 	default:
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`, request.ID)
 	}
@@ -127,6 +136,30 @@ func TestOneOddToolCostsOnlyItself(t *testing.T) {
 		}
 	}
 	if faults := source.Faults(); len(faults) != 3 || faults[0].Name != "body__bare" {
+		t.Errorf("faults: %v", faults)
+	}
+}
+
+// TestAnUnreadableResultIsNamedSo: the model is told that the call ran, not that the connection broke, and the server
+// stays connected.
+func TestAnUnreadableResultIsNamedSo(t *testing.T) {
+	t.Parallel()
+	source := open(t, childServer(t, "stdio", "odd"), oddServer(t, false), oddServer(t, true))
+	for _, server := range []string{"stdio", "body", "events"} {
+		for _, content := range []string{
+			`"a text"`, `[{"type":"of the future"}]`, `[{"type":"image","mimeType":"image/png","data":"!"}]`,
+		} {
+			_, err := call(t.Context(), t, source, server+"__good", `{"content":`+content+`}`)
+			if err == nil || !strings.Contains(err.Error(), "ran the call, but its result") {
+				t.Errorf("%s answers %s: %v", server, content, err)
+			}
+		}
+		got, err := call(t.Context(), t, source, server+"__good", `{"content":[{"type":"text","text":"fine"}]}`)
+		if err != nil || got != `"fine"` {
+			t.Errorf("%s: %s, %v", server, got, err)
+		}
+	}
+	if faults := source.Faults(); len(faults) != 3 {
 		t.Errorf("faults: %v", faults)
 	}
 }
