@@ -485,6 +485,11 @@ func TestProgressIsShownAndTakenAway(t *testing.T) {
 	if err := os.WriteFile(path, []byte("notes"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	chat := filepath.Join(d.dir, "chat.json")
+	entry := `{"entries":[{"role":"user","content":"Plan it.","timestamp":"2026-01-02T10:00:00Z"}]}`
+	if err := os.WriteFile(chat, []byte(entry), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, work := range map[string]func(terminal) error{
 		"uploading notes.txt": func(term terminal) error {
 			_, err := uploadFiles(t.Context(), d.client, term, []string{path})
@@ -497,9 +502,9 @@ func TestProgressIsShownAndTakenAway(t *testing.T) {
 			}
 			return nil
 		},
-		"importing chat.json (2 of 3)": func(term terminal) error {
-			term.importing("chat.json", 2, 3)()
-			return nil
+		"chat.json (2 of 3)": func(term terminal) error {
+			_, err := importFile(t.Context(), d.client, term, client.ImportInput{}, chat, "2 of 3")
+			return err
 		},
 		"summarising, 0 s": func(term terminal) error {
 			_, err := awaitCompaction(t.Context(), d.client, term, session.Data[0].ID)

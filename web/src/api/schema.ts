@@ -2097,10 +2097,15 @@ export interface components {
             agent?: string;
             /** @description Say what would happen, and change nothing. */
             dry_run?: boolean;
+            /**
+             * Format: uuid
+             * @description Id of an uploaded file to import, at most 32 MiB; name is its name by default.
+             */
+            file_id?: string | null;
             /** @description The file's name or path: errors quote it, and some formats learn from it what the file is about. */
             name?: string;
-            /** @description The whole file, at most 8 MiB. */
-            text: string | null;
+            /** @description The whole file, at most 8 MiB; or file_id. */
+            text?: string;
         };
         Imported: {
             dry_run: boolean;
