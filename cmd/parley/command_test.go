@@ -16,6 +16,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/engine"
 	"example.org/parley/model"
 )
 
@@ -504,6 +505,18 @@ func TestProgressIsShownAndTakenAway(t *testing.T) {
 		},
 		"chat.json (2 of 3)": func(term terminal) error {
 			_, err := importFile(t.Context(), d.client, term, client.ImportInput{}, chat, "2 of 3")
+			return err
+		},
+		"importing large.json (1 of 1)": func(term terminal) error {
+			large := filepath.Join(d.dir, "large.json")
+			text := entry + strings.Repeat(" ", engine.MaxImportText)
+			if err := os.WriteFile(large, []byte(text), 0o600); err != nil {
+				return err
+			}
+			_, err := importFile(t.Context(), d.client, term, client.ImportInput{}, large, "1 of 1")
+			if out := d.say("files", "list"); strings.Contains(out, "import ") {
+				t.Errorf("the upload is left behind:\n%s", out)
+			}
 			return err
 		},
 		"summarising, 0 s": func(term terminal) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.org/parley"
 	"example.org/parley/client"
 	"example.org/parley/engine"
 )
@@ -58,7 +59,8 @@ func importFile(
 	}
 	input.Name, input.Text = path, text
 	if large {
-		file, failed := uploadFile(ctx, server, term, path)
+		name := "import " + parley.NewID().String() + ".json" // of its own: the same bytes may be a file already
+		file, failed := uploadFileAs(ctx, server, term, path, name)
 		if failed != nil {
 			return client.Imported{}, fmt.Errorf("%s: %w", path, failed)
 		}
