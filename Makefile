@@ -37,16 +37,23 @@ E2E_TIMEOUT     := 20m
 
 # The walks that kill a store at every statement, and the properties that compare it with a
 # model, run sequentially: the race detector would find nothing, and take up to ten times
-# as long.
-WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints|TestWalk|TestHalvesAreThePage)$$$\
-|^TestConformance$$/^Properties$$|^TestConformance$$/^Suspects$$/^Poison$$
+# as long. It has seen the suite in TestConformance before that runs again through a pooler
+# and over breaking connections, and rows by the megabyte show it nothing new.
+WALKS  := ^(TestKilledAtEveryStatement|TestKilledWhileRecovering|TestCrashPoints|TestWalk|TestHalvesAreThePage$\
+|TestThroughPgBouncer|TestBrokenConnections|TestAForeignSchemaIsRefused|TestVerifyFindsChanges)$$$\
+|^TestConformance$$/^Properties$$|^TestConformance$$/^Suspects$$/^Poison$$$\
+|^TestConformance$$/^(Sessions|Agents)$$/^large_ones_end_a_page$$|^TestConformance$$/^Context$$/^what_is_pinned_has_a_bound_in_bytes$$
 STORES := ./postgres ./sqlite ./internal/pgtest ./internal/transfer
 # The same holds for tests that read the sources, or windows, tokens and rows by the megabyte.
 PLAIN := ./internal/archtest ./internal/words
 LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveRequestsShareTheirPrefix|TestAllKeepsPrefixes|TestWindowsMoveInJumps|TestO200kTokens|TestO200kCounts$\
 |TestRedactHasABudget|TestBudgetReadsOnlyTheTail|TestBracketsAreReadOnce|TestWindowReadsOnlyTheTail|TestEstimatesOfGPT4o$\
 |TestListsOfLargeRows|TestExportsAtOnceAreBounded|TestAnswersNobodyTakesHaveABound|TestExplainsOneTurnOfFiveHundred$\
-|TestChatOfAnAnswerInManyRows|TestAPromptThatGrows|TestLargePagesEndEarly|TestALongTurnEnds|TestWhatWasSaidIsFoundAfterASummary)$$
+|TestChatOfAnAnswerInManyRows|TestAPromptThatGrows|TestLargePagesEndEarly|TestALongTurnEnds|TestWhatWasSaidIsFoundAfterASummary$\
+|TestLongTurnsKeepTheirWindow|TestStepsKeepTheirShare|TestImportsOfManyFilesAreBounded)$$
+
+# These take longest, much of it waiting: they begin first, so that others run beside them.
+LONGEST := ./worker ./httpapi ./cmd/parley
 
 # Per fuzz target: a short run in make test, hours by hand.
 FUZZTIME ?= 10s
@@ -95,7 +102,7 @@ test-vendors: $(PAGE_TYPES) ## test the wires with the vendors' SDKs, and the AP
 	cd httpapi/gencheck && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## test every package but the stores, with the race detector
-	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN),-e '^$(p)$$')) # -p: some tests mostly wait
+	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $(LONGEST) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN) $(LONGEST),-e '^$(p)$$')) # -p: some tests mostly wait
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) $(PLAIN)
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(LARGE)' ./prompt ./httpapi ./engine
 
@@ -104,7 +111,7 @@ test-stores: $(POSTGRES) ## test both databases with the race detector, the walk
 	$(MAKE) -j2 --output-sync=target test-walks test-postgres-smoke # the walks mostly wait for the disk
 
 test-walks: $(POSTGRES)
-	$(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./postgres ./sqlite
+	$(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./postgres ./sqlite ./internal/transfer
 
 # Servers beside the system's, which runs everything else: the newer ones run SMOKE, and
 # one of them runs all tests if the system has none.
