@@ -52,6 +52,10 @@ LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReque
 |TestChatOfAnAnswerInManyRows|TestAPromptThatGrows|TestLargePagesEndEarly|TestALongTurnEnds|TestWhatWasSaidIsFoundAfterASummary$\
 |TestLongTurnsKeepTheirWindow|TestStepsKeepTheirShare|TestImportsOfManyFilesAreBounded)$$
 
+# The stores' databases are in memory where there is room: on a disk half of the time would be spent waiting for it,
+# and nothing here cuts the power. Programs are built elsewhere, since this directory may forbid running them.
+IN_MEMORY = $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 8000000 ] 2>/dev/null && echo TMPDIR=/dev/shm GOTMPDIR=$${TMPDIR:-/tmp})
+
 # These take longest, much of it waiting: they begin first, so that others run beside them.
 LONGEST := ./worker ./httpapi ./cmd/parley
 
@@ -107,11 +111,11 @@ test-unit: $(POSTGRES) ## test every package but the stores, with the race detec
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(LARGE)' ./prompt ./httpapi ./engine
 
 test-stores: $(POSTGRES) ## test both databases with the race detector, the walks without, and newer servers
-	$(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
+	$(IN_MEMORY) $(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
 	$(MAKE) -j2 --output-sync=target test-walks test-postgres-smoke # the walks mostly wait for the disk
 
 test-walks: $(POSTGRES)
-	$(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./postgres ./sqlite ./internal/transfer
+	$(IN_MEMORY) $(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./postgres ./sqlite ./internal/transfer
 
 # Servers beside the system's, which runs everything else: the newer ones run SMOKE, and
 # one of them runs all tests if the system has none.
@@ -160,7 +164,7 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 	@touch $@
 
 e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
-	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 4 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
