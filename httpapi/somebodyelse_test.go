@@ -356,7 +356,15 @@ func TestAForkOfWhatBecamePrivateHasAContext(t *testing.T) {
 	s := newPeople(t)
 	parent := "/v1/sessions/" + s.session(`{"visibility":"workspace"}`, "Authorization", s.vera).ID.String()
 	s.says(s.vera, parent[len("/v1/sessions/"):], "One.")
-	fork := want[parley.Session](s.testServer, 201, "POST", parent+"/fork", `{}`, "Authorization", s.mallory).ID.String()
+	fork := want[parley.Session](
+		s.testServer,
+		201,
+		"POST",
+		parent+"/fork",
+		`{}`,
+		"Authorization",
+		s.mallory,
+	).ID.String()
 	s.as(s.vera, 200, "PATCH", parent, `{"visibility":"private"}`)
 	s.as(s.mallory, 404, "GET", parent+"/context", "")
 	s.as(s.mallory, 200, "GET", "/v1/sessions/"+fork+"/context", "")
