@@ -94,7 +94,7 @@ func (e *Engine) CompactSession(
 	return e.dry.PreviewCompaction(ctx, session, agent, wanted)
 }
 
-// maySaySummary returns CodeForbidden, with what to do instead, for whoever may not decide what the summary of a session
+// maySaySummary returns CodeForbidden, with what to do instead, for whoever may not decide what a session's summary
 // says: the model takes it for its own memory, long after its writer no longer counts as who asked for what follows.
 func (e *Engine) maySaySummary(
 	ctx context.Context,

@@ -9,8 +9,8 @@ import (
 // maxEscapes is how many levels of JSON's escapes are read: a tool's answer in JSON, which may quote another one.
 const maxEscapes = 2
 
-// runeOf returns the first rune of a text, with so many levels of JSON's escapes read, and the bytes that it takes. What
-// is no escape stands for itself.
+// runeOf returns the first rune of a text, with so many levels of JSON's escapes read, and the bytes that it takes. A
+// backslash that begins no escape stands for itself.
 func runeOf(text string, escaped int) (rune, int) {
 	if escaped == 0 {
 		return utf8.DecodeRuneInString(text)
