@@ -39,7 +39,10 @@ const (
 	instructionEnd   = "It ends before the message that begins with %q: that one and all after it stay as they are.\n\n"
 	instructionIndex = "\n\nThe numbers of some messages; those between follow in order:"
 	indexExcerpt     = 48 // bytes of a message in the index
-	instructionShare = 6  // percent of the conversation's request that the index may bring the instruction to
+	draftIntro       = "The part above follows earlier parts of the same conversation. This is the summary of those:\n\n"
+	draftClose       = "\n\nWrite one summary of the earlier parts and the part above. Carry over all of the summary " +
+		"of the earlier parts that still holds, with its numbers."
+	instructionShare = 6 // percent of the conversation's request that the index may bring the instruction to
 )
 
 // SummarySystem returns the system prompt of requests that show a transcript.
@@ -76,6 +79,10 @@ func SummaryInstruction(instructions string, source Source, request *model.Reque
 	}
 	return b.String()
 }
+
+// DraftInstruction returns what follows a part of a conversation in the request for a summary of it and of the parts
+// before, whose summary the draft is.
+func DraftInstruction(draft string) string { return draftIntro + draft + draftClose }
 
 // indexOf returns a line for each message of a person, and their bytes.
 func indexOf(messages []parley.Message) (lines []string, size int) {
@@ -138,8 +145,11 @@ func (s *Source) ShowsAll(manifest parley.Manifest) bool {
 	})
 }
 
-// earlier returns the text of the summary that the source begins with; "" without one.
+// earlier returns the text of the summary that the source begins with or follows; "" without one.
 func (s *Source) earlier() string {
+	if s.Draft != "" {
+		return s.Draft
+	}
 	if s.Absorbs.IsZero() || len(s.Messages) == 0 {
 		return ""
 	}
