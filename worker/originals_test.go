@@ -39,7 +39,13 @@ func (r *rig) summedUp() parley.ID {
 // TestASummaryFromOriginals: it is written from the messages alone, in parts that each stand behind the summary of
 // those before, and takes the earlier summary's place.
 func TestASummaryFromOriginals(t *testing.T) {
-	r := newSummedRig(t, says("the earlier summary [2]"), says("one [2]"), says("one [2], two [6]"), says("all [2, 10]"))
+	r := newSummedRig(
+		t,
+		says("the earlier summary [2]"),
+		says("one [2]"),
+		says("one [2], two [6]"),
+		says("all [2, 10]"),
+	)
 	r.start(nil)
 	sessionID := r.summedUp()
 	first := r.model.summaries.asked()
@@ -72,7 +78,9 @@ func TestASummaryFromOriginals(t *testing.T) {
 	}
 	message, err := r.store.Message(r.Context(), r.scope, c.MessageID)
 	r.must(err)
-	if text, _ := parley.PlainText(message.Content); text != "all [2, 10]\n\nNo longer in the summary:\n- one [2], two [6]" {
+	if text, _ := parley.PlainText(
+		message.Content,
+	); text != "all [2, 10]\n\nNo longer in the summary:\n- one [2], two [6]" {
 		t.Errorf("the summary is %q", text)
 	}
 	events, err := r.store.Events(r.Context(), r.scope, sessionID, 0, parley.MaxPage)
