@@ -38,9 +38,11 @@ const (
 	instructionAll   = "That is all of the above.\n\n"
 	instructionEnd   = "It ends before the message that begins with %q: that one and all after it stay as they are.\n\n"
 	instructionIndex = "\n\nThe numbers of some messages; those between follow in order:"
-	indexExcerpt     = 48 // bytes of a message in the index
-	draftIntro       = "The part above follows earlier parts of the same conversation. This is the summary of those:\n\n"
-	draftClose       = "\n\nWrite one summary of the earlier parts and the part above. Carry over all of the summary " +
+	instructionStubs = "\n\nWhere only the size of a tool's result stands above, you cannot read it now: sum up what came " +
+		"of it, and keep its number, by which it can be read later."
+	indexExcerpt = 48 // bytes of a message in the index
+	draftIntro   = "The part above follows earlier parts of the same conversation. This is the summary of those:\n\n"
+	draftClose   = "\n\nWrite one summary of the earlier parts and the part above. Carry over all of the summary " +
 		"of the earlier parts that still holds, with its numbers."
 	instructionShare = 6 // percent of the conversation's request that the index may bring the instruction to
 )
@@ -67,6 +69,9 @@ func SummaryInstruction(instructions string, source Source, request *model.Reque
 	if instructions != "" {
 		b.WriteString(summaryAlso + instructions)
 	}
+	if showsStubs(request) {
+		b.WriteString(instructionStubs)
+	}
 	lines, size := indexOf(source.Messages)
 	room := bytes*instructionShare/100 - b.Len() - len(instructionIndex)
 	if room <= 0 || len(lines) == 0 {
@@ -83,6 +88,15 @@ func SummaryInstruction(instructions string, source Source, request *model.Reque
 // DraftInstruction returns what follows a part of a conversation in the request for a summary of it and of the parts
 // before, whose summary the draft is.
 func DraftInstruction(draft string) string { return draftIntro + draft + draftClose }
+
+// showsStubs reports whether a request has stubs in place of results.
+func showsStubs(request *model.Request) bool {
+	return slices.ContainsFunc(request.Messages, func(m model.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p model.Part) bool {
+			return p.Kind == model.PartToolResult && strings.HasPrefix(p.Text, stubBegins)
+		})
+	})
+}
 
 // indexOf returns a line for each message of a person, and their bytes.
 func indexOf(messages []parley.Message) (lines []string, size int) {
