@@ -13,9 +13,9 @@ import (
 	"example.org/parley/prompt"
 )
 
-// TestBranchesOfALongTurn: forks, a regenerated answer and an import of a turn whose steps are stubs and summed up go on
-// from what they share, with a summary of it, and of the turn's later steps where there was none yet: nothing is dropped.
-// Their requests rebuild.
+// TestBranchesOfALongTurn: forks, a regenerated answer and an import of a turn whose steps are stubs and summed up go
+// on from what they share, with a summary of it, and of the turn's later steps where there was none yet: nothing is
+// dropped. Their requests rebuild.
 func TestBranchesOfALongTurn(t *testing.T) {
 	t.Parallel()
 	steps := &stepper{steps: 60, over: make(chan struct{})}

@@ -185,8 +185,8 @@ func Uncovered(selection Selection, turn parley.Turn) (messages, others int64) {
 // it is cut off (more). Internal and failed messages, those set aside and other summaries are left out. A turn is
 // covered as a whole, and a call only with its result; a call that may still get a result is not covered. Nothing after
 // through is covered (0: anything may be). With steps, turns are not whole: it ends behind any step, and rather cuts
-// single messages to StepPiece bytes than to cover less. So it does by itself if not even one turn fits and nobody named
-// through: a turn that is too long for one summary takes several. It returns false if there is nothing to cover.
+// single messages to StepPiece bytes than to cover less. So it does by itself if not even one turn fits and nobody
+// named through: a turn that is too long for one summary takes several. It returns false if there is nothing to cover.
 func PlanCompaction(
 	rows []parley.Message,
 	earlier *parley.Message,

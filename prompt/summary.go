@@ -38,8 +38,8 @@ const (
 	instructionAll   = "That is all of the above.\n\n"
 	instructionEnd   = "It ends before the message that begins with %q: that one and all after it stay as they are.\n\n"
 	instructionIndex = "\n\nThe numbers of some messages; those between follow in order:"
-	instructionStubs = "\n\nWhere only the size of a tool's result stands above, you cannot read it now: sum up what came " +
-		"of it, and keep its number, by which it can be read later."
+	instructionStubs = "\n\nWhere only the size of a tool's result stands above, you cannot read it now: sum up what " +
+		"came of it, and keep its number, by which it can be read later."
 	indexExcerpt = 48 // bytes of a message in the index
 	draftIntro   = "The part above follows earlier parts of the same conversation. This is the summary of those:\n\n"
 	draftClose   = "\n\nWrite one summary of the earlier parts and the part above. Carry over all of the summary " +
