@@ -64,6 +64,7 @@ function Editor({ agent }: { agent: Agent }) {
     patch(editOf(agent, draft), () => keepEdit(agent, agent));
   };
   const named = new Set(draft.tools.map(toolName));
+  const lacks = (tools.data?.data ?? []).filter((tool) => tool.unusable !== null && tool.agents.includes(agent.slug));
   return (
     <Page
       title={agent.name}
@@ -95,6 +96,18 @@ function Editor({ agent }: { agent: Agent }) {
           {reader ? 'You have read access. To change agents, ask an admin for a key with the role member.' : 'Only its owner and admins can change this agent. You can talk to it, and create agents of your own.'}
         </p>
       )}
+      {lacks.length > 0 && (
+        <section aria-label="What this agent lacks" className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm">
+          <p className="font-medium">This agent names what this server cannot offer:</p>
+          <ul className="mt-1 list-disc space-y-1 pl-5">
+            {lacks.map((one) => (
+              <li key={one.name}>
+                <span className="font-mono text-[13px]">{one.name}</span>: {one.unusable}. {one.do}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
       <form onSubmit={save} className="space-y-5">
         <div className="grid gap-5 sm:grid-cols-2">
           <Field label="Name">
@@ -121,7 +134,7 @@ function Editor({ agent }: { agent: Agent }) {
         <fieldset>
           <legend className="mb-2 text-sm font-medium">Tools</legend>
           <ul className="grid gap-2 sm:grid-cols-2">
-            {tools.data?.data.map((tool) => (
+            {tools.data?.data.filter((tool) => tool.source !== 'runtime' && (!tool.name.endsWith('*') || named.has(tool.name))).map((tool) => (
               <li key={tool.name}>
                 <label className="flex items-start gap-2 rounded-lg border border-line p-2.5 text-sm hover:bg-raised">
                   <input
@@ -136,7 +149,13 @@ function Editor({ agent }: { agent: Agent }) {
                       {tool.name} <Badge>{tool.source}</Badge>
                       {tool.annotations.destructive && !tool.annotations.read_only && <Badge tone="warn">asks first</Badge>}
                     </span>
-                    <span className="line-clamp-2 text-xs text-soft">{tool.unusable ?? tool.description}</span>
+                    {tool.unusable === null ? (
+                      <span className="line-clamp-2 text-xs text-soft">{tool.description}</span>
+                    ) : (
+                      <span className="block text-xs text-soft">
+                        Cannot be used: {tool.unusable}. {tool.do}
+                      </span>
+                    )}
                   </span>
                 </label>
               </li>
