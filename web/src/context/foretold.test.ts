@@ -20,6 +20,7 @@ test('tokens that leave the request are not sent again', () => {
 
 test('nothing is lost of a cache that is kept, or of one that has lapsed', () => {
   expect(saysOf(pin, shown())).toBe('Costs nothing more: what is cached stays cached.');
+  expect(saysOf(pin, shown({ cache: { ...likely, tokens: 11_000 }, estimated_tokens: 11_500 }, { lost_tokens: 1_000 })), 'it only leaves').toBe('Costs nothing more.');
   expect(saysOf(pin, shown({}, { cache: { ...likely, tokens: 0 } })), 'nothing is cached').toBe('Costs nothing more.');
   const lapsed = { ...likely, likely: false };
   expect(saysOf(pin, shown({ cache: { ...lapsed, tokens: 0 } }, { cache: lapsed, lost_tokens: 12_000 }))).toBe('');

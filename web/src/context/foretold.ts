@@ -33,7 +33,7 @@ function changed({ estimated_tokens, cache, change }: Foretold): string {
   }
   if (extra) return `The next message costs about ${money(Math.abs(extra))} ${extra > 0 ? 'more' : 'less'}.`;
   if (!change.cache.likely) return '';
-  return change.cache.tokens > 0 ? 'Costs nothing more: what is cached stays cached.' : 'Costs nothing more.';
+  return change.cache.tokens > 0 && change.lost_tokens === 0 ? 'Costs nothing more: what is cached stays cached.' : 'Costs nothing more.';
 }
 
 // resentBy counts the tokens that a cache would have held, and that are sent at full price after the change. What a

@@ -152,8 +152,8 @@ function Editor({ agent }: { agent: Agent }) {
         </fieldset>
         {error && <Failed error={new Error(error)} />}
         {changed && (
-          <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3">
-            <span className="flex-1 text-sm text-soft max-sm:text-xs">
+          <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3 max-sm:flex-wrap">
+            <span className="flex-1 text-sm text-soft max-sm:basis-full max-sm:text-xs">
               Not saved yet, but kept in this browser. Running turns keep version {agent.version}.
               <SessionCost agent={agent} draft={draft} />
             </span>
