@@ -78,9 +78,11 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
           <IconButton name={message.marks.pinned ? 'Unpin from the context' : 'Pin to the context'} more={cost({ pinned: !message.marks.pinned })} onClick={() => mark({ pinned: !message.marks.pinned })}>
             {message.marks.pinned ? <BookmarkCheck size={14} className="text-accent" /> : <Bookmark size={14} />}
           </IconButton>
-          <IconButton name={message.marks.set_aside ? 'Show to the model again' : 'Set aside: the model does not see it'} more={cost({ set_aside: !message.marks.set_aside })} onClick={() => mark({ set_aside: !message.marks.set_aside })}>
-            {message.marks.set_aside ? <EyeOff size={14} className="text-warn" /> : <Eye size={14} />}
-          </IconButton>
+          {message.role !== 'summary' && ( // a summary has a button of that name
+            <IconButton name={message.marks.set_aside ? 'Show to the model again' : 'Set aside: the model does not see it'} more={cost({ set_aside: !message.marks.set_aside })} onClick={() => mark({ set_aside: !message.marks.set_aside })}>
+              {message.marks.set_aside ? <EyeOff size={14} className="text-warn" /> : <Eye size={14} />}
+            </IconButton>
+          )}
         </>
       )}
       <IconButton name="Inspect" onClick={() => void navigate({ to: '/c/$id/inspect', params: { id: session }, search: { row: message.id } })}>
