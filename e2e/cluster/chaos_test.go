@@ -15,10 +15,10 @@ import (
 // The trial's size.
 const (
 	chaosSessions = 200
-	chaosTurns    = 2000
+	chaosTurns    = 1200
 	chaosWatchers = 30              // besides the drivers
 	chaosThink    = 2 * time.Second // mean time between two messages of a person
-	chaosWork     = 40              // turns that end between two faults, normally within a second
+	chaosWork     = 25              // turns that end between two faults, normally within a second
 	loadBound     = 10 * time.Minute
 	repairBound   = 20 * time.Second
 )

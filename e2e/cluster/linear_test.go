@@ -24,7 +24,7 @@ const (
 	linearClients  = 5  // of each session
 	linearActions  = 14 // of each client
 	linearWork     = linearSessions * linearClients
-	checkBound     = 60 * time.Second
+	checkBound     = 15 * time.Second
 )
 
 // TestLinearizableOnSQLite: clients post, read and cancel concurrently while the process dies
