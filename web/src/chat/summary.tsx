@@ -1,11 +1,11 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import { resultText } from '../api/parts';
-import { coveredBy } from '../api/queries';
+import { coveredBy, sessionOf } from '../api/queries';
 import type { ID, Message } from '../api/types';
-import { useReader } from '../components/role';
+import { useOwns, useReader } from '../components/role';
 import { Button, Failed, Loading, TextArea, Tooltip } from '../components/ui';
 import { Cost } from '../context/cost';
 import { fromOf, revises } from './covers';
@@ -17,6 +17,7 @@ const LONGEST_SUMMARY = 262_144; // bytes; the server counts them
 export function Summary({ message, later }: { message: Message; later?: Message }) {
   const { id: session } = useParams({ from: '/c/$id' });
   const reader = useReader();
+  const owns = useOwns(useQuery(sessionOf(session)).data?.owner_id ?? ''); // others may not write it
   const [covered, setCovered] = useState(false);
   const [edits, setEdits] = useState(false);
   const [error, setError] = useState('');
@@ -42,7 +43,7 @@ export function Summary({ message, later }: { message: Message; later?: Message 
         <Button aria-expanded={covered} onClick={() => setCovered(!covered)}>
           {covered ? 'Hide what it covers' : 'Show what it covers'}
         </Button>
-        {!reader && seen && <Button onClick={() => setEdits(true)}>Edit</Button>}
+        {!reader && owns && seen && <Button onClick={() => setEdits(true)}>Edit</Button>}
         {!reader && !later && (
           <Tooltip text={aside ? 'The model sees it instead of what it covers' : 'The model sees what it covers'} more={<Cost session={session} change={{ marks: [{ message_id: message.id, set_aside: !aside }] }} />}>
             <Button onClick={() => setAside(!aside)}>{aside ? 'Use it again' : 'Set aside'}</Button>
