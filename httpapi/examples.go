@@ -105,7 +105,7 @@ const (
 		hashExample + `","tools_hash":"` +
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy","gap":false}],` +
-		`"middleware":["redact@1"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
+		`"middleware":["redact@2"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
 		`"bounds":null,"dropped":null,"offered":null,"stubs":null},` +
 		`"request_hash":"` +
 		hashExample +
@@ -168,7 +168,8 @@ const (
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +
-		`","state":"completed","reason":"messages","through":null,"instructions":null,"attempt":1,"covers_from":1,` +
+		`","state":"completed","reason":"messages","through":null,"instructions":null,"from":null,"attempt":1,` +
+		`"covers_from":1,` +
 		`"covers_through":38,"absorbs_id":null,"call_id":"` + otherIDExample + `","message_id":"` + messageIDExample +
 		`","error":null,"not_before":null,"rests_until":null,"requested_at":"` + timeExample + `","changed_at":"` +
 		timeExample + `","finished_at":"` + timeExample + `","preview":null}`

@@ -190,6 +190,20 @@ func TestAnExportIsImportedWithItsHashes(t *testing.T) {
 	}
 }
 
+// TestImportsArePrivate: nobody else sees what somebody imports, even where new sessions are everybody's.
+func TestImportsArePrivate(t *testing.T) {
+	t.Parallel()
+	s := newPeople(t)
+	s.as(s.boss, 200, "PATCH", "/v1/workspace", `{"visibility":"workspace"}`)
+	body := importBody(t, "chat.json", olderChat, false)
+	made := want[engine.Imported](s.testServer, 200, "POST", "/v1/imports", body, "Authorization", s.vera)
+	at := "/v1/sessions/" + made.Sessions[0].SessionID.String()
+	s.as(s.vera, 200, "GET", at, "")
+	s.as(s.mallory, 404, "GET", at, "")
+	own := s.session(`{}`, "Authorization", s.vera).ID.String()
+	s.as(s.mallory, 200, "GET", "/v1/sessions/"+own, "") // as the workspace says
+}
+
 // A file that cannot be imported is refused with its name, the place in it and a reason, and leaves nothing behind.
 func TestHostileImportsAreRefused(t *testing.T) {
 	t.Parallel()

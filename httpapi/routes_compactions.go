@@ -23,8 +23,10 @@ func compactionRoutes() []route {
 				"The summary enters the record as a message of role summary, at once or when the running turn " +
 				"ends, and replaces what it covers in later contexts; nothing is deleted. 409 with the reason if " +
 				"there is nothing to summarise, a compaction is pending or running, its summary is queued, or the " +
-				"context policy is not summary. To undo it, set the summary's mark set_aside. With preview the " +
-				"answer is 200 with what it would cover and cost, and nothing is started.",
+				"context policy is not summary. To undo it, set the summary's mark set_aside. From " +
+				"originals, it is written from the messages alone, earlier summaries apart, in several requests " +
+				"where they are too many for one. With preview the answer is 200 with what " +
+				"it would cover and cost, and nothing is started.",
 			input: inputOf[engine.CompactInput](`{"instructions":"Keep the prices."}`),
 			serve: serveCompact,
 			answers: []answer{
@@ -66,8 +68,8 @@ func compactionRoutes() []route {
 			says:   "Revise a session's summary",
 			about: "Enters a version in your own words, which covers the same messages and replaces the summary in " +
 				"later contexts. The earlier version stays in the record; the new one's mark set_aside brings it " +
-				"back. 409 if message_id is not the summary that the model sees now, and while a turn or a " +
-				"compaction is unfinished.",
+				"back. For the session's owner and admins. 409 if message_id is not the summary that the model sees " +
+				"now, and while a turn or a compaction is unfinished.",
 			input: inputOf[engine.SummaryInput](
 				`{"message_id":"` + messageIDExample + `","text":"# Task: plan a garden [1]"}`,
 			),

@@ -3,6 +3,7 @@ package prompt
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,8 @@ type Source struct {
 	Absorbs       parley.ID        // the earlier summary in it; zero without one
 	Messages      []parley.Message // the earlier summary first, then ascending
 	Manifest      parley.Manifest
-	Bytes         int // size of the transcript
+	Bytes         int    // size of the transcript
+	Draft         string // the summary of the parts before this one; "" without any
 }
 
 // Keep says how much of the newest turns a compaction leaves in full: always Turns of them, unless they have more than
@@ -184,7 +186,8 @@ func Uncovered(selection Selection, turn parley.Turn) (messages, others int64) {
 // it is cut off (more). Internal and failed messages, those set aside and other summaries are left out. A turn is
 // covered as a whole, and a call only with its result; a call that may still get a result is not covered. Nothing after
 // through is covered (0: anything may be). With steps, turns are not whole: it ends behind any step, and rather cuts
-// single messages to StepPiece bytes than to cover less. It returns false if there is nothing to cover.
+// single messages to StepPiece bytes than to cover less. So it does by itself if not even one turn fits and nobody
+// named through: a turn that is too long for one summary takes several. It returns false if there is nothing to cover.
 func PlanCompaction(
 	rows []parley.Message,
 	earlier *parley.Message,
@@ -211,20 +214,66 @@ func PlanCompaction(
 			}
 		}
 	}
-	for _, size := range sizes {
-		for i := len(ends) - 1; i >= 0; i-- {
-			s := sourceOf(rows[:ends[i]], earlier, size)
-			if s.Bytes <= most && encodedSize(s.Manifest) <= parley.MaxManifestBytes {
-				covers := len(s.Messages)
-				if earlier != nil {
-					covers--
-				}
-				return s, covers > 0
-			}
-			if i > 0 && s.Bytes > 2*most { // far too much: no need to measure every turn
-				i = max(1, i*most/s.Bytes+1)
-			}
+	s, fits := fitting(rows, ends, earlier, sizes, most)
+	if !fits && !steps && through == 0 {
+		return PlanCompaction(rows, earlier, more, through, most, true)
+	}
+	covers := len(s.Messages)
+	if earlier != nil {
+		covers--
+	}
+	return s, fits && covers > 0
+}
+
+// PlanPart chooses what one part of a summary from originals is made of: as many of the rows as fit into most bytes,
+// up to the end of any step. rows, ascending, begin where the part before ended; they are all up to where the summary
+// ends, unless they are cut off (more). A part may have no messages to show. It returns false if not even one step
+// fits.
+func PlanPart(rows []parley.Message, more bool, most int) (Source, bool) {
+	ends := borders(rows, more, beginsStep)
+	if n := len(rows); !more && n > 0 && !slices.Contains(ends, n) {
+		ends = append(ends, n)
+	}
+	return fitting(rows, ends, nil, pieceSizes[:], most)
+}
+
+// LastEnd returns the last sequence at which a summary may end that covers nothing after through: 0 if there is none
+// among the rows. rows, ascending, are settled; more follow if they do not reach the record's end.
+func LastEnd(rows []parley.Message, more bool, through int64) int64 {
+	for _, end := range slices.Backward(borders(rows, more, beginsTurn)) {
+		if at := rows[end-1].Sequence; at <= through {
+			return at
 		}
+	}
+	return 0
+}
+
+// fitting returns the source with the most rows, up to one of the ends, that fits into most bytes with messages cut to
+// the first of the sizes; with the next size if none does.
+func fitting(rows []parley.Message, ends []int, earlier *parley.Message, sizes []int, most int) (Source, bool) {
+	for _, size := range sizes {
+		source := func(end int) (Source, bool) {
+			s := sourceOf(rows[:ends[end]], earlier, size)
+			return s, s.Bytes <= most && encodedSize(s.Manifest) <= parley.MaxManifestBytes
+		}
+		// What covers more is larger, so halving finds the most that fits: rows and marks are foreign, and trying one
+		// end after the other would take their number squared.
+		last := len(ends) - 1
+		if last < 0 {
+			break
+		}
+		s, fits := source(last)
+		if !fits {
+			first := sort.Search(last, func(i int) bool {
+				_, fits := source(i)
+				return !fits
+			})
+			if first == 0 {
+				continue
+			}
+			s, _ = source(first - 1)
+		}
+		return s, true
 	}
 	return Source{}, false
 }
@@ -236,51 +285,43 @@ func borders(
 	more bool,
 	begins func(rows []parley.Message, at, direction int) bool,
 ) (ends []int) {
-	open := map[string]bool{} // calls without a result that may still be answered
-	next := 0                 // the next row that is not a summary, which may stand inside a turn
+	answered := map[string]int{} // by call: the position of the last result
+	for i := range rows {
+		if rows[i].Role == parley.RoleToolResult {
+			answered[rows[i].ToolCallID] = i
+		}
+	}
+	open := map[string]bool{}    // calls without a result that may still be answered
+	outside := map[string]bool{} // by call: whether an outside agent recorded the latest: no turn says when it gave up
+	next := 0                    // the next row that is not a summary, which may stand inside a turn
 	for i := range rows {
 		m := &rows[i]
 		for next = max(next, i+1); next < len(rows) && standsFor(&rows[next]); {
 			next++
 		}
-		switch {
-		case reasonOut(m) != "":
-		case m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted:
-			open[m.ToolCallID] = true
-		case m.Role == parley.RoleToolResult:
-			delete(open, m.ToolCallID)
+		id, out := m.ToolCallID, reasonOut(m) != ""
+		switch m.Role {
+		case parley.RoleToolCall:
+			outside[id] = m.TurnID.IsZero()
+			if !out && m.Status == parley.MessageCompleted {
+				open[id] = true
+			}
+		case parley.RoleToolResult:
+			if !out {
+				delete(open, id)
+			}
+		}
+		if open[id] && !outside[id] && answered[id] <= i { // its turn is over: no result will come
+			delete(open, id)
 		}
 		if last := next == len(rows); last && more || !last && !begins(rows, next, ascending) {
 			continue
-		}
-		for id := range open {
-			if answeredBehind(rows[i+1:], id) || isOutside(rows[:i+1], id) {
-				continue
-			}
-			delete(open, id) // its turn is over: no result will come
 		}
 		if len(open) == 0 {
 			ends = append(ends, i+1)
 		}
 	}
 	return ends
-}
-
-func answeredBehind(rows []parley.Message, callID string) bool {
-	return slices.ContainsFunc(rows, func(m parley.Message) bool {
-		return m.Role == parley.RoleToolResult && m.ToolCallID == callID
-	})
-}
-
-// isOutside reports whether an outside agent recorded the latest call with an id: no turn says when such a call is
-// given up.
-func isOutside(rows []parley.Message, callID string) bool {
-	for i := len(rows) - 1; i >= 0; i-- {
-		if rows[i].Role == parley.RoleToolCall && rows[i].ToolCallID == callID {
-			return rows[i].TurnID.IsZero()
-		}
-	}
-	return false
 }
 
 // sourceOf returns the source that covers rows.

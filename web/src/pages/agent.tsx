@@ -1,14 +1,16 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { Archive, ArchiveRestore, MessageSquarePlus } from 'lucide-react';
 import { type FormEvent, useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
-import { agentOf, modelList, principal, toolList } from '../api/queries';
-import type { Agent, ToolRef } from '../api/types';
+import { agentOf, modelList, principal, sessionOf, toolList } from '../api/queries';
+import type { Agent, ChangeInput, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
 import { SettingFields } from '../components/settingfields';
+import { titleOf } from '../components/title';
 import { Badge, Button, Failed, Field, Input, Loading, Page, TextArea } from '../components/ui';
-import { editedAgent, editOf, keepEdit } from './agentedit';
+import { Cost } from '../context/cost';
+import { editedAgent, editOf, keepEdit, settingsIn } from './agentedit';
 import { NoSuch } from './errors';
 import { Versions } from './versions';
 
@@ -169,8 +171,11 @@ function Editor({ agent }: { agent: Agent }) {
         </fieldset>
         {error && <Failed error={new Error(error)} />}
         {changed && (
-          <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3">
-            <span className="flex-1 text-sm text-soft max-sm:text-xs">Not saved yet, but kept in this browser. Running turns keep version {agent.version}.</span>
+          <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3 max-sm:flex-wrap">
+            <span className="flex-1 text-sm text-soft max-sm:basis-full max-sm:text-xs">
+              Not saved yet, but kept in this browser. Running turns keep version {agent.version}.
+              <SessionCost agent={agent} draft={draft} />
+            </span>
             <Button onClick={() => become(agent)}>Discard</Button>
             <Button look="primary" type="submit">
               Save as version {agent.version + 1}
@@ -181,4 +186,13 @@ function Editor({ agent }: { agent: Agent }) {
       <Versions agent={agent} />
     </Page>
   );
+}
+
+// SessionCost tells what a change of the agent costs the conversation that the form was opened from.
+function SessionCost({ agent, draft }: { agent: Agent; draft: Agent }) {
+  const { session: id = '' } = useSearch({ from: '/agents/$id' });
+  const { data: session } = useQuery({ ...sessionOf(id), enabled: id !== '' });
+  if (session?.agent_id !== agent.id) return null;
+  const settings = settingsIn(editOf(agent, draft)) as NonNullable<ChangeInput['agent']>;
+  return <Cost session={session.id} change={Object.keys(settings).length > 0 ? { agent: settings } : null} about={`“${titleOf(session)}”`} />;
 }
