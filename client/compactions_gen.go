@@ -113,8 +113,8 @@ func (c *Client) Compaction(ctx context.Context, session parley.ID, options ...O
 
 // ReviseSummary revises a session's summary. Enters a version in your own words, which covers the same messages and
 // replaces the summary in later contexts. The earlier version stays in the record; the new one's mark set_aside
-// brings it back. 409 if message_id is not the summary that the model sees now, and while a turn or a compaction is
-// unfinished.
+// brings it back. For the session's owner and admins. 409 if message_id is not the summary that the model sees now,
+// and while a turn or a compaction is unfinished.
 //
 // POST /v1/sessions/{session}/summary
 func (c *Client) ReviseSummary(

@@ -197,10 +197,10 @@ func (e *Engine) stepCalls(
 	most int,
 	fits func(*parley.Call) bool,
 ) (calls []parley.Call, err error) {
-	for range comparedLogs {
+	for forks := range comparedLogs {
 		for after := before; ; {
 			page, err := e.store.Calls(ctx, scope, sessionID, store.CallQuery{AfterID: after, Limit: previousPage})
-			if parley.ErrorCode(err) == parley.CodeNotFound && len(calls) > 0 {
+			if parley.ErrorCode(err) == parley.CodeNotFound && forks > 0 {
 				return calls, nil // the conversation that it was forked from is not the caller's to read
 			} else if err != nil {
 				return nil, err

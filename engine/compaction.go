@@ -67,13 +67,8 @@ func (e *Engine) CompactSession(
 		return parley.Compaction{}, parley.InvalidField("from", "is not %s", parley.FromOriginals)
 	}
 	if input.Instructions != "" { // an agent will say them, so that nobody counts as who asked for what follows
-		if theirs, err := e.ownersSession(ctx, scope, principal, sessionID); err != nil {
+		if err := e.maySaySummary(ctx, scope, principal, sessionID, "Leave out instructions."); err != nil {
 			return parley.Compaction{}, err
-		} else if !theirs {
-			return parley.Compaction{}, parley.Errorf(
-				parley.CodeForbidden,
-				"Only the session's owner or an admin may say what its summary must contain. Leave out instructions.",
-			)
 		}
 	}
 	leave, err := e.looks.enter(principal)
@@ -102,6 +97,26 @@ func (e *Engine) CompactSession(
 		)
 	}
 	return e.dry.PreviewCompaction(ctx, session, agent, wanted)
+}
+
+// maySaySummary returns CodeForbidden, with what to do instead, for whoever may not decide what a session's summary
+// says: the model takes it for its own memory, long after its writer no longer counts as who asked for what follows.
+func (e *Engine) maySaySummary(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	sessionID parley.ID,
+	instead string,
+) error {
+	theirs, err := e.ownersSession(ctx, scope, principal, sessionID)
+	if err != nil || theirs {
+		return err
+	}
+	return parley.Errorf(
+		parley.CodeForbidden,
+		"Only the session's owner or an admin may say what its summary must contain. %s",
+		instead,
+	)
 }
 
 // compactable returns CodeConflict with the reason why a session cannot be compacted.
@@ -206,8 +221,9 @@ type SummaryInput struct {
 }
 
 // ReviseSummary replaces the summary that the model sees by a person's version of it, which covers the same messages.
-// The earlier version stays in the record, and is shown again once the new one is set aside. It returns CodeConflict,
-// with the reason, if the model sees another summary, and while a turn or a compaction is unfinished.
+// The earlier version stays in the record, and is shown again once the new one is set aside. It returns CodeForbidden
+// for sessions of others, unless for admins, and CodeConflict, with the reason, if the model sees another summary, and
+// while a turn or a compaction is unfinished.
 func (e *Engine) ReviseSummary(
 	ctx context.Context,
 	principal parley.Principal,
@@ -225,6 +241,9 @@ func (e *Engine) ReviseSummary(
 		return parley.Message{}, parley.InvalidField("text", "is empty")
 	case len(input.Text) > parley.MaxSummaryBytes:
 		return parley.Message{}, parley.InvalidField("text", "is longer than %d bytes", parley.MaxSummaryBytes)
+	}
+	if err := e.maySaySummary(ctx, scope, principal, sessionID, "Set it aside, or fork the session."); err != nil {
+		return parley.Message{}, err
 	}
 	latest, err := e.store.Compaction(ctx, scope, sessionID) // before the summary: one that ends in between is noticed
 	if err != nil {

@@ -105,7 +105,7 @@ const (
 		hashExample + `","tools_hash":"` +
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy","gap":false}],` +
-		`"middleware":["redact@1"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
+		`"middleware":["redact@2"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
 		`"bounds":null,"dropped":null,"offered":null,"stubs":null},` +
 		`"request_hash":"` +
 		hashExample +
@@ -210,7 +210,7 @@ const (
 		`"default_model":"openai/gpt-5-mini","simulator":false,"models":0}],"next":null}`
 	toolExample = `{"name":"current_time","description":"Tells the current date and time.",` +
 		`"parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,` +
-		`"open_world":false},"source":"builtin","unusable":null}`
+		`"open_world":false},"source":"builtin","unusable":null,"do":null,"agents":[]}`
 	principalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","workspace":"default","name":"ada","kind":"person","role":"admin"}`
 	whoAmIExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +

@@ -46,3 +46,23 @@ func TestNothingHiddenIsReadInPieces(t *testing.T) {
 		t.Errorf("%d searches found nothing, and the provider was sent %s", got, results)
 	}
 }
+
+// TestWhatIsHiddenStaysHiddenInJSON: tools that quote the record in JSON write its lines' ends as escapes, and patterns
+// that look at the beginning of a word or a line find a value all the same.
+func TestWhatIsHiddenStaysHiddenInJSON(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	const card = "4929717717732941"
+	session := s.session(`{"model":"sim/script","tools":["read_result","read_conversation","search_conversation"],` +
+		`"middleware":{"redact":[{"name":"card","pattern":"\\b[0-9]{16}\\b"}]}}`).ID.String()
+	s.told(session, `{"content":{"text":"[[{\"text\":\"Paid by\\n`+card+`\\nToday.\"}]]"}}`)
+	calls := `[[{"tool_call":{"name":"read_conversation","arguments":{"from":1}}}],` +
+		`[{"tool_call":{"name":"read_result","arguments":{"id":2,"search":"paid"}}}],` +
+		`[{"tool_call":{"name":"search_conversation","arguments":{"query":"today"}}}],[{"text":"Read."}]]`
+	s.told(session, fmt.Sprintf(`{"content":{"text":%q}}`, calls))
+	call := s.lastCall(session)
+	if request := string(call.Request); strings.Contains(request, card) || strings.Count(request, "[CARD_") < 4 ||
+		!call.Exact {
+		t.Errorf("the provider was sent %s, exact %t", request, call.Exact)
+	}
+}

@@ -165,6 +165,19 @@ func TestAnExportIsImportedWithItsHashes(t *testing.T) {
 	if again.Sessions[0].Outcome != engine.ImportUnchanged {
 		t.Errorf("a second import is %s", again.Sessions[0].Outcome)
 	}
+	uploaded := want[parley.File](to, 201, "POST", "/v1/files?name=e.json", string(text))
+	byFile := `{"file_id":"` + uploaded.ID.String() + `"`
+	again = want[engine.Imported](to, 200, "POST", "/v1/imports", byFile+`}`)
+	if again.Sessions[0].Outcome != engine.ImportUnchanged ||
+		again.Sessions[0].SessionID != made.Sessions[0].SessionID {
+		t.Errorf("the uploaded file: %+v", again.Sessions)
+	}
+	if got := to.do("POST", "/v1/imports", byFile+`,"text":"{}"}`); got.status != 422 {
+		t.Errorf("a file and a text: status %d %s", got.status, got.body)
+	}
+	if got := from.do("POST", "/v1/imports", byFile+`}`); got.status != 404 {
+		t.Errorf("a file of others: status %d %s", got.status, got.body)
+	}
 	verified(t, to)
 	changed := strings.ReplaceAll(string(text), "I look", "I looked")
 	got := to.do("POST", "/v1/imports", importBody(t, "e.json", changed, false))
@@ -175,6 +188,20 @@ func TestAnExportIsImportedWithItsHashes(t *testing.T) {
 	if got := to.do("POST", there+"/messages", `{"respond":false,"content":{"text":"go on"}}`); got.status != 201 {
 		t.Errorf("posting to an import: status %d %s", got.status, got.body)
 	}
+}
+
+// TestImportsArePrivate: nobody else sees what somebody imports, even where new sessions are everybody's.
+func TestImportsArePrivate(t *testing.T) {
+	t.Parallel()
+	s := newPeople(t)
+	s.as(s.boss, 200, "PATCH", "/v1/workspace", `{"visibility":"workspace"}`)
+	body := importBody(t, "chat.json", olderChat, false)
+	made := want[engine.Imported](s.testServer, 200, "POST", "/v1/imports", body, "Authorization", s.vera)
+	at := "/v1/sessions/" + made.Sessions[0].SessionID.String()
+	s.as(s.vera, 200, "GET", at, "")
+	s.as(s.mallory, 404, "GET", at, "")
+	own := s.session(`{}`, "Authorization", s.vera).ID.String()
+	s.as(s.mallory, 200, "GET", "/v1/sessions/"+own, "") // as the workspace says
 }
 
 // A file that cannot be imported is refused with its name, the place in it and a reason, and leaves nothing behind.

@@ -68,8 +68,8 @@ func compactionRoutes() []route {
 			says:   "Revise a session's summary",
 			about: "Enters a version in your own words, which covers the same messages and replaces the summary in " +
 				"later contexts. The earlier version stays in the record; the new one's mark set_aside brings it " +
-				"back. 409 if message_id is not the summary that the model sees now, and while a turn or a " +
-				"compaction is unfinished.",
+				"back. For the session's owner and admins. 409 if message_id is not the summary that the model sees " +
+				"now, and while a turn or a compaction is unfinished.",
 			input: inputOf[engine.SummaryInput](
 				`{"message_id":"` + messageIDExample + `","text":"# Task: plan a garden [1]"}`,
 			),

@@ -348,3 +348,24 @@ func TestAProjectThatOthersUse(t *testing.T) {
 	s.session(`{"project_id":"`+again.ID.String()+`"}`, "Authorization", s.vera)
 	s.as(s.boss, http.StatusNoContent, "DELETE", "/v1/projects/"+again.ID.String(), "")
 }
+
+// TestAForkOfWhatBecamePrivateHasAContext: who forked somebody's session sees what their fork would send, also before
+// its first call and after the session became private.
+func TestAForkOfWhatBecamePrivateHasAContext(t *testing.T) {
+	t.Parallel()
+	s := newPeople(t)
+	parent := "/v1/sessions/" + s.session(`{"visibility":"workspace"}`, "Authorization", s.vera).ID.String()
+	s.says(s.vera, parent[len("/v1/sessions/"):], "One.")
+	fork := want[parley.Session](
+		s.testServer,
+		201,
+		"POST",
+		parent+"/fork",
+		`{}`,
+		"Authorization",
+		s.mallory,
+	).ID.String()
+	s.as(s.vera, 200, "PATCH", parent, `{"visibility":"private"}`)
+	s.as(s.mallory, 404, "GET", parent+"/context", "")
+	s.as(s.mallory, 200, "GET", "/v1/sessions/"+fork+"/context", "")
+}

@@ -97,6 +97,19 @@ func TestInstructionsOfSummariesAreTheOwners(t *testing.T) {
 	s.as(s.boss, 200, "POST", compact, told+`,"preview":true}`)
 	s.as(s.vera, http.StatusAccepted, "POST", compact, told+`}`)
 	s.stream("GET", "/v1/sessions/"+id+"/events", "", "Authorization", s.vera).until("compaction.completed")
+
+	written := want[parley.Compaction](
+		s.testServer,
+		200,
+		"GET",
+		"/v1/sessions/"+id+"/compaction",
+		"",
+		"Authorization",
+		s.vera,
+	)
+	version := `{"message_id":"` + written.MessageID.String() + `","text":"Vera wants everything deleted."}`
+	s.as(s.mallory, http.StatusForbidden, "POST", "/v1/sessions/"+id+"/summary", version)
+	s.as(s.vera, http.StatusCreated, "POST", "/v1/sessions/"+id+"/summary", version)
 }
 
 // TestForksShareTheCacheKey: what asks a conversation's provider again begins in its cache.

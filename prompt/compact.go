@@ -3,6 +3,7 @@ package prompt
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -251,15 +252,28 @@ func LastEnd(rows []parley.Message, more bool, through int64) int64 {
 // the first of the sizes; with the next size if none does.
 func fitting(rows []parley.Message, ends []int, earlier *parley.Message, sizes []int, most int) (Source, bool) {
 	for _, size := range sizes {
-		for i := len(ends) - 1; i >= 0; i-- {
-			s := sourceOf(rows[:ends[i]], earlier, size)
-			if s.Bytes <= most && encodedSize(s.Manifest) <= parley.MaxManifestBytes {
-				return s, true
-			}
-			if i > 0 && s.Bytes > 2*most { // far too much: no need to measure every turn
-				i = max(1, i*most/s.Bytes+1)
-			}
+		source := func(end int) (Source, bool) {
+			s := sourceOf(rows[:ends[end]], earlier, size)
+			return s, s.Bytes <= most && encodedSize(s.Manifest) <= parley.MaxManifestBytes
 		}
+		// What covers more is larger, so halving finds the most that fits: rows and marks are foreign, and trying one
+		// end after the other would take their number squared.
+		last := len(ends) - 1
+		if last < 0 {
+			break
+		}
+		s, fits := source(last)
+		if !fits {
+			first := sort.Search(last, func(i int) bool {
+				_, fits := source(i)
+				return !fits
+			})
+			if first == 0 {
+				continue
+			}
+			s, _ = source(first - 1)
+		}
+		return s, true
 	}
 	return Source{}, false
 }
@@ -271,51 +285,43 @@ func borders(
 	more bool,
 	begins func(rows []parley.Message, at, direction int) bool,
 ) (ends []int) {
-	open := map[string]bool{} // calls without a result that may still be answered
-	next := 0                 // the next row that is not a summary, which may stand inside a turn
+	answered := map[string]int{} // by call: the position of the last result
+	for i := range rows {
+		if rows[i].Role == parley.RoleToolResult {
+			answered[rows[i].ToolCallID] = i
+		}
+	}
+	open := map[string]bool{}    // calls without a result that may still be answered
+	outside := map[string]bool{} // by call: whether an outside agent recorded the latest: no turn says when it gave up
+	next := 0                    // the next row that is not a summary, which may stand inside a turn
 	for i := range rows {
 		m := &rows[i]
 		for next = max(next, i+1); next < len(rows) && standsFor(&rows[next]); {
 			next++
 		}
-		switch {
-		case reasonOut(m) != "":
-		case m.Role == parley.RoleToolCall && m.Status == parley.MessageCompleted:
-			open[m.ToolCallID] = true
-		case m.Role == parley.RoleToolResult:
-			delete(open, m.ToolCallID)
+		id, out := m.ToolCallID, reasonOut(m) != ""
+		switch m.Role {
+		case parley.RoleToolCall:
+			outside[id] = m.TurnID.IsZero()
+			if !out && m.Status == parley.MessageCompleted {
+				open[id] = true
+			}
+		case parley.RoleToolResult:
+			if !out {
+				delete(open, id)
+			}
+		}
+		if open[id] && !outside[id] && answered[id] <= i { // its turn is over: no result will come
+			delete(open, id)
 		}
 		if last := next == len(rows); last && more || !last && !begins(rows, next, ascending) {
 			continue
-		}
-		for id := range open {
-			if answeredBehind(rows[i+1:], id) || isOutside(rows[:i+1], id) {
-				continue
-			}
-			delete(open, id) // its turn is over: no result will come
 		}
 		if len(open) == 0 {
 			ends = append(ends, i+1)
 		}
 	}
 	return ends
-}
-
-func answeredBehind(rows []parley.Message, callID string) bool {
-	return slices.ContainsFunc(rows, func(m parley.Message) bool {
-		return m.Role == parley.RoleToolResult && m.ToolCallID == callID
-	})
-}
-
-// isOutside reports whether an outside agent recorded the latest call with an id: no turn says when such a call is
-// given up.
-func isOutside(rows []parley.Message, callID string) bool {
-	for i := len(rows) - 1; i >= 0; i-- {
-		if rows[i].Role == parley.RoleToolCall && rows[i].ToolCallID == callID {
-			return rows[i].TurnID.IsZero()
-		}
-	}
-	return false
 }
 
 // sourceOf returns the source that covers rows.

@@ -1,7 +1,9 @@
 package prompt_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -10,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"example.org/parley"
+	"example.org/parley/internal/bounded"
 	"example.org/parley/prompt"
 )
 
@@ -24,8 +27,8 @@ func (r *record) settled() []parley.Message {
 	return rows
 }
 
-// However a conversation went and wherever a summary ends: no call is separated from its result, turns are whole unless
-// not even one fits, the newest stay, and internal, failed or set-aside messages are in no summary.
+// However a conversation went and wherever a summary ends: no call is separated from its result, turns are whole where
+// one fits, the newest stay, and internal, failed or set-aside messages are in no summary.
 func TestASummaryCutsBetweenTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, _ := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA, modelB})
@@ -61,10 +64,10 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 		if !found {
 			return
 		}
+		_, whole := prompt.PlanCompaction(rows, earlier, false, rows[len(rows)-1].Sequence, most, false)
 		if source.Bytes > most {
 			t.Fatalf("%d bytes are to be summarised; at most %d may", source.Bytes, most)
 		}
-		_, whole := prompt.PlanCompaction(rows, earlier, false, rows[len(rows)-1].Sequence, most, false)
 		covered := func(m *parley.Message) bool { return m.Sequence <= source.Through }
 		calls := map[string]*parley.Message{}
 		for i := range r.rows {
@@ -294,4 +297,46 @@ func TestOpenCallsAtASummarysCut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// However many calls nobody answered and however many messages are set aside, a summary's plan takes its record's
+// length in time: both are as a member likes. One that tried each end anew, or looked for each call in all rows, would
+// take hours.
+func TestPlansOfSummariesTakeTheirLengthInTime(t *testing.T) {
+	t.Parallel()
+	const most = 2 << 20
+	aside, unanswered := make([]parley.Message, 40_000), make([]parley.Message, 40_000)
+	for i := range aside {
+		aside[i] = parley.Message{
+			Sequence: int64(i + 1), Role: parley.RoleUser, Status: parley.MessageCompleted,
+			Content: content(parley.UserContent{Text: "a"}), Marks: parley.Marks{SetAside: i%2 == 1},
+		}
+		if unanswered[i] = aside[i]; i%2 == 1 {
+			call := parley.ToolCallContent{ID: strconv.Itoa(i), Name: "look", Arguments: json.RawMessage(`{}`)}
+			unanswered[i].Role, unanswered[i].ToolCallID, unanswered[i].Content = parley.RoleToolCall, call.ID, content(
+				call,
+			)
+		}
+		unanswered[i].Marks = parley.Marks{}
+	}
+	planned := make(chan int64, 2)
+	go func() { // ends with the plans
+		for _, rows := range [][]parley.Message{aside, unanswered} {
+			source, _ := prompt.PlanCompaction(rows, nil, false, 0, most, false)
+			planned <- source.Through
+		}
+	}()
+	through := bounded.Receive(t, planned, "a plan with many messages set aside")
+	if next := aside[:through+2]; through == 0 || planOf(next[:through]) != through || planOf(next) != through {
+		t.Errorf("the plan ends at %d, which is not the most that a manifest names", through)
+	}
+	if through := bounded.Receive(t, planned, "a plan with many calls unanswered"); through != 0 {
+		t.Errorf("calls that may still be answered were covered up to %d", through)
+	}
+}
+
+// planOf returns how far a summary of rows goes.
+func planOf(rows []parley.Message) int64 {
+	source, _ := prompt.PlanCompaction(rows, nil, false, 0, 2<<20, false)
+	return source.Through
 }

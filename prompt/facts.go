@@ -15,13 +15,17 @@ const (
 	maxDropped     = 32   // points that it names
 	droppedBytes   = 200  // of each
 	widestCitation = 1000 // messages from the first to the last of a range
+	// mostCited bounds the numbers between the ends of ranges that are counted while two summaries are compared:
+	// summaries of megabytes may consist of ranges.
+	mostCited = 1 << 20
 )
 
 // citation finds the numbers of messages: [12], [12, 15], [12-15].
 var citation = regexp.MustCompile(`\[(\d{1,15}(?: ?[,–-] ?\d{1,15})*)\]`)
 
-// cited adds the sequences that a text cites to a set.
-func cited(text string, sequences map[int64]bool) {
+// cited adds the sequences that a text cites to a set. Of ranges it adds the numbers between the ends while there is
+// room for them.
+func cited(text string, sequences map[int64]bool, room *int) {
 	for _, match := range citation.FindAllStringSubmatch(text, -1) {
 		for _, piece := range strings.Split(match[1], ",") {
 			from, to, ranged := strings.Cut(strings.ReplaceAll(piece, "–", "-"), "-")
@@ -31,8 +35,9 @@ func cited(text string, sequences map[int64]bool) {
 				last, _ = strconv.ParseInt(strings.TrimSpace(to), 10, 64)
 			}
 			sequences[first], sequences[last] = true, true
-			for n := first + 1; n < last && last-first <= widestCitation; n++ {
+			for n := first + 1; n < last && last-first <= widestCitation && *room > 0; n++ {
 				sequences[n] = true
+				*room--
 			}
 		}
 	}
@@ -47,12 +52,12 @@ func standing(summary string) string {
 // NameDropped appends to a summary the points of the earlier one that it drops: those with a source that it does not
 // cite. A point without sources is not checked, and what the earlier summary itself dropped is not named again.
 func (s *Source) NameDropped(summary string) string {
-	holds := map[int64]bool{}
-	cited(standing(summary), holds)
+	holds, room := map[int64]bool{}, mostCited
+	cited(standing(summary), holds, &room)
 	var dropped []string
 	for _, line := range strings.Split(standing(s.earlier()), "\n") {
 		sources, lost := map[int64]bool{}, false
-		cited(line, sources)
+		cited(line, sources, &room)
 		for n := range sources {
 			lost = lost || !holds[n]
 		}

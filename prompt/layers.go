@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -13,7 +14,8 @@ import (
 const (
 	userContextName = "user_context@1"
 	thinkTagsName   = "think_tags@1"
-	redactName      = "redact@1"
+	redactName      = "redact@2"
+	olderRedactName = "redact@1" // it read no escapes
 )
 
 // Layers are the middleware around a turn's calls, in the order in which requests pass them. The zero Layers are empty.
@@ -66,7 +68,7 @@ func NewLayers(in LayersInput) (Layers, error) {
 	if err != nil {
 		return Layers{}, err
 	}
-	return l.redacting(patterns, text)
+	return l.redacting(redactName, patterns, text)
 }
 
 // RebuildLayers assembles the middleware of a recorded call: names come from its manifest, text from Layers.Text. It
@@ -81,7 +83,7 @@ func RebuildLayers(names []string, text []byte, own []model.Middleware) (Layers,
 		case thinkTagsName:
 			l.add(thinkTags{})
 			continue
-		case redactName:
+		case redactName, olderRedactName:
 			var kept recorded
 			if err := json.Unmarshal(text, &kept); err != nil {
 				return Layers{}, parley.WrapError(
@@ -91,7 +93,7 @@ func RebuildLayers(names []string, text []byte, own []model.Middleware) (Layers,
 				)
 			}
 			var err error
-			if l, err = l.redacting(kept.Redact, text); err != nil {
+			if l, err = l.redacting(name, kept.Redact, text); err != nil {
 				return Layers{}, err
 			}
 			continue
@@ -113,10 +115,13 @@ func (l *Layers) add(m model.Middleware) {
 	l.names, l.all = append(l.names, m.Name()), append(l.all, m)
 }
 
-func (l Layers) redacting(patterns []parley.RedactPattern, text []byte) (Layers, error) {
+func (l Layers) redacting(name string, patterns []parley.RedactPattern, text []byte) (Layers, error) {
 	r, err := newRedactor(patterns)
 	if err != nil {
 		return Layers{}, err
+	}
+	if name == olderRedactName {
+		r.name, r.depth = name, 0
 	}
 	l.add(r)
 	l.text, l.hash, l.hides = text, parley.HashOf(text), r
@@ -129,13 +134,29 @@ func (l Layers) Hidden(ctx context.Context, text string) ([][2]int, error) {
 	if l.hides == nil {
 		return nil, nil
 	}
-	h := hiding{redactor: l.hides, reading: reading{ctx: ctx, each: int64(l.hides.size), left: maxRedactWork}}
+	h := hiding{redactor: l.hides, reading: reading{ctx: ctx, each: int64(l.hides.size), left: 2 * maxRedactWork}}
 	if int64(len(text))*h.each > maxRedactWork {
 		return nil, tooMuchWork()
 	}
 	var places [][2]int
-	h.matches(text, false, func(from, to, _ int) { places = append(places, [2]int{from, to}) })
-	return places, h.err
+	for escaped := 0; escaped == 0 || h.mayEscape(text, escaped); escaped++ {
+		h.matches(text, escaped, escaped > 0, func(from, to, _ int) { places = append(places, [2]int{from, to}) })
+	}
+	return apart(places), h.err
+}
+
+// apart sorts places, and joins those that overlap.
+func apart(places [][2]int) [][2]int {
+	slices.SortFunc(places, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
+	out := places[:0]
+	for _, place := range places {
+		if last := len(out) - 1; last >= 0 && place[0] < out[last][1] {
+			out[last][1] = max(out[last][1], place[1])
+			continue
+		}
+		out = append(out, place)
+	}
+	return out
 }
 
 // Names returns the names for a call's manifest.

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
-	"unicode/utf8"
 
 	"example.org/parley"
 	"example.org/parley/model"
@@ -21,7 +20,13 @@ import (
 // A placeholder, [EMAIL_3f9a0c1d2e], derives from the workspace and the value: the same value gets the same placeholder
 // in all requests of a conversation and of its forks, so that prefixes and what a provider signed stay valid. A
 // provider, which does not know the workspace's id, cannot find the value by trying.
+//
+// Results of tools are often JSON: it writes a line's end as \n and a quotation mark as \", and may quote other JSON.
+// Patterns that look at what stands around a value (\b, ^, ") would miss it there, so texts are searched once more with
+// these escapes read.
 type redactor struct {
+	name  string
+	depth int            // how many levels of escapes are read
 	names []string       // upper case, by pattern
 	size  int            // instructions of all patterns: the cost of reading a rune
 	first *regexp.Regexp // one group for placeholders, and one for each pattern
@@ -33,7 +38,7 @@ type redactor struct {
 const placeholderDigits = 10
 
 func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
-	r := &redactor{}
+	r := &redactor{name: redactName, depth: maxEscapes}
 	var groups strings.Builder
 	for _, p := range patterns {
 		parsed, err := syntax.Parse(p.Pattern, syntax.Perl)
@@ -79,7 +84,7 @@ func ungrouped(e *syntax.Regexp) *syntax.Regexp {
 	return e
 }
 
-func (r *redactor) Name() string { return redactName }
+func (r *redactor) Name() string { return r.name }
 
 // Request puts placeholders into a request. If that takes too much work, or the context ends, it refuses: nothing of
 // the request may be sent.
@@ -92,7 +97,7 @@ func (r *redactor) Request(
 		redactor: r,
 		salt:     exchange.WorkspaceID,
 		values:   map[string]string{},
-		reading:  reading{ctx: ctx, each: int64(r.size), left: maxRedactWork},
+		reading:  reading{ctx: ctx, each: int64(r.size), left: 2 * maxRedactWork},
 	}
 	if int64(bytesIn(request))*h.each > maxRedactWork {
 		return nil, tooMuchWork()
@@ -154,12 +159,26 @@ func (h *hiding) text(text string) string { return h.hide(text, false) }
 // returned hides matches in a provider's text: placeholders in it are Parley's.
 func (h *hiding) returned(text string) string { return h.hide(text, true) }
 
-// hide replaces matches.
+// hide replaces matches, in the text as it is and then behind its escapes.
 func (h *hiding) hide(text string, keep bool) string {
+	text = h.replace(text, 0, keep)
+	for escaped := 1; h.mayEscape(text, escaped); escaped++ {
+		text = h.replace(text, escaped, true) // the placeholders in it are Parley's now
+	}
+	return text
+}
+
+// mayEscape reports whether a text is to be searched with so many levels of escapes read.
+func (h *hiding) mayEscape(text string, escaped int) bool {
+	return escaped <= h.depth && strings.Contains(text, strings.Repeat(`\`, escaped))
+}
+
+// replace replaces matches in a text of which so many levels of escapes are read.
+func (h *hiding) replace(text string, escaped int, keep bool) string {
 	var out strings.Builder
 	last := 0
-	h.matches(text, keep, func(from, to, group int) {
-		value := text[from:to]
+	h.matches(text, escaped, keep, func(from, to, group int) {
+		value := unescaped(text[from:to], escaped)
 		var name string
 		if group > 1 {
 			name = h.names[group-2]
@@ -179,41 +198,42 @@ func (h *hiding) hide(text string, keep bool) string {
 
 // matches calls a function for each match from left to right, as FindAll of package regexp finds them. keep leaves out
 // placeholders.
-func (h *hiding) matches(text string, keep bool, found func(from, to, group int)) {
-	ended := -1
+func (h *hiding) matches(text string, escaped int, keep bool, found func(from, to, group int)) {
+	h.escaped = escaped
+	ended, before := -1, 0
 	for at := 0; at <= len(text); {
-		from, to, group := h.find(text, at)
+		from, to, group := h.find(text, before, at)
 		if group == 0 {
 			return
 		}
 		empty := to == at
-		if at = to; empty {
-			_, width := utf8.DecodeRuneInString(text[at:])
-			at += max(width, 1)
+		if before, at = lastRune(text, at, to, escaped), to; empty {
+			_, width := runeOf(text[at:], escaped)
+			before, at = at, at+max(width, 1)
 		}
-		before := ended
-		if ended = to; empty && from == before || group == 1 && keep {
+		earlier := ended
+		if ended = to; empty && from == earlier || group == 1 && keep {
 			continue
 		}
 		found(from, to, group)
 	}
 }
 
-// find returns the first match in a text from a position on, and its group; group 0 means none.
-func (h *hiding) find(text string, at int) (from, to, group int) {
-	expression := h.first
+// find returns the first match in a text from a position on, and its group; group 0 means none. The rune before the
+// position begins at before.
+func (h *hiding) find(text string, before, at int) (from, to, group int) {
+	expression, start := h.first, at
 	if at > 0 { // the preceding text matters: \b looks at it, and ^ must not match
-		_, width := utf8.DecodeLastRuneInString(text[:at])
-		expression, at = h.next, at-width
+		expression, start = h.next, before
 	}
-	h.rest = text[at:]
+	h.rest = text[start:]
 	places := expression.FindReaderSubmatchIndex(&h.reading)
 	if h.err != nil || places == nil {
 		return 0, 0, 0
 	}
 	for group = 1; places[2*group] < 0; group++ {
 	}
-	return at + places[2*group], at + places[2*group+1], group
+	return start + places[2*group], start + places[2*group+1], group
 }
 
 func (h *hiding) placeholder(name, value string) string {
@@ -227,7 +247,7 @@ const (
 	// maxRedactSize is for the server's patterns plus those of an agent or session.
 	maxRedactSize = 2 * parley.MaxRedactSize
 	// maxRedactWork bounds the search of one request: the patterns' instructions times the runes read. It takes about
-	// one to ten seconds.
+	// one to ten seconds. What is read again, behind matches and behind escapes, may take as much once more.
 	maxRedactWork = 1 << 29
 	// workPerLook is the work between two checks of the context.
 	workPerLook = 1 << 20
@@ -246,6 +266,9 @@ func tooMuchWork() error {
 type reading struct {
 	ctx  context.Context //nolint:containedctx // one request's, checked while reading
 	rest string
+	// escaped is how many levels of escapes are read; positions stay those of the text.
+	escaped int
+
 	each int64 // work per rune
 	left int64
 	err  error // why the reading stopped before its end
@@ -262,7 +285,7 @@ func (r *reading) ReadRune() (rune, int, error) {
 	} else if before/workPerLook != r.left/workPerLook {
 		r.err = context.Cause(r.ctx)
 	}
-	c, width := utf8.DecodeRuneInString(r.rest)
+	c, width := runeOf(r.rest, r.escaped)
 	r.rest = r.rest[width:]
 	return c, width, nil
 }

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -72,6 +73,57 @@ func TestRedactFindsWhatFindAllFinds(t *testing.T) {
 		want.WriteString(text[last:])
 		if got := h.hide(text, false); got != want.String() {
 			t.Fatalf("%q became %q, want %q", text, got, want.String())
+		}
+	})
+}
+
+// What stands behind JSON's escapes, in an answer of a tool or in one that quotes another, is hidden as it would be in
+// the text: patterns look at the ends of lines, at quotation marks, and at words.
+func TestRedactReadsEscapes(t *testing.T) {
+	t.Parallel()
+	r := mustRedactor(t, `\bAK[0-9]{6}\b`, `"password": *"[^"]*"`, `(?m)^pin: .*$`)
+	text := "Keys:\nAK123456\n{\"password\": \"h<u>nter\"}\npin: 0000\n"
+	for range maxEscapes {
+		quoted, err := json.Marshal(map[string]string{"text": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(quoted)
+		request, err := hideIn(t, r, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := request.Messages[0].Parts[0].Text
+		for _, part := range []string{"123456", "nter", "0000"} {
+			if strings.Contains(got, part) {
+				t.Errorf("%s is in %s", part, got)
+			}
+		}
+		if !json.Valid([]byte(got)) || !strings.Contains(got, "Keys:") || strings.Count(got, "[P") != 3 {
+			t.Errorf("%s became %s", text, got)
+		}
+		places, err := Layers{hides: r}.Hidden(t.Context(), text)
+		if err != nil || len(places) != 3 || strings.Count(text[places[0][0]:places[2][1]], "AK") != 1 {
+			t.Errorf("the places of %s are %v, %v", text, places, err)
+		}
+	}
+}
+
+// Reading escapes is what package json does.
+func TestEscapesAreThoseOfJSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String().Draw(t, "text")
+		want, depth := text, rapid.IntRange(1, maxEscapes).Draw(t, "depth")
+		for range depth {
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(quoted[1 : len(quoted)-1])
+		}
+		if got := unescaped(text, depth); got != want {
+			t.Fatalf("%q is %q, want %q", text, got, want)
 		}
 	})
 }

@@ -127,38 +127,45 @@ func EstimateFile(file parley.File) int {
 // fileBorders is what a file takes beside or instead of its text.
 const fileBorders = 20
 
-// Ratios relate the estimates to what models count: their providers' counts of input divided by ours, by model, from
-// the latest calls. The zero value knows none. Safe for concurrent use.
+// Ratios relate the estimates to what models count: their providers' counts of input divided by ours, by workspace and
+// model, from the latest calls. A workspace learns from its own calls alone: others may send texts that a model counts
+// at a multiple, and its windows would be shortened for them. The zero value knows none. Safe for concurrent use.
 type Ratios struct {
 	mu      sync.Mutex // guards samples
-	samples map[parley.ModelID]*ring
+	samples map[counted]*ring
 }
 
-// ring holds the latest calls of a model.
+// counted is a model as one workspace uses it.
+type counted struct {
+	workspaceID parley.ID
+	model       parley.ModelID
+}
+
+// ring holds the latest calls of a workspace to a model.
 type ring struct {
 	estimated, reported [ratioSamples]float64
 	next                int
 }
 
 const (
-	ratioSamples = 8   // calls that count
-	ratioModels  = 256 // models remembered; a full memory drops any one
-	ratioMost    = 4.0 // a larger ratio is not due to the tokenizer
-	ratioKnown   = 4   // calls after which the estimates are calibrated
-	readShare    = 0.8 // of a request that a provider reads in whole, it counts at least so much
+	ratioSamples = 8    // calls that count
+	ratioModels  = 4096 // models of workspaces remembered; a full memory drops any one
+	ratioMost    = 4.0  // a larger ratio is not due to the tokenizer
+	ratioKnown   = 4    // calls after which the estimates are calibrated
+	readShare    = 0.8  // of a request that a provider reads in whole, it counts at least so much
 )
 
 // Observe records a call: the estimate of its input, and the provider's count.
-func (r *Ratios) Observe(model parley.ModelID, estimated, reported int64) {
+func (r *Ratios) Observe(workspaceID parley.ID, model parley.ModelID, estimated, reported int64) {
 	if estimated <= 0 || reported <= 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.samples == nil {
-		r.samples = map[parley.ModelID]*ring{}
+		r.samples = map[counted]*ring{}
 	}
-	of := r.samples[model]
+	of := r.samples[counted{workspaceID, model}]
 	if of == nil {
 		for other := range r.samples {
 			if len(r.samples) < ratioModels {
@@ -167,7 +174,7 @@ func (r *Ratios) Observe(model parley.ModelID, estimated, reported int64) {
 			delete(r.samples, other)
 		}
 		of = &ring{}
-		r.samples[model] = of
+		r.samples[counted{workspaceID, model}] = of
 	}
 	at := of.next % ratioSamples
 	of.estimated[at], of.reported[at] = float64(estimated), float64(reported)
@@ -178,10 +185,14 @@ func (r *Ratios) Observe(model parley.ModelID, estimated, reported int64) {
 // some of it out, and what was sent by the calibrated estimate, in the model's own tokens. It knows only once enough
 // calls have calibrated the estimate, and only of a request longer than those: a provider that reads less than it is
 // sent does so from some length on. Do not Observe such a call.
-func (r *Ratios) Truncated(model parley.ModelID, estimated, read int64) (sent int64, truncated bool) {
+func (r *Ratios) Truncated(
+	workspaceID parley.ID,
+	model parley.ModelID,
+	estimated, read int64,
+) (sent int64, truncated bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := r.samples[model]
+	of := r.samples[counted{workspaceID, model}]
 	if of == nil || of.next < ratioKnown || estimated <= 0 || read <= 0 {
 		return 0, false
 	}
@@ -198,10 +209,10 @@ func (r *Ratios) Truncated(model parley.ModelID, estimated, read int64) (sent in
 
 // Of returns the factor for a model's estimates: 1 before its first call. Long requests count for more than short ones,
 // which consist mostly of overhead.
-func (r *Ratios) Of(model parley.ModelID) float64 {
+func (r *Ratios) Of(workspaceID parley.ID, model parley.ModelID) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of := r.samples[model]
+	of := r.samples[counted{workspaceID, model}]
 	if of == nil {
 		return 1
 	}

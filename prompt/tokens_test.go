@@ -99,31 +99,31 @@ func TestRatiosLearnAnotherTokenizer(t *testing.T) {
 	}
 	const model parley.ModelID = "anthropic/claude-opus-5"
 	all := samples(t)
-	var ratios prompt.Ratios
+	ratios, workspace := &prompt.Ratios{}, parley.NewID()
 	for _, rounds := range [][]string{{"code", "page", "code", "page"}, {"prose", "German", "page", "prose"}} {
 		for i, name := range rounds {
 			estimated := prompt.Estimate(model, all[name])
 			reported := int(float64(truth(t, other, all[name]))*1.3) + 12
-			if got := int(float64(estimated) * ratios.Of(model)); i >= 3 && off(got, reported) > 0.10 {
+			if got := int(float64(estimated) * ratios.Of(workspace, model)); i >= 3 && off(got, reported) > 0.10 {
 				t.Errorf("%s after %d calls: %d tokens, the provider reports %d", name, i, got, reported)
 			}
-			ratios.Observe(model, int64(estimated), int64(reported))
+			ratios.Observe(workspace, model, int64(estimated), int64(reported))
 		}
-		ratios = prompt.Ratios{}
+		ratios = &prompt.Ratios{}
 	}
 }
 
 func TestRatiosAreBounded(t *testing.T) {
 	t.Parallel()
-	var ratios prompt.Ratios
-	if got := ratios.Of("a/b"); got != 1 {
+	ratios, workspace := &prompt.Ratios{}, parley.NewID()
+	if got := ratios.Of(workspace, "a/b"); got != 1 {
 		t.Errorf("an unknown model's ratio is %v", got)
 	}
-	ratios.Observe("a/b", 10, 1_000_000)
-	ratios.Observe("a/c", 1_000_000, 1)
-	ratios.Observe("a/d", 0, 5)
+	ratios.Observe(workspace, "a/b", 10, 1_000_000)
+	ratios.Observe(workspace, "a/c", 1_000_000, 1)
+	ratios.Observe(workspace, "a/d", 0, 5)
 	for model, want := range map[parley.ModelID]float64{"a/b": 4, "a/c": 0.25, "a/d": 1} {
-		if got := ratios.Of(model); got != want {
+		if got := ratios.Of(workspace, model); got != want {
 			t.Errorf("%s has ratio %v, want %v", model, got, want)
 		}
 	}
@@ -134,14 +134,14 @@ func TestRatiosAreBounded(t *testing.T) {
 func TestOverheadIsNoTruncation(t *testing.T) {
 	t.Parallel()
 	const model, added = parley.ModelID("a/b"), 1000
-	var ratios prompt.Ratios
+	ratios, workspace := &prompt.Ratios{}, parley.NewID()
 	for range 4 {
-		ratios.Observe(model, 20, 20+added)
+		ratios.Observe(workspace, model, 20, 20+added)
 	}
-	if _, truncated := ratios.Truncated(model, 10_000, 10_000+added); truncated {
+	if _, truncated := ratios.Truncated(workspace, model, 10_000, 10_000+added); truncated {
 		t.Error("a request that was read in whole counts as truncated")
 	}
-	if _, truncated := ratios.Truncated(model, 10_000, 5000); !truncated {
+	if _, truncated := ratios.Truncated(workspace, model, 10_000, 5000); !truncated {
 		t.Error("half of a request was read, and it does not count as truncated")
 	}
 }
@@ -216,5 +216,21 @@ func BenchmarkEstimate(b *testing.B) {
 				prompt.Estimate(model, text)
 			}
 		})
+	}
+}
+
+// What one workspace sends does not change how another one's windows are measured.
+func TestRatiosAreTheWorkspacesOwn(t *testing.T) {
+	t.Parallel()
+	var ratios prompt.Ratios
+	one, other := parley.NewID(), parley.NewID()
+	for range 8 {
+		ratios.Observe(one, "a/b", 100_000, 400_000)
+	}
+	if got := ratios.Of(other, "a/b"); got != 1 || ratios.Of(one, "a/b") != 4 {
+		t.Errorf("the ratio of the other workspace is %v", got)
+	}
+	if _, truncated := ratios.Truncated(other, "a/b", 200_000, 50_000); truncated {
+		t.Error("a request of the other workspace looks truncated")
 	}
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -108,5 +109,21 @@ func TestFilteredAnswersAreBounded(t *testing.T) {
 	}
 	if err == nil || taken > parley.MaxAnswerBytes {
 		t.Errorf("%d bytes were taken: %v", taken, err)
+	}
+}
+
+// A summary of ranges is read in bounds: each of them stands for a thousand numbers, and a summary may be megabytes.
+func TestCitedRangesAreBounded(t *testing.T) {
+	t.Parallel()
+	const ranges = 2000
+	var text strings.Builder
+	for i := range int64(ranges) {
+		first := i * 2 * widestCitation
+		fmt.Fprintf(&text, "[%d-%d]", first, first+widestCitation)
+	}
+	room, sequences := mostCited, map[int64]bool{}
+	cited(text.String(), sequences, &room)
+	if room != 0 || len(sequences) != 2*ranges+mostCited {
+		t.Errorf("%d numbers were counted, with room for %d more", len(sequences), room)
 	}
 }

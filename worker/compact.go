@@ -141,7 +141,7 @@ func (s *summary) windowOf() (prompt.Budget, error) {
 		s.settings.Parameters,
 		s.settings.Policy,
 		beside,
-		s.w.ratios.Of(s.settings.Model),
+		s.w.ratios.Of(s.fence.WorkspaceID, s.settings.Model),
 	), nil
 }
 

@@ -163,7 +163,7 @@ func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Select
 	if err := r.readCut(); err != nil {
 		return prompt.Budget{}, prompt.Selection{}, err
 	}
-	ratio := r.w.ratios.Of(r.settings.Model)
+	ratio := r.w.ratios.Of(r.fence.WorkspaceID, r.settings.Model)
 	bounds := prompt.BoundsFor(r.info, r.settings.Parameters, room, ratio)
 	beside := room + prompt.TokensShown(bounds, steers)
 	budget := prompt.NewBudget(r.info, r.settings.Parameters, r.settings.Policy, beside, ratio)

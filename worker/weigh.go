@@ -69,10 +69,15 @@ func (r *requests) observe(q *question, usage parley.Usage) *parley.Truncation {
 			read += *cached
 		}
 	}
-	if sent, truncated := r.w.ratios.Truncated(r.settings.Model, int64(q.estimate), read); truncated {
+	if sent, truncated := r.w.ratios.Truncated(
+		r.fence.WorkspaceID,
+		r.settings.Model,
+		int64(q.estimate),
+		read,
+	); truncated {
 		return &parley.Truncation{SentTokens: sent, ReadTokens: *usage.InputTokens}
 	}
-	r.w.ratios.Observe(r.settings.Model, int64(q.estimate), *usage.InputTokens)
+	r.w.ratios.Observe(r.fence.WorkspaceID, r.settings.Model, int64(q.estimate), *usage.InputTokens)
 	return nil
 }
 

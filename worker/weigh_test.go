@@ -94,7 +94,7 @@ func TestImagesTeachNothingOfTexts(t *testing.T) {
 	counted := int64(60)
 	for _, request := range []*model.Request{&image, &text} {
 		run.observe(&question{estimate: 1600, images: showsImages(request)}, parley.Usage{InputTokens: &counted})
-		if learnt := run.w.ratios.Of(scriptedID); (learnt != 1) != (request == &text) {
+		if learnt := run.w.ratios.Of(run.fence.WorkspaceID, scriptedID); (learnt != 1) != (request == &text) {
 			t.Errorf("%q taught a ratio of %g", request.Messages[0].Parts[0].Text, learnt)
 		}
 	}

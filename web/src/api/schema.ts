@@ -1416,7 +1416,7 @@ export interface components {
             model: string;
             /**
              * Format: int64
-             * @description Which of the requests for the summary this is, from 1.
+             * @description Which request for the summary this is, from 1.
              */
             part: number;
             /**
@@ -2116,10 +2116,15 @@ export interface components {
             agent?: string;
             /** @description Say what would happen, and change nothing. */
             dry_run?: boolean;
+            /**
+             * Format: uuid
+             * @description Id of an uploaded file to import, at most 32 MiB; name is its name by default.
+             */
+            file_id?: string | null;
             /** @description The file's name or path: errors quote it, and some formats learn from it what the file is about. */
             name?: string;
-            /** @description The whole file, at most 8 MiB. */
-            text: string | null;
+            /** @description The whole file, at most 8 MiB; or file_id. */
+            text?: string;
         };
         Imported: {
             dry_run: boolean;
@@ -5139,16 +5144,20 @@ export interface components {
             };
         };
         ToolInfo: {
+            /** @description Slugs of active agents that name it, at most 20; empty if it is usable. */
+            agents: string[];
             annotations: components["schemas"]["ToolAnnotations"];
             description: string;
+            /** @description What to do about it; null if agents can use it. */
+            do: string | null;
             name: string;
             /** @description JSON Schema of the arguments. */
             parameters: {
                 [key: string]: unknown;
             };
-            /** @description Who runs it: builtin, http, or mcp/NAME. */
+            /** @description Who runs it: builtin, http, or mcp/NAME. Of what agents name and this server lacks: none, or runtime. */
             source: string;
-            /** @description Why agents cannot use it, such as an unusable schema; null if they can. */
+            /** @description Why agents cannot use it, such as an unusable schema or a server that is away; null if they can. */
             unusable: string | null;
         };
         /** @description Reports the progress of a running tool. Tools may report none, and updates in quick succession are merged. */

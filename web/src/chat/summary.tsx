@@ -1,12 +1,13 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import { resultText } from '../api/parts';
-import { coveredBy } from '../api/queries';
+import { coveredBy, sessionOf } from '../api/queries';
 import type { ID, Message } from '../api/types';
-import { useReader } from '../components/role';
-import { Button, Failed, Loading, TextArea } from '../components/ui';
+import { useOwns, useReader } from '../components/role';
+import { Button, Failed, Loading, TextArea, Tooltip } from '../components/ui';
+import { Cost } from '../context/cost';
 import { fromOf, revises } from './covers';
 import { summarise } from './summarising';
 
@@ -16,6 +17,7 @@ const LONGEST_SUMMARY = 262_144; // bytes; the server counts them
 export function Summary({ message, later }: { message: Message; later?: Message }) {
   const { id: session } = useParams({ from: '/c/$id' });
   const reader = useReader();
+  const owns = useOwns(useQuery(sessionOf(session)).data?.owner_id ?? ''); // others may not write it
   const [covered, setCovered] = useState(false);
   const [edits, setEdits] = useState(false);
   const [error, setError] = useState('');
@@ -41,8 +43,12 @@ export function Summary({ message, later }: { message: Message; later?: Message 
         <Button aria-expanded={covered} onClick={() => setCovered(!covered)}>
           {covered ? 'Hide what it covers' : 'Show what it covers'}
         </Button>
-        {!reader && seen && <Button onClick={() => setEdits(true)}>Edit</Button>}
-        {!reader && !later && <Button onClick={() => setAside(!aside)}>{aside ? 'Use it again' : 'Set aside'}</Button>}
+        {!reader && owns && seen && <Button onClick={() => setEdits(true)}>Edit</Button>}
+        {!reader && !later && (
+          <Tooltip text={aside ? 'The model sees it instead of what it covers' : 'The model sees what it covers'} more={<Cost session={session} change={{ marks: [{ message_id: message.id, set_aside: !aside }] }} />}>
+            <Button onClick={() => setAside(!aside)}>{aside ? 'Use it again' : 'Set aside'}</Button>
+          </Tooltip>
+        )}
         {!reader && seen && message.covers_through !== null && (
           <Button onClick={() => summarise(session, { replaces: { id: message.id, from: fromOf(message), through: message.covers_through! } })}>Write it again…</Button>
         )}
