@@ -39,7 +39,7 @@ func TestToolsSayWhatAgentsLack(t *testing.T) {
 	before := engine.New(engine.Options{
 		Store: h.store, Models: models(t), Tools: hopeful{}, Runtimes: []string{"acp/gone"},
 	})
-	create := func(name, runtime string, tools ...string) parley.Agent {
+	created := func(name, runtime string, tools ...string) parley.Agent {
 		refs := []parley.ToolRef{{Name: "own", Definition: &parley.ToolDefinition{
 			Name: "own", Parameters: []byte(`{"type":"object"}`),
 		}}}
@@ -54,10 +54,10 @@ func TestToolsSayWhatAgentsLack(t *testing.T) {
 		}
 		return agent
 	}
-	create("Ada", "acp/gone", "away__*", "gone__*", "slow__x")
-	create("Ben", "", "away__read", "up__bad", "gone__*")
-	create("Cleo", "", "up__fine", "aw__*")
-	archived := create("Dora", "", "away__*", "other__x")
+	created("Ada", "acp/gone", "away__*", "gone__*", "slow__x")
+	created("Ben", "", "away__read", "up__bad", "gone__*")
+	created("Cleo", "", "up__fine", "aw__*")
+	archived := created("Dora", "", "away__*", "other__x")
 	if _, err := before.ArchiveAgent(t.Context(), h.admin, archived.ID.String()); err != nil {
 		t.Fatal(err)
 	}
