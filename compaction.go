@@ -15,7 +15,9 @@ type Compaction struct {
 	Through int64 `json:"through,omitempty"`
 	// Instructions say what this summary must hold besides the usual; "" (JSON null) for none.
 	Instructions string `json:"instructions,omitempty"`
-	Attempt      int    `json:"attempt"` // begun so far
+	// From says what the summary is written from; "" (JSON null): the earlier summary and the messages since.
+	From    CompactionSource `json:"from,omitempty"`
+	Attempt int              `json:"attempt"` // begun so far
 	// CoversFrom and CoversThrough are the sequences of the first and the last message summarised by the latest
 	// attempt; 0 (JSON null) before the first one.
 	CoversFrom    int64    `json:"covers_from,omitempty"`
@@ -48,21 +50,23 @@ func (c Compaction) MarshalJSON() ([]byte, error) {
 		Reason        *CompactionReason `json:"reason"`
 		Through       *int64            `json:"through"`
 		Instructions  *string           `json:"instructions"`
+		From          *CompactionSource `json:"from"`
 		CoversFrom    *int64            `json:"covers_from"`
 		CoversThrough *int64            `json:"covers_through"`
 		RestsUntil    *int64            `json:"rests_until"`
 	}{
-		(*plain)(&c), OrNull(c.Reason), OrNull(c.Through), OrNull(c.Instructions), OrNull(c.CoversFrom),
-		OrNull(c.CoversThrough), OrNull(c.RestsUntil),
+		(*plain)(&c), OrNull(c.Reason), OrNull(c.Through), OrNull(c.Instructions), OrNull(c.From),
+		OrNull(c.CoversFrom), OrNull(c.CoversThrough), OrNull(c.RestsUntil),
 	})
 }
 
 // CompactionPreview is what a compaction would cover, and what its request would cost. The tokens are estimates.
 type CompactionPreview struct {
 	Messages      int     `json:"messages"`            // that would leave the context
+	Parts         int     `json:"parts"`               // requests that it takes, one after another
 	Tokens        int64   `json:"tokens"`              // that they and the earlier summary take in it now
 	Model         ModelID `json:"model"`               // provider/model that would write the summary
-	RequestTokens int64   `json:"request_tokens"`      // of the request for the summary
+	RequestTokens int64   `json:"request_tokens"`      // of the request for the summary, or of all its parts
 	CachedTokens  int64   `json:"cached_tokens"`       // of those, that the provider's cache may hold
 	OutputTokens  int64   `json:"output_tokens_most"`  // of the longest possible summary
 	Cost          *Money  `json:"cost_most"`           // with an empty cache; null if the price is unknown
@@ -107,6 +111,12 @@ const (
 	CompactAsked CompactionReason = "asked" // somebody asked for it
 )
 
+// CompactionSource is what a summary is written from.
+type CompactionSource string
+
+// FromOriginals has a summary written from the messages alone, earlier summaries apart.
+const FromOriginals CompactionSource = "originals"
+
 // ByItself reports whether the compaction may be postponed after one that failed or was undone: the session's requests
 // can do without it.
 func (r CompactionReason) ByItself() bool {
@@ -123,6 +133,8 @@ const (
 	CompactionRest = 20
 	// MaxCompactionInstructions bounds CompactionSettings.Instructions, in bytes.
 	MaxCompactionInstructions = 16 << 10
+	// MaxCompactionParts is the number of requests for which the messages of a summary from originals may be too many.
+	MaxCompactionParts = 64
 	// MaxSummaryBytes bounds a summary that a person writes.
 	MaxSummaryBytes = 256 << 10
 )

@@ -65,8 +65,9 @@ func (c *Client) AllCovered(
 // through says so, beside the conversation: the answer does not wait for it. The summary enters the record as a
 // message of role summary, at once or when the running turn ends, and replaces what it covers in later contexts;
 // nothing is deleted. 409 with the reason if there is nothing to summarise, a compaction is pending or running, its
-// summary is queued, or the context policy is not summary. To undo it, set the summary's mark set_aside. With preview
-// the answer is 200 with what it would cover and cost, and nothing is started.
+// summary is queued, or the context policy is not summary. To undo it, set the summary's mark set_aside. From
+// originals, it is written from the messages alone, earlier summaries apart, in several requests where they are too
+// many for one. With preview the answer is 200 with what it would cover and cost, and nothing is started.
 //
 // POST /v1/sessions/{session}/compact
 func (c *Client) CompactSession(
@@ -90,6 +91,9 @@ type CompactInput struct {
 	// What this summary must contain in addition to the usual and to the setting's instructions: for the session's owner
 	// and admins.
 	Instructions string `json:"instructions,omitempty"`
+	// originals: write it from the messages alone, earlier summaries apart, in several requests where they are too many
+	// for one. By default a summary stands on the earlier one.
+	From parley.CompactionSource `json:"from,omitempty"`
 	// Only answer what it would cover and cost: nothing is written or sent.
 	Preview bool `json:"preview,omitempty"`
 }

@@ -38,8 +38,10 @@ type Imported struct {
 type ImportInput struct {
 	// The file's name or path: errors quote it, and some formats learn from it what the file is about.
 	Name string `json:"name,omitempty"`
-	// The whole file, at most 8 MiB.
-	Text string `json:"text"`
+	// The whole file, at most 8 MiB; or file_id.
+	Text string `json:"text,omitempty"`
+	// Id of an uploaded file to import, at most 32 MiB; name is its name by default.
+	FileID parley.ID `json:"file_id,omitzero"`
 	// Id or slug of the agent that the sessions get. By default the one with the file's slug, else parley.
 	Agent string `json:"agent,omitempty"`
 	// Say what would happen, and change nothing.

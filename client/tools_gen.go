@@ -56,8 +56,12 @@ type ToolInfo struct {
 	// JSON Schema of the arguments.
 	Parameters  json.RawMessage        `json:"parameters"`
 	Annotations parley.ToolAnnotations `json:"annotations"`
-	// Who runs it: builtin, http, or mcp/NAME.
+	// Who runs it: builtin, http, or mcp/NAME. Of what agents name and this server lacks: none, or runtime.
 	Source string `json:"source"`
-	// Why agents cannot use it, such as an unusable schema; null if they can.
+	// Why agents cannot use it, such as an unusable schema or a server that is away; null if they can.
 	Unusable *string `json:"unusable"`
+	// What to do about it; null if agents can use it.
+	Do *string `json:"do"`
+	// Slugs of active agents that name it, at most 20; empty if it is usable.
+	Agents []string `json:"agents"`
 }

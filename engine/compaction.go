@@ -24,9 +24,10 @@ type Compactions interface {
 
 // CompactInput says what a summary is to cover and to hold.
 type CompactInput struct {
-	Through      int64  `json:"through,omitempty" minimum:"1" doc:"The last sequence that it may cover, rounded down to whole turns; by default all but the newest turn."`
-	Instructions string `json:"instructions,omitempty" doc:"What this summary must contain in addition to the usual and to the setting's instructions: for the session's owner and admins."`
-	Preview      bool   `json:"preview,omitempty" doc:"Only answer what it would cover and cost: nothing is written or sent."`
+	Through      int64                   `json:"through,omitempty" minimum:"1" doc:"The last sequence that it may cover, rounded down to whole turns; by default all but the newest turn."`
+	Instructions string                  `json:"instructions,omitempty" doc:"What this summary must contain in addition to the usual and to the setting's instructions: for the session's owner and admins."`
+	From         parley.CompactionSource `json:"from,omitempty" doc:"originals: write it from the messages alone, earlier summaries apart, in several requests where they are too many for one. By default a summary stands on the earlier one."`
+	Preview      bool                    `json:"preview,omitempty" doc:"Only answer what it would cover and cost: nothing is written or sent."`
 }
 
 // CompactSession requests a summary of a session's older messages. It does not wait for it. It returns CodeConflict,
@@ -62,6 +63,9 @@ func (e *Engine) CompactSession(
 			session.LastSequence,
 		)
 	}
+	if input.From != "" && input.From != parley.FromOriginals {
+		return parley.Compaction{}, parley.InvalidField("from", "is not %s", parley.FromOriginals)
+	}
 	if input.Instructions != "" { // an agent will say them, so that nobody counts as who asked for what follows
 		if err := e.maySaySummary(ctx, scope, principal, sessionID, "Leave out instructions."); err != nil {
 			return parley.Compaction{}, err
@@ -76,11 +80,12 @@ func (e *Engine) CompactSession(
 	if err != nil {
 		return parley.Compaction{}, err
 	}
-	if err := e.compactable(ctx, scope, &session, &agent, input.Through); err != nil {
+	if err := e.compactable(ctx, scope, &session, &agent, &input); err != nil {
 		return parley.Compaction{}, err
 	}
 	wanted := store.NewCompaction{
 		ID: parley.NewID(), Reason: parley.CompactAsked, Through: input.Through, Instructions: input.Instructions,
+		From: input.From,
 	}
 	if !input.Preview {
 		return e.store.RequestCompaction(ctx, scope, sessionID, wanted)
@@ -120,7 +125,7 @@ func (e *Engine) compactable(
 	scope store.Scope,
 	session *parley.Session,
 	agent *parley.Agent,
-	through int64,
+	input *CompactInput,
 ) error {
 	policy := session.DefaultPolicy()
 	if set := setting.Policy.Nearest(&agent.Settings, &session.Settings); set != nil {
@@ -138,6 +143,14 @@ func (e *Engine) compactable(
 	if err != nil {
 		return err
 	}
+	if input.From == parley.FromOriginals && head.Summary != nil {
+		if through := *head.Summary.CoversThrough; input.Through > 0 && input.Through < through {
+			return parley.InvalidField("through", "is before message %d, where the present summary ends; set that "+
+				"summary aside to have one written that covers less", through)
+		}
+		return nil // what that one covers can be summed up anew
+	}
+	through := input.Through
 	var rows []parley.Message
 	more := true
 	for most := parley.MaxPageBytes; more && len(rows) == 0; most *= 2 {

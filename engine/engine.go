@@ -160,6 +160,7 @@ type Engine struct {
 
 	looks, rehearsals, exports, imports, searches *room
 	importing                                     *pace
+	largeImport                                   sync.Mutex      // held while a large file is imported
 	readings                                      *inflight.Bytes // what looks and replays hold
 
 	// patching serialises patches of one agent within this process: each becomes a new version of what was read, and

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"path"
 	"strings"
 
@@ -11,18 +12,34 @@ import (
 	"example.org/parley/store"
 )
 
-// MaxImportBytes bounds the text of a file to import.
-const MaxImportBytes = imports.MaxBytes
+// The bounds of a file to import. One beyond the first is uploaded before, and only one of those is read at once: while
+// it is, it takes several times its size.
+const (
+	MaxImportText  = 8 << 20 // sent as text
+	MaxImportBytes = imports.MaxBytes
+)
 
 // importKey begins the idempotency keys of imported sessions. No header can hold it, so nobody else makes such a key.
 const importKey = "\x01import:"
 
 // ImportInput is a file whose sessions are to be imported.
 type ImportInput struct {
-	Name   string `json:"name,omitempty" doc:"The file's name or path: errors quote it, and some formats learn from it what the file is about."`
-	Text   string `json:"text" required:"true" doc:"The whole file, at most 8 MiB."`
-	Agent  string `json:"agent,omitempty" doc:"Id or slug of the agent that the sessions get. By default the one with the file's slug, else parley."`
-	DryRun bool   `json:"dry_run,omitempty" doc:"Say what would happen, and change nothing."`
+	Name   string    `json:"name,omitempty" doc:"The file's name or path: errors quote it, and some formats learn from it what the file is about."`
+	Text   string    `json:"text,omitempty" doc:"The whole file, at most 8 MiB; or file_id."`
+	FileID parley.ID `json:"file_id,omitzero" doc:"Id of an uploaded file to import, at most 32 MiB; name is its name by default."`
+	Agent  string    `json:"agent,omitempty" doc:"Id or slug of the agent that the sessions get. By default the one with the file's slug, else parley."`
+	DryRun bool      `json:"dry_run,omitempty" doc:"Say what would happen, and change nothing."`
+
+	// Hold counts memory before it is taken: of a file that is read, and of what a text becomes once it is decoded. Its
+	// error refuses the import; nil counts nothing.
+	Hold func(bytes int64) error `json:"-"`
+}
+
+func (i *ImportInput) holds(bytes int64) error {
+	if i.Hold == nil {
+		return nil
+	}
+	return i.Hold(bytes)
 }
 
 // Imported is the report of an import.
@@ -73,7 +90,12 @@ func (e *Engine) ImportSessions(
 	if err := parley.CheckText("name", input.Name, imports.MaxNameBytes); err != nil {
 		return Imported{}, err
 	}
-	format, sessions, err := imports.Read(input.Name, []byte(input.Text), parley.Now())
+	text, done, err := e.textOfImport(ctx, call.Scope, &input)
+	if err != nil {
+		return Imported{}, err
+	}
+	defer done()
+	format, sessions, err := imports.Read(input.Name, text, parley.Now())
 	if err != nil {
 		return Imported{}, err
 	}
@@ -102,6 +124,68 @@ func (e *Engine) ImportSessions(
 		report.Sessions = append(report.Sessions, reported(&made, &sessions[i], input.DryRun))
 	}
 	return report, nil
+}
+
+// textOfImport returns the file's text, which is given or uploaded. done lets the next large file be read.
+func (e *Engine) textOfImport(
+	ctx context.Context,
+	scope store.Scope,
+	input *ImportInput,
+) (text []byte, done func(), err error) {
+	done = func() {}
+	switch {
+	case input.FileID.IsZero() && len(input.Text) > MaxImportText:
+		return nil, nil, parley.Errorf(parley.CodeTooLarge,
+			"text has more than %d bytes. Upload the file and give its file_id.", MaxImportText)
+	case input.FileID.IsZero():
+		text = []byte(input.Text)
+	case input.Text != "":
+		return nil, nil, parley.InvalidField("file_id", "give either text or file_id")
+	default:
+		if text, done, err = e.uploadedImport(ctx, scope, input); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := input.holds(parley.JSONHolds(text)); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return text, done, nil
+}
+
+// uploadedImport reads an uploaded file.
+func (e *Engine) uploadedImport(
+	ctx context.Context,
+	scope store.Scope,
+	input *ImportInput,
+) (text []byte, done func(), err error) {
+	file, err := e.store.File(ctx, scope, input.FileID)
+	if err != nil {
+		return nil, nil, inside("file_id", err)
+	}
+	if file.Size > MaxImportBytes {
+		return nil, nil, parley.Errorf(parley.CodeTooLarge,
+			"The file has more than %d bytes, the most that can be imported at once.", MaxImportBytes)
+	}
+	if input.Name == "" {
+		input.Name = file.Name
+	}
+	if err := input.holds(file.Size); err != nil {
+		return nil, nil, err
+	}
+	done = func() {}
+	if file.Size > MaxImportText {
+		if !e.largeImport.TryLock() {
+			return nil, nil, busy("another large file is being imported; wait until it has ended")
+		}
+		done = e.largeImport.Unlock
+	}
+	text = make([]byte, file.Size)
+	if _, err := io.ReadFull(e.openFile(ctx, file), text); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return text, done, nil
 }
 
 func reported(made *store.Imported, from *imports.Session, dry bool) ImportedSession {

@@ -15,46 +15,41 @@ type ToolInfo struct {
 	Description string                 `json:"description"`
 	Parameters  json.RawMessage        `json:"parameters" doc:"JSON Schema of the arguments."`
 	Annotations parley.ToolAnnotations `json:"annotations"`
-	Source      string                 `json:"source" doc:"Who runs it: builtin, http, or mcp/NAME."`
-	Unusable    *string                `json:"unusable" doc:"Why agents cannot use it, such as an unusable schema; null if they can."`
+	Source      string                 `json:"source" doc:"Who runs it: builtin, http, or mcp/NAME. Of what agents name and this server lacks: none, or runtime."`
+	Unusable    *string                `json:"unusable" doc:"Why agents cannot use it, such as an unusable schema or a server that is away; null if they can."`
+	Do          *string                `json:"do" doc:"What to do about it; null if agents can use it."`
+	Agents      []string               `json:"agents" doc:"Slugs of active agents that name it, at most 20; empty if it is usable."`
 }
 
-// Tools lists what agents may name, by name, and what a server offers that cannot be
-// used, with the reason. What a source adds or loses shows at once.
+// Tools lists what agents may name, by name; what a server offers that cannot be used, and servers that are away, with
+// the reason; and what agents name and this server lacks. What a source adds or loses shows at once.
 func (e *Engine) Tools(ctx context.Context, principal parley.Principal, paging Paging) (Page[ToolInfo], error) {
 	if err := e.enterUnaudited(ctx, principal, ReadTools); err != nil {
 		return Page[ToolInfo]{}, err
 	}
+	unusable, err := e.surveyAgents(ctx, principal.WorkspaceID)
+	if err != nil {
+		return Page[ToolInfo]{}, err
+	}
+	infos := append(e.usableTools(), unusable...)
+	slices.SortStableFunc(infos, func(a, b ToolInfo) int { return strings.Compare(a.Name, b.Name) })
 	const list = "tools"
-	return wholePage(list, e.toolInfos(), paging,
+	return wholePage(list, infos, paging,
 		func(t ToolInfo, from cursor) bool { return t.Name > from.Slug },
 		func(t ToolInfo) cursor { return cursor{List: list, Slug: t.Name} })
 }
 
-// toolInfos are the server's tools by name, unusable ones included.
-func (e *Engine) toolInfos() []ToolInfo {
+// usableTools are the server's tools, by name.
+func (e *Engine) usableTools() (infos []ToolInfo) {
 	if e.tools == nil {
 		return nil
 	}
-	var infos []ToolInfo
 	for _, tool := range e.tools.Tools() {
 		definition := tool.Definition()
 		infos = append(infos, ToolInfo{
 			Name: definition.Name, Description: definition.Description, Parameters: definition.Parameters,
-			Annotations: tool.Annotations(), Source: tool.Source(),
+			Annotations: tool.Annotations(), Source: tool.Source(), Agents: []string{},
 		})
 	}
-	for _, fault := range e.tools.Faults() {
-		infos = append(
-			infos,
-			ToolInfo{
-				Name:       fault.Name,
-				Parameters: json.RawMessage(`{}`),
-				Source:     fault.Source,
-				Unusable:   &fault.Reason,
-			},
-		)
-	}
-	slices.SortStableFunc(infos, func(a, b ToolInfo) int { return strings.Compare(a.Name, b.Name) })
 	return infos
 }

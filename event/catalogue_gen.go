@@ -193,7 +193,7 @@ func Catalogue() []Description {
 			{Name: "state", Doc: "Running, or how it ended.", Type: reflect.TypeFor[parley.LoopState](), Values: []string{"running", "completed", "exhausted", "stopped", "failed"}},
 			{Name: "reason", Doc: "Why it ended: the condition that was met, max, stopped, cancelled, or the class of a failure; null while it runs.", Type: reflect.TypeFor[string](), Null: true},
 		}}},
-		{Event: parley.EventCompactionStarted, Durable: true, Object: Object{Name: "CompactionStarted", Type: reflect.TypeFor[CompactionStarted](), Doc: "Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn.", Fields: []Field{
+		{Event: parley.EventCompactionStarted, Durable: true, Object: Object{Name: "CompactionStarted", Type: reflect.TypeFor[CompactionStarted](), Doc: "Reports that a model is being asked for a summary, or for the next part of one that is written in several requests. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn.", Fields: []Field{
 			{Name: "compaction_id", Doc: "The compaction.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "reason", Doc: "Why it was begun.", Type: reflect.TypeFor[parley.CompactionReason](), Values: []string{"messages", "tokens", "overflow", "steps", "asked"}},
@@ -201,6 +201,8 @@ func Catalogue() []Description {
 			{Name: "model", Doc: "provider/model that writes the summary.", Type: reflect.TypeFor[parley.ModelID]()},
 			{Name: "covers_from", Doc: "Sequence of the first message that is summed up.", Type: reflect.TypeFor[int64]()},
 			{Name: "covers_through", Doc: "Sequence of the last one.", Type: reflect.TypeFor[int64]()},
+			{Name: "part", Doc: "Which of the requests for the summary this is, from 1.", Type: reflect.TypeFor[int]()},
+			{Name: "parts", Doc: "How many there will be; 1 for most summaries.", Type: reflect.TypeFor[int]()},
 		}}},
 		{Event: parley.EventCompactionCompleted, Durable: true, Object: Object{Name: "CompactionCompleted", Type: reflect.TypeFor[CompactionCompleted](), Doc: "Reports that the summary is written.", Fields: []Field{
 			{Name: "compaction_id", Doc: "The compaction.", Type: reflect.TypeFor[parley.ID]()},

@@ -2,8 +2,9 @@ package event
 
 import "example.org/parley"
 
-// CompactionStarted reports that a model is being asked for a summary. A compaction ends with
-// compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn.
+// CompactionStarted reports that a model is being asked for a summary, or for the next part of one that is written in
+// several requests. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it
+// belongs to no turn.
 //
 //event:durable
 type CompactionStarted struct {
@@ -14,6 +15,8 @@ type CompactionStarted struct {
 	Model         parley.ModelID          `json:"model"`          // provider/model that writes the summary
 	CoversFrom    int64                   `json:"covers_from"`    // sequence of the first message that is summed up
 	CoversThrough int64                   `json:"covers_through"` // sequence of the last one
+	Part          int                     `json:"part"`           // which of the requests for the summary this is, from 1
+	Parts         int                     `json:"parts"`          // how many there will be; 1 for most summaries
 }
 
 // CompactionCompleted reports that the summary is written.

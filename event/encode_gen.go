@@ -980,11 +980,15 @@ func (e *CompactionStarted) AppendJSON(to []byte) []byte {
 	to = strconv.AppendInt(to, e.CoversFrom, 10)
 	to = append(to, `,"covers_through":`...)
 	to = strconv.AppendInt(to, e.CoversThrough, 10)
+	to = append(to, `,"part":`...)
+	to = strconv.AppendInt(to, int64(e.Part), 10)
+	to = append(to, `,"parts":`...)
+	to = strconv.AppendInt(to, int64(e.Parts), 10)
 	return append(to, '}')
 }
 
 func (e *CompactionStarted) size() int {
-	return 241 + len(e.Model)
+	return 298 + len(e.Model)
 }
 
 // Type is compaction.started.

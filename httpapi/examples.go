@@ -168,7 +168,8 @@ const (
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +
-		`","state":"completed","reason":"messages","through":null,"instructions":null,"attempt":1,"covers_from":1,` +
+		`","state":"completed","reason":"messages","through":null,"instructions":null,"from":null,"attempt":1,` +
+		`"covers_from":1,` +
 		`"covers_through":38,"absorbs_id":null,"call_id":"` + otherIDExample + `","message_id":"` + messageIDExample +
 		`","error":null,"not_before":null,"rests_until":null,"requested_at":"` + timeExample + `","changed_at":"` +
 		timeExample + `","finished_at":"` + timeExample + `","preview":null}`
@@ -209,7 +210,7 @@ const (
 		`"default_model":"openai/gpt-5-mini","simulator":false,"models":0}],"next":null}`
 	toolExample = `{"name":"current_time","description":"Tells the current date and time.",` +
 		`"parameters":{"type":"object"},"annotations":{"read_only":true,"idempotent":true,"destructive":false,` +
-		`"open_world":false},"source":"builtin","unusable":null}`
+		`"open_world":false},"source":"builtin","unusable":null,"do":null,"agents":[]}`
 	principalExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","workspace":"default","name":"ada","kind":"person","role":"admin"}`
 	whoAmIExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +

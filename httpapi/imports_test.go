@@ -165,6 +165,19 @@ func TestAnExportIsImportedWithItsHashes(t *testing.T) {
 	if again.Sessions[0].Outcome != engine.ImportUnchanged {
 		t.Errorf("a second import is %s", again.Sessions[0].Outcome)
 	}
+	uploaded := want[parley.File](to, 201, "POST", "/v1/files?name=e.json", string(text))
+	byFile := `{"file_id":"` + uploaded.ID.String() + `"`
+	again = want[engine.Imported](to, 200, "POST", "/v1/imports", byFile+`}`)
+	if again.Sessions[0].Outcome != engine.ImportUnchanged ||
+		again.Sessions[0].SessionID != made.Sessions[0].SessionID {
+		t.Errorf("the uploaded file: %+v", again.Sessions)
+	}
+	if got := to.do("POST", "/v1/imports", byFile+`,"text":"{}"}`); got.status != 422 {
+		t.Errorf("a file and a text: status %d %s", got.status, got.body)
+	}
+	if got := from.do("POST", "/v1/imports", byFile+`}`); got.status != 404 {
+		t.Errorf("a file of others: status %d %s", got.status, got.body)
+	}
 	verified(t, to)
 	changed := strings.ReplaceAll(string(text), "I look", "I looked")
 	got := to.do("POST", "/v1/imports", importBody(t, "e.json", changed, false))

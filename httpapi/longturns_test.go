@@ -272,7 +272,9 @@ func (m *stepper) Stream(_ context.Context, request model.EncodedRequest) iter.S
 	n := m.answers
 	return func(yield func(model.Chunk, error) bool) {
 		if n > m.steps {
-			close(m.over)
+			if n == m.steps+1 {
+				close(m.over)
+			}
 			_ = yield(model.Chunk{Kind: model.ChunkText, Text: "Done."}, nil) &&
 				yield(model.Chunk{Kind: model.ChunkFinish, Finish: parley.FinishStop}, nil)
 			return

@@ -23,8 +23,10 @@ func compactionRoutes() []route {
 				"The summary enters the record as a message of role summary, at once or when the running turn " +
 				"ends, and replaces what it covers in later contexts; nothing is deleted. 409 with the reason if " +
 				"there is nothing to summarise, a compaction is pending or running, its summary is queued, or the " +
-				"context policy is not summary. To undo it, set the summary's mark set_aside. With preview the " +
-				"answer is 200 with what it would cover and cost, and nothing is started.",
+				"context policy is not summary. To undo it, set the summary's mark set_aside. From " +
+				"originals, it is written from the messages alone, earlier summaries apart, in several requests " +
+				"where they are too many for one. With preview the answer is 200 with what " +
+				"it would cover and cost, and nothing is started.",
 			input: inputOf[engine.CompactInput](`{"instructions":"Keep the prices."}`),
 			serve: serveCompact,
 			answers: []answer{

@@ -193,7 +193,8 @@ func closedLists() map[reflect.Type]closed {
 			parley.CompactSteps,
 			parley.CompactAsked,
 		),
-		reflect.TypeFor[parley.PrincipalRole](): valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
+		reflect.TypeFor[parley.CompactionSource](): valuesOf(parley.FromOriginals),
+		reflect.TypeFor[parley.PrincipalRole]():    valuesOf(parley.RoleAdmin, parley.RoleMember, parley.RoleReader),
 		reflect.TypeFor[parley.ContentKind](): valuesOf(
 			parley.KindText,
 			parley.KindReasoning,

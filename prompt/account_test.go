@@ -145,6 +145,9 @@ func (c *conversation) between() {
 		}
 	case 5:
 		c.policy = drawPolicy(c.t)
+		if !c.policy.Summarises() {
+			c.budget.Ceiling = 0
+		}
 	case 6:
 		c.undo()
 	}
@@ -183,16 +186,19 @@ func (c *conversation) enter() {
 // request makes the request of the running turn's next step, as a worker does: before it drops older steps of the turn,
 // a summary of them is asked for, which comes in time, late, or never.
 func (c *conversation) request() {
-	for {
+	for vain := false; ; {
 		v := c.view(len(c.rows), c.policy, c.anchor, c.budget)
 		v.Session.Context.Dropped, v.Session.Context.Stubbed = c.dropped, c.stubbed
-		v.Turn, v.Said = c.running, c.said
+		v.Turn, v.Said, v.NoSummary = c.running, c.said, vain
 		v.Cut, v.Bounds = c.cut, parley.TextBounds{Text: 5000, Step: 10_000} // none of these texts is longer
 		selection := mustView(c.t, v)
 		drops := c.policy.Summarises() && selection.Excess == 0 && selection.Cut.Dropped > c.cut.Dropped
-		if !drops || !c.summarised() {
+		switch {
+		case !drops || vain:
 			c.check(selection)
 			return
+		case !c.summarised():
+			vain = true
 		}
 	}
 }
@@ -256,6 +262,7 @@ func (c *conversation) check(selection prompt.Selection) {
 	if selection.Tokens > c.budget.Tokens && selection.Excess == 0 {
 		t.Fatalf("%d tokens of %d are shown", selection.Tokens, c.budget.Tokens)
 	}
+	c.shortened(selection, manifest)
 	shown := map[int64]bool{}
 	var covers int64
 	for i := range selection.Messages {
@@ -316,6 +323,46 @@ func (c *conversation) check(selection prompt.Selection) {
 	sameAgain(t, c.rows, request, manifest, nil)
 }
 
+// shortened requires that a running turn that fills the window, or what the policy allows of it, shows no result of an
+// older step, and that only a full window drops steps when no summary of them was to be had.
+func (c *conversation) shortened(selection prompt.Selection, manifest parley.Manifest) {
+	due, own := c.budget.Due(), 0
+	type step struct {
+		turnID parley.ID
+		n      int
+	}
+	var newest step
+	fateOf := prompt.FateOf(manifest, c.rows)
+	began := int64(slices.IndexFunc(c.rows, func(m parley.Message) bool {
+		return m.ID == c.running.TriggerMessageID
+	}) + 1)
+	var shown []*parley.Message // results in full, not as stubs
+	for i := range selection.Messages {
+		m := &selection.Messages[i]
+		if fate, _ := fateOf(m); m.Sequence <= began || m.CoversThrough != nil || fate != prompt.FateShown {
+			continue
+		}
+		own += prompt.TokensOf(m)
+		switch m.Role {
+		case parley.RoleAssistant, parley.RoleToolCall:
+			newest = step{m.TurnID, m.Step}
+		case parley.RoleToolResult:
+			if m.TokenEstimate > 100 { // a stub is not much shorter than the others
+				shown = append(shown, m)
+			}
+		}
+	}
+	if selection.Tokens <= due || own*100 <= due*51 {
+		return
+	}
+	for _, m := range shown {
+		if newest != (step{m.TurnID, m.Step}) {
+			c.t.Fatalf("%d tokens are shown, of which %d are the turn's, from %d on results become stubs, and message "+
+				"%d of step %d is none: %+v", selection.Tokens, own, due, m.Sequence, m.Step, c.cut)
+		}
+	}
+}
+
 // resultTexts returns the texts of a request's results by their sequences.
 func resultTexts(request model.Request) map[int64]string {
 	texts := map[int64]string{}
@@ -359,6 +406,9 @@ func TestEveryMessageIsAccountedFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &conversation{record: &record{}, t: t, policy: drawPolicy(t), budget: prompt.Budget{Ratio: 1}}
 		c.budget.Tokens = rapid.SampledFrom([]int{500, 2000, 9000}).Draw(t, "tokens")
+		if c.policy.Summarises() { // as their own limit
+			c.budget.Ceiling = rapid.SampledFrom([]int{0, 300, 1000, 4000}).Draw(t, "ceiling")
+		}
 		for n := range rapid.IntRange(1, 14).Draw(t, "turns") {
 			c.turn(n + 1)
 			c.between()

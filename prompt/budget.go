@@ -38,6 +38,8 @@ const (
 	restShare = 40 // a window that takes no more without stubs gets its results back
 	keepShare = 25 // what a summary leaves in full
 	wholeMost = 50 // what one turn that stays in full may have
+	ownShare  = 40 // a window at the line of summaries has its running turn shortened if the turn has more than this
+	stubShare = 60 // what stubs of the running turn must leave at most so that no steps are summed up or dropped
 )
 
 // contextOf returns a model's context length, UnknownContext if it is not known.
@@ -108,6 +110,12 @@ func (b Budget) Rest() int { return b.ofDue(restShare) }
 
 // Keep is the size of the newest turns that a summary leaves in full; 0: any.
 func (b Budget) Keep() int { return b.ofDue(keepShare) }
+
+// unasked returns the lines of the model's own length, without the policy's.
+func (b Budget) unasked() Budget {
+	b.Ceiling = 0
+	return b
+}
 
 // ofDue returns a share of the window as part of the size at which a summary is due: a policy's own limit lowers both.
 func (b Budget) ofDue(share int) int {

@@ -58,7 +58,8 @@ type Source struct {
 	Absorbs       parley.ID        // the earlier summary in it; zero without one
 	Messages      []parley.Message // the earlier summary first, then ascending
 	Manifest      parley.Manifest
-	Bytes         int // size of the transcript
+	Bytes         int    // size of the transcript
+	Draft         string // the summary of the parts before this one; "" without any
 }
 
 // Keep says how much of the newest turns a compaction leaves in full: always Turns of them, unless they have more than
@@ -185,7 +186,8 @@ func Uncovered(selection Selection, turn parley.Turn) (messages, others int64) {
 // it is cut off (more). Internal and failed messages, those set aside and other summaries are left out. A turn is
 // covered as a whole, and a call only with its result; a call that may still get a result is not covered. Nothing after
 // through is covered (0: anything may be). With steps, turns are not whole: it ends behind any step, and rather cuts
-// single messages to StepPiece bytes than to cover less. It returns false if there is nothing to cover.
+// single messages to StepPiece bytes than to cover less. So it does by itself if not even one turn fits and nobody
+// named through: a turn that is too long for one summary takes several. It returns false if there is nothing to cover.
 func PlanCompaction(
 	rows []parley.Message,
 	earlier *parley.Message,
@@ -212,6 +214,43 @@ func PlanCompaction(
 			}
 		}
 	}
+	s, fits := fitting(rows, ends, earlier, sizes, most)
+	if !fits && !steps && through == 0 {
+		return PlanCompaction(rows, earlier, more, through, most, true)
+	}
+	covers := len(s.Messages)
+	if earlier != nil {
+		covers--
+	}
+	return s, fits && covers > 0
+}
+
+// PlanPart chooses what one part of a summary from originals is made of: as many of the rows as fit into most bytes,
+// up to the end of any step. rows, ascending, begin where the part before ended; they are all up to where the summary
+// ends, unless they are cut off (more). A part may have no messages to show. It returns false if not even one step
+// fits.
+func PlanPart(rows []parley.Message, more bool, most int) (Source, bool) {
+	ends := borders(rows, more, beginsStep)
+	if n := len(rows); !more && n > 0 && !slices.Contains(ends, n) {
+		ends = append(ends, n)
+	}
+	return fitting(rows, ends, nil, pieceSizes[:], most)
+}
+
+// LastEnd returns the last sequence at which a summary may end that covers nothing after through: 0 if there is none
+// among the rows. rows, ascending, are settled; more follow if they do not reach the record's end.
+func LastEnd(rows []parley.Message, more bool, through int64) int64 {
+	for _, end := range slices.Backward(borders(rows, more, beginsTurn)) {
+		if at := rows[end-1].Sequence; at <= through {
+			return at
+		}
+	}
+	return 0
+}
+
+// fitting returns the source with the most rows, up to one of the ends, that fits into most bytes with messages cut to
+// the first of the sizes; with the next size if none does.
+func fitting(rows []parley.Message, ends []int, earlier *parley.Message, sizes []int, most int) (Source, bool) {
 	for _, size := range sizes {
 		source := func(end int) (Source, bool) {
 			s := sourceOf(rows[:ends[end]], earlier, size)
@@ -234,11 +273,7 @@ func PlanCompaction(
 			}
 			s, _ = source(first - 1)
 		}
-		covers := len(s.Messages)
-		if earlier != nil {
-			covers--
-		}
-		return s, covers > 0
+		return s, true
 	}
 	return Source{}, false
 }

@@ -27,8 +27,8 @@ func (r *record) settled() []parley.Message {
 	return rows
 }
 
-// However a conversation went and wherever a summary ends: no call is separated from its result, turns are whole, the
-// newest stay, and internal, failed or set-aside messages are in no summary.
+// However a conversation went and wherever a summary ends: no call is separated from its result, turns are whole where
+// one fits, the newest stay, and internal, failed or set-aside messages are in no summary.
 func TestASummaryCutsBetweenTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, _ := drawRecord(t, rapid.IntRange(1, 8).Draw(t, "turns"), []parley.ModelID{modelA, modelB})
@@ -64,6 +64,7 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 		if !found {
 			return
 		}
+		_, whole := prompt.PlanCompaction(rows, earlier, false, rows[len(rows)-1].Sequence, most, false)
 		if source.Bytes > most {
 			t.Fatalf("%d bytes are to be summarised; at most %d may", source.Bytes, most)
 		}
@@ -71,7 +72,7 @@ func TestASummaryCutsBetweenTurns(t *testing.T) {
 		calls := map[string]*parley.Message{}
 		for i := range r.rows {
 			m := &r.rows[i]
-			if before := i - 1; before >= 0 && covered(&r.rows[before]) && !covered(m) && !m.TurnID.IsZero() &&
+			if before := i - 1; whole && before >= 0 && covered(&r.rows[before]) && !covered(m) && !m.TurnID.IsZero() &&
 				m.TurnID == r.rows[before].TurnID {
 				t.Fatalf("a turn is cut before message %d", m.Sequence)
 			}

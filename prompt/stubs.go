@@ -16,8 +16,10 @@ const (
 
 // The sentences in requests. They never change: requests must rebuild to the same bytes.
 const (
-	stubText = "[This result, of %d bytes, is left out.]"
-	stubRead = "[This result, of %d bytes, is left out; read_result with \"id\": %d reads it.]"
+	stubBegins = "[This result, of "
+
+	stubText = stubBegins + "%d bytes, is left out.]"
+	stubRead = stubBegins + "%d bytes, is left out; read_result with \"id\": %d reads it.]"
 )
 
 // stubbing says which results a request shows as stubs: older ones of its running turn, and those of older turns.

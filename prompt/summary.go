@@ -38,8 +38,13 @@ const (
 	instructionAll   = "That is all of the above.\n\n"
 	instructionEnd   = "It ends before the message that begins with %q: that one and all after it stay as they are.\n\n"
 	instructionIndex = "\n\nThe numbers of some messages; those between follow in order:"
-	indexExcerpt     = 48 // bytes of a message in the index
-	instructionShare = 6  // percent of the conversation's request that the index may bring the instruction to
+	instructionStubs = "\n\nWhere only the size of a tool's result stands above, you cannot read it now: sum up what " +
+		"came of it, and keep its number, by which it can be read later."
+	indexExcerpt = 48 // bytes of a message in the index
+	draftIntro   = "The part above follows earlier parts of the same conversation. This is the summary of those:\n\n"
+	draftClose   = "\n\nWrite one summary of the earlier parts and the part above. Carry over all of the summary " +
+		"of the earlier parts that still holds, with its numbers."
+	instructionShare = 6 // percent of the conversation's request that the index may bring the instruction to
 )
 
 // SummarySystem returns the system prompt of requests that show a transcript.
@@ -64,6 +69,9 @@ func SummaryInstruction(instructions string, source Source, request *model.Reque
 	if instructions != "" {
 		b.WriteString(summaryAlso + instructions)
 	}
+	if showsStubs(request) {
+		b.WriteString(instructionStubs)
+	}
 	lines, size := indexOf(source.Messages)
 	room := bytes*instructionShare/100 - b.Len() - len(instructionIndex)
 	if room <= 0 || len(lines) == 0 {
@@ -75,6 +83,19 @@ func SummaryInstruction(instructions string, source Source, request *model.Reque
 		b.WriteString(lines[i])
 	}
 	return b.String()
+}
+
+// DraftInstruction returns what follows a part of a conversation in the request for a summary of it and of the parts
+// before, whose summary the draft is.
+func DraftInstruction(draft string) string { return draftIntro + draft + draftClose }
+
+// showsStubs reports whether a request has stubs in place of results.
+func showsStubs(request *model.Request) bool {
+	return slices.ContainsFunc(request.Messages, func(m model.Message) bool {
+		return slices.ContainsFunc(m.Parts, func(p model.Part) bool {
+			return p.Kind == model.PartToolResult && strings.HasPrefix(p.Text, stubBegins)
+		})
+	})
 }
 
 // indexOf returns a line for each message of a person, and their bytes.
@@ -138,8 +159,11 @@ func (s *Source) ShowsAll(manifest parley.Manifest) bool {
 	})
 }
 
-// earlier returns the text of the summary that the source begins with; "" without one.
+// earlier returns the text of the summary that the source begins with or follows; "" without one.
 func (s *Source) earlier() string {
+	if s.Draft != "" {
+		return s.Draft
+	}
 	if s.Absorbs.IsZero() || len(s.Messages) == 0 {
 		return ""
 	}

@@ -9,16 +9,9 @@ import (
 
 // How a running turn that fills its window is shortened at a step's border: first results of its older steps become
 // stubs, oldest first; if that is not enough, its oldest steps are left out, and the request says so in their place.
-// Both happen in blocks, so that the requests in between share their beginnings.
-const (
-	// turnDue is the share of the window, in percent, from which on its running turn is shortened, if turnOwn of the
-	// window are the turn's own steps.
-	turnDue = 80
-	turnOwn = 40
-	// turnGoal is the share to which the window is brought, turnEnough that to which stubs alone must bring it: else
-	// the next shortening would follow soon.
-	turnGoal, turnEnough = 50, 60
-)
+// Both happen in blocks, so that the requests in between share their beginnings: from Budget.Due on, if ownShare are
+// the turn's own steps, down to Budget.Half, unless stubs alone leave stubShare at most. A summary of steps is asked
+// for where they would be dropped. If there is none, a policy's own limit alone drops nothing.
 
 // The sentences in requests. They never change: requests must rebuild to the same bytes.
 const (
@@ -44,7 +37,7 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 		return cut
 	}
 	sizes := sizesOf(v.Bounds, stubbing{turn: &v.Cut}, steps)
-	most, total := v.Budget.Tokens, v.Budget.Scaled(selection.Tokens)
+	total := v.Budget.Scaled(selection.Tokens)
 	last := len(steps) - 1 // the newest step stays, and what people said since
 	for last > 0 && steps[last].Role == parley.RoleUser {
 		last--
@@ -57,8 +50,8 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 		cut.From = steps[0].Sequence
 	}
 	saved := 0
-	enough := func(share int) bool { return (total-v.Budget.Scaled(saved))*100 <= most*share }
-	for i := 0; i < last && !enough(turnGoal); i++ {
+	within := func(line int) bool { return total-v.Budget.Scaled(saved) <= line }
+	for i := 0; i < last && !within(v.Budget.Half()); i++ {
 		m := &steps[i]
 		if m.Sequence <= cut.Stubbed || m.Role != parley.RoleToolResult {
 			continue
@@ -69,9 +62,15 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 			sizes[i] = min(sizes[i], stubTokens+overheadTokens)
 		}
 	}
-	for i := 0; i < last && !enough(turnEnough); {
-		for i < last { // until the window has the goal's size, whole steps
-			if i > 0 && enough(turnGoal) &&
+	lines := v.Budget
+	if v.NoSummary {
+		if lines = lines.unasked(); within(lines.Due()) {
+			return cut
+		}
+	}
+	for i := 0; i < last && !within(lines.ofDue(stubShare)); {
+		for i < last { // until half of the window is full, whole steps
+			if i > 0 && within(lines.Half()) &&
 				(steps[i].Step != steps[i-1].Step || steps[i].TurnID != steps[i-1].TurnID) {
 				break
 			}
@@ -118,15 +117,15 @@ func uncovered(cut parley.TurnCut, floor int64) parley.TurnCut {
 
 // turnIsLong reports whether a window is so full with its running turn that the turn is to be shortened.
 func (v *View) turnIsLong(selection *Selection) bool {
-	most := v.Budget.Tokens
-	if most <= 0 || v.Turn.ID.IsZero() || v.Budget.Scaled(selection.Tokens)*100 <= most*turnDue {
+	due := v.Budget.Due()
+	if due <= 0 || v.Turn.ID.IsZero() || v.Budget.Scaled(selection.Tokens) <= due {
 		return false
 	}
 	own := 0
 	for _, tokens := range sizesOf(v.Bounds, stubbing{turn: &v.Cut}, v.stepsOf(selection.Messages)) {
 		own += tokens
 	}
-	return v.Budget.Scaled(own)*100 > most*turnOwn
+	return v.Budget.Scaled(own) > v.Budget.ofDue(ownShare)
 }
 
 // stepsOf returns the messages of the running turn behind the one that began it, without those that a summary covers.

@@ -30,8 +30,11 @@ type View struct {
 	// CacheTTL is how long the provider was asked to keep what the session's requests begin with.
 	CacheTTL parley.CacheTTL
 	Cut      parley.TurnCut // of the running turn's latest window; zero: the turn was shown whole
-	Known    Known          // of the running turn; nil: every request reads all that it shows
-	Tail     Tail
+	// NoSummary says that no summary of the running turn's steps is to be had: its steps are dropped only where the
+	// model could not read them, whatever the policy's own limit says.
+	NoSummary bool
+	Known     Known // of the running turn; nil: every request reads all that it shows
+	Tail      Tail
 	// Head reads what may precede the window. It is called if Context.Held is set or the window is cut; nil has none.
 	Head func() (parley.ContextHead, error)
 	// Said reads what people said in the running turn up to a sequence, ascending, which begins with its trigger. It is

@@ -684,7 +684,7 @@ CREATE TABLE compactions (
   created_at     INTEGER NOT NULL,
   updated_at     INTEGER NOT NULL,
   finished_at    INTEGER
-, through INTEGER NOT NULL DEFAULT 0, instructions TEXT NOT NULL DEFAULT '', awaited INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+, through INTEGER NOT NULL DEFAULT 0, instructions TEXT NOT NULL DEFAULT '', awaited INTEGER NOT NULL DEFAULT 0, made_from TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
 
 CREATE INDEX compactions_open ON compactions (not_before, session_id) WHERE state IN ('pending', 'running');
 

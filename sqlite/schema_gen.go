@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "276c0c08e0588f38a07aca2c1326d82b38bba729092b5de1ec72bae484b568ec"
+const schemaHash = "dc8ddb859c587ca44445ad0281699f4ba02ae2ef692584b51ba461aa73bfcc77"

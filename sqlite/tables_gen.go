@@ -1221,8 +1221,8 @@ func insertAuditArgs(to []arg, of *parley.AuditEntry) []arg {
 }
 
 // compactionColumns reads "c".
-const compactionColumns = "c.session_id, c.workspace_id, c.id, c.state, c.reason, c.through, c.instructions, c.awaited, " +
-	"c.attempt, c.holder, c.epoch, c.covers_from, c.covers_through, c.absorbs_id, c.call_id, " +
+const compactionColumns = "c.session_id, c.workspace_id, c.id, c.state, c.reason, c.through, c.instructions, c.made_from, " +
+	"c.awaited, c.attempt, c.holder, c.epoch, c.covers_from, c.covers_through, c.absorbs_id, c.call_id, " +
 	"c.message_id, c.error, c.not_before, c.rests_until, c.created_at, c.updated_at, c.finished_at"
 
 // fillCompaction reads compactionColumns.
@@ -1234,6 +1234,7 @@ func fillCompaction(r *row, to *parley.Compaction) error {
 	to.Reason = parley.CompactionReason(r.text())
 	to.Through = r.int64()
 	to.Instructions = r.text()
+	to.From = parley.CompactionSource(r.text())
 	to.Awaited = r.bool()
 	to.Attempt = r.int()
 	to.Holder = r.id()
@@ -1263,17 +1264,17 @@ func scanCompaction(r *row) (found parley.Compaction, err error) {
 }
 
 // insertCompactionColumns and insertCompactionPlaces are for an INSERT INTO compactions, with the arguments of insertCompactionArgs.
-const insertCompactionColumns = "session_id, workspace_id, id, state, reason, through, instructions, awaited, attempt, holder, " +
-	"epoch, covers_from, covers_through, absorbs_id, call_id, message_id, error, not_before, " +
+const insertCompactionColumns = "session_id, workspace_id, id, state, reason, through, instructions, made_from, awaited, attempt, " +
+	"holder, epoch, covers_from, covers_through, absorbs_id, call_id, message_id, error, not_before, " +
 	"rests_until, created_at, updated_at, finished_at"
 
-const insertCompactionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertCompactionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertCompactionExcluded is for its ON CONFLICT … DO UPDATE SET.
 const insertCompactionExcluded = "workspace_id = excluded.workspace_id, id = excluded.id, state = excluded.state, " +
 	"reason = excluded.reason, through = excluded.through, instructions = excluded.instructions, " +
-	"awaited = excluded.awaited, attempt = excluded.attempt, holder = excluded.holder, " +
-	"epoch = excluded.epoch, covers_from = excluded.covers_from, " +
+	"made_from = excluded.made_from, awaited = excluded.awaited, attempt = excluded.attempt, " +
+	"holder = excluded.holder, epoch = excluded.epoch, covers_from = excluded.covers_from, " +
 	"covers_through = excluded.covers_through, absorbs_id = excluded.absorbs_id, " +
 	"call_id = excluded.call_id, message_id = excluded.message_id, error = excluded.error, " +
 	"not_before = excluded.not_before, rests_until = excluded.rests_until, " +
@@ -1294,6 +1295,7 @@ func insertCompactionArgs(to []arg, of *parley.Compaction) ([]arg, error) {
 		string(of.Reason),
 		of.Through,
 		of.Instructions,
+		string(of.From),
 		of.Awaited,
 		of.Attempt,
 		&of.Holder,

@@ -39,7 +39,8 @@ type NewCompaction struct {
 	Reason       parley.CompactionReason
 	Through      int64  // the last sequence that it may cover; 0: any
 	Instructions string // what this summary must hold besides the usual
-	Awaited      bool   // a turn waits for it
+	From         parley.CompactionSource
+	Awaited      bool // a turn waits for it
 }
 
 // CompactionBegin opens the record of an attempt's call.
@@ -52,13 +53,14 @@ type CompactionBegin struct {
 	Reservation               *Reservation // see StepBegin
 	CoversFrom, CoversThrough int64
 	AbsorbsID                 parley.ID
+	Part, Parts               int // which of the requests for the summary this is; 0, 0: the only one
 }
 
-// CompactionSettle ends an attempt.
+// CompactionSettle ends an attempt or, without Summary and Failure, the call of a part after which another follows.
 type CompactionSettle struct {
-	Call    *CallSettled // nil if none began
-	Summary *NewSummary  // nil: see Failure
-	Failure *parley.Failure
+	Call    *CallSettled    // nil if none began
+	Summary *NewSummary     // nil: see Failure
+	Failure *parley.Failure // nil, too: the attempt goes on
 	// Again is the delay before the next attempt; 0: none. No attempt follows number MaxCompactionAttempts.
 	Again time.Duration
 }
@@ -121,7 +123,7 @@ type Compactions interface {
 	BeginCompaction(ctx context.Context, fence CompactionFence, begin CompactionBegin) error
 	// SettleCompaction ends an attempt. It settles the call, adds its usage to the session's totals, enters the summary
 	// into the record (now if no turn is unfinished, else in the transaction that finishes the turn), and writes
-	// compaction.completed or compaction.failed. CodeFenced.
+	// compaction.completed or compaction.failed. The end of a part only settles its call. CodeFenced.
 	SettleCompaction(ctx context.Context, fence CompactionFence, settle CompactionSettle) (parley.Compaction, error)
 	// ReleaseCompaction releases a claim; the attempt does not count. CodeFenced.
 	ReleaseCompaction(ctx context.Context, fence CompactionFence) error

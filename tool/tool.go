@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"example.org/parley"
 )
@@ -44,16 +45,20 @@ type Source interface {
 	Expects(name string) bool
 	// Await returns when everything configured was tried once, which is soon after the start, or when ctx ends.
 	Await(ctx context.Context)
-	// Faults returns the known but unusable tools, by name.
+	// Faults returns the known but unusable tools, by name, and the servers that are away.
 	Faults() []Fault
 }
 
-// Fault is an unusable tool: agents do not get it.
+// Fault is an unusable tool, which agents do not get, or a server that is away.
 type Fault struct {
-	Name   string
+	Name   string // of a server the prefix of its tools followed by "*"
 	Source string // like Tool.Source
-	Reason string // for people; contains no secret
+	Reason string // for people; contains no secret, path or address
+	Do     string // what a person can do about it
 }
+
+// Server returns the prefix of a server's tools; false for a single tool.
+func (f Fault) Server() (prefix string, ok bool) { return strings.CutSuffix(f.Name, "*") }
 
 // Digest identifies the present version of a server's tool.
 func Digest(tool Tool) string {

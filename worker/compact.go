@@ -31,6 +31,10 @@ const (
 		"known." + noSummaryYet
 	dearSummary = "This summary could cost %s US dollars, more than its limit of %s (compaction.max_cost)." +
 		noSummaryYet
+	tooManyParts = "The conversation has too many messages to be summed up from them by this model in %d requests. " +
+		"Choose a compaction.model with a longer context, or compact without from."
+	tooLongStep = "A step of the conversation is longer than the model that writes summaries can read. Choose a " +
+		"compaction.model with a longer context, or compact without from."
 	notSummedUp = "The conversation is longer than the model can read, and its older part could not be summed up: "
 )
 
@@ -43,6 +47,8 @@ type summary struct {
 	wishes  string        // what the summary must hold besides the usual
 	maxCost *parley.Money // nil: any
 	source  prompt.Source
+	part    int // which of the parts the source is, from 1; 0 if it is all
+	ofParts int
 	call    parley.Call
 	text    strings.Builder
 	long    bool // the answer outgrew its source and was cut off
@@ -58,6 +64,9 @@ func (w *Worker) summarise(ctx, writes context.Context, claim *store.CompactionC
 	s := w.newSummary(ctx, writes, claim)
 	if err := s.choose(&claim.Compaction); err != nil {
 		return store.CompactionSettle{Failure: s.unusable(err)}, nil
+	}
+	if claim.Compaction.From == parley.FromOriginals {
+		return s.writeAnew(claim)
 	}
 	form, failure, err := s.form(claim)
 	if err == nil && failure == nil {
@@ -310,6 +319,7 @@ func (s *summary) ask(claim *store.CompactionClaim, form *form) (store.Compactio
 		Call: q.call, System: q.system, Tools: q.tools, Middleware: s.layers.Text(), Instruction: form.instruction,
 		Reservation: q.reservation,
 		CoversFrom:  s.source.From, CoversThrough: s.source.Through, AbsorbsID: s.source.Absorbs,
+		Part: s.part, Parts: s.ofParts,
 	})
 	if parley.ErrorCode(err) == parley.CodeOverBudget { // other calls used up the rest
 		return store.CompactionSettle{
@@ -480,6 +490,11 @@ func (s *summary) judge(broken error) *parley.Failure {
 	return nil
 }
 
+// written returns the summary of the source.
+func (s *summary) written() string {
+	return s.source.NameDropped(strings.TrimSpace(strings.ReplaceAll(s.text.String(), "\x00", "\uFFFD")))
+}
+
 // settled returns the end of an attempt whose call has ended.
 func (s *summary) settled(broken error, attempt int, credential string) (store.CompactionSettle, error) {
 	settle := store.CompactionSettle{Call: &s.ended, Failure: s.ended.Error}
@@ -488,7 +503,7 @@ func (s *summary) settled(broken error, attempt int, credential string) (store.C
 		return settle, context.Cause(s.ctx)
 	}
 	if settle.Failure == nil {
-		text := s.source.NameDropped(strings.TrimSpace(strings.ReplaceAll(s.text.String(), "\x00", "\uFFFD")))
+		text := s.written()
 		content, err := parley.EncodeContent(parley.TextContent{Text: text})
 		settle.Summary = &store.NewSummary{
 			MessageID:     parley.NewID(),

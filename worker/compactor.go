@@ -15,7 +15,7 @@ const (
 	maxCompactions  = 8                     // at once in a process, of any workspaces; they use no turn's slot
 	keptCompactions = 8                     // more, for workspaces that have few
 	compactionPoll  = 2 * time.Second       // between looks without a hint
-	compactionBound = 5 * time.Minute       // for one attempt
+	compactionBound = 5 * time.Minute       // for one attempt, or one part of it
 	summaryPatience = 60 * time.Second      // a request with a full window waits for its summary
 	overflowLook    = time.Second           // between a turn's looks at a compaction that it waits for
 	maxResting      = 4096                  // sessions remembered as pausing their compactions
@@ -137,7 +137,11 @@ func (w *Worker) runCompaction(ctx context.Context, held *lease, claim *store.Co
 				err = caught.New(value)
 			}
 		}()
-		bounded, stop := context.WithTimeout(ctx, compactionBound)
+		patience := compactionBound
+		if claim.Compaction.From == parley.FromOriginals {
+			patience *= parley.MaxCompactionParts
+		}
+		bounded, stop := context.WithTimeout(ctx, patience)
 		defer stop()
 		return w.summarise(bounded, held.ctx, claim)
 	}()

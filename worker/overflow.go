@@ -70,6 +70,12 @@ func (s *shortening) mustWait(selection *prompt.Selection, budget prompt.Budget,
 	return drops || others > 0
 }
 
+// noSummary reports whether no summary of the running turn's steps is to be had now: this run has waited in vain for
+// one, and it failed, or is still being written.
+func (s *shortening) noSummary() bool {
+	return s.inVain > 0 && (s.inVain == s.last || s.late || s.last < s.rests)
+}
+
 // awaitSummary gives the session's summary a while to be written, and enters it. Without one the request drops what no
 // longer fits. Other prompts have the room of this one meanwhile. An error is the store's.
 func (s *shortening) awaitSummary() error {
@@ -82,7 +88,7 @@ func (s *shortening) awaitSummary() error {
 	case entered != nil: // it may not have covered enough
 		s.waited = false
 	case s.wanted == parley.CompactSteps:
-		s.waited, s.inVain = waited, last
+		s.waited, s.inVain, s.rests = waited, last, c.RestsUntil
 	default:
 		s.waited = true
 	}

@@ -128,6 +128,9 @@ func (t *tools) await() {
 func (t *tools) find() error {
 	definitions, missing := t.named()
 	for _, name := range missing {
+		if !t.w.missed.first(missedTool{t.claim.Agent.ID, t.claim.Agent.Version, name}) {
+			continue
+		}
 		t.log().WarnContext(t.ctx, "an agent names a tool that this server does not have",
 			"agent_id", t.claim.Agent.ID, "tool", name)
 	}

@@ -168,18 +168,19 @@ func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Select
 	beside := room + prompt.TokensShown(bounds, steers)
 	budget := prompt.NewBudget(r.info, r.settings.Parameters, r.settings.Policy, beside, ratio)
 	selection, err := prompt.Window(prompt.View{
-		Policy:   r.settings.Policy,
-		Session:  r.claim.Session,
-		Turn:     r.claim.Turn,
-		Budget:   budget,
-		Bounds:   bounds,
-		Steers:   steers,
-		CacheTTL: r.ttl,
-		Cut:      r.cut,
-		Tail:     r.tail,
-		Head:     r.head,
-		Said:     r.said,
-		Known:    r.known,
+		Policy:    r.settings.Policy,
+		Session:   r.claim.Session,
+		Turn:      r.claim.Turn,
+		Budget:    budget,
+		Bounds:    bounds,
+		Steers:    steers,
+		CacheTTL:  r.ttl,
+		Cut:       r.cut,
+		NoSummary: r.shortening.noSummary(),
+		Tail:      r.tail,
+		Head:      r.head,
+		Said:      r.said,
+		Known:     r.known,
 	})
 	return budget, selection, err
 }

@@ -87,6 +87,47 @@ func TestATurnsOwnStepsAreSummedUp(t *testing.T) {
 	}
 }
 
+// Inside a turn the policy's own limit counts like the model's: from it on results become stubs and steps are summed
+// up. Where no summary is to be had, that limit drops nothing, and the summary is asked for seldom.
+func TestALongTurnKeepsToThePolicysLimit(t *testing.T) {
+	for name, summariser := range map[string]answerFunc{
+		"a summary": says("they looked [2]"), "none": fails(model.NewError(parley.ClassModel, false, "no", nil)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := longRig(t, 20)
+			r.model.reads = 200_000
+			r.model.summaries.endless = summariser
+			r.start(nil)
+			sessionID := r.summed(func(s *parley.Session) {
+				s.Policy, s.MaxTokens = &parley.Policy{Kind: parley.PolicyAuto, Tokens: 4000}, new(1000)
+				s.Tools, s.Limits = tooled("look").Tools, &parley.Limits{MaxSteps: new(500)}
+			})
+			r.completes(sessionID, "look at everything")
+			if n := r.accounted(sessionID); n > 0 {
+				t.Errorf("%d messages were dropped, and the model could read them", n)
+			}
+			asked, longest := 0, 0
+			rows := r.messages(sessionID)
+			slices.SortFunc(rows, func(a, b parley.Message) int { return int(a.Sequence - b.Sequence) })
+			for _, call := range r.callLog(sessionID) {
+				if call.Purpose == parley.PurposeCompaction {
+					asked++
+					continue
+				}
+				size := 0
+				for _, m := range prompt.Shown(call.Manifest, rows) {
+					size += prompt.TokensOf(&m)
+				}
+				longest = max(longest, size)
+			}
+			if works := name == "a summary"; works != (longest < 4000) || asked == 0 || !works && asked > 2 {
+				t.Errorf("the longest of 20 requests of 600 tokens each has %d tokens; %d summaries were asked for",
+					longest, asked)
+			}
+		})
+	}
+}
+
 // Only when no summary of a turn's steps can be written are they dropped; watchers are told once for each change.
 func TestStepsThatAreDroppedAreTold(t *testing.T) {
 	r := longRig(t, 70)

@@ -64,6 +64,11 @@ func (s *summary) transcript() (*form, *parley.Failure, error) {
 	f := &form{system: s.settings.System}
 	f.request = prompt.CompactionRequest(s.settings.Model, f.system, s.source)
 	f.call.Manifest, f.call.SystemHash = s.source.Manifest, parley.HashOf([]byte(f.system))
+	if s.source.Draft != "" {
+		f.instruction = prompt.DraftInstruction(s.source.Draft)
+		f.call.InstructionHash = parley.HashOf([]byte(f.instruction))
+		f.request = prompt.Instructed(f.request, f.instruction)
+	}
 	var err error
 	f.encoded, f.filter, err = s.encode(&f.request, &f.call.Manifest)
 	switch {

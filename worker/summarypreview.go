@@ -18,6 +18,7 @@ func (w *Worker) PreviewCompaction(
 	c := parley.Compaction{
 		WorkspaceID: session.WorkspaceID, SessionID: session.ID, State: parley.CompactionNone, Reason: wanted.Reason,
 		Through: wanted.Through, Instructions: wanted.Instructions,
+		From: wanted.From,
 	}
 	claim := &store.CompactionClaim{
 		Fence:      store.CompactionFence{WorkspaceID: session.WorkspaceID, SessionID: session.ID},
@@ -28,7 +29,7 @@ func (w *Worker) PreviewCompaction(
 	if err := s.choose(&claim.Compaction); err != nil {
 		return c, refusedBy(s.unusable(err), nil)
 	}
-	form, failure, err := s.form(claim)
+	preview, failure, err := s.foretold(claim)
 	switch {
 	case err != nil:
 		return c, err
@@ -36,11 +37,29 @@ func (w *Worker) PreviewCompaction(
 		return c, parley.Conflict(parley.CompactionNone, "%s", failure.Sentence)
 	}
 	c.CoversFrom, c.CoversThrough, c.AbsorbsID = s.source.From, s.source.Through, s.source.Absorbs
-	c.Preview = s.preview(form)
+	c.Preview = preview
 	if failure := s.tooDear(c.Preview); failure != nil {
 		c.Preview.Refused = &failure.Sentence
 	}
 	return c, nil
+}
+
+// foretold chooses the source of a summary, and estimates what its requests cost.
+func (s *summary) foretold(claim *store.CompactionClaim) (*parley.CompactionPreview, *parley.Failure, error) {
+	if claim.Compaction.From == parley.FromOriginals {
+		plan, failure, err := s.plan(claim)
+		if err != nil || failure != nil {
+			return nil, failure, err
+		}
+		preview, failure, err := s.foretoldParts(plan)
+		s.source.From, s.source.Through = plan.from, plan.through
+		return preview, failure, err
+	}
+	form, failure, err := s.form(claim)
+	if err != nil || failure != nil {
+		return nil, failure, err
+	}
+	return s.preview(form), nil, nil
 }
 
 // PreviewCompaction implements runner.DryRunner.
@@ -56,7 +75,7 @@ func (d *DryRunner) PreviewCompaction(
 // preview estimates what a request for a summary covers and costs.
 func (s *summary) preview(f *form) *parley.CompactionPreview {
 	p := &parley.CompactionPreview{
-		Messages: len(s.source.Messages), Model: s.settings.Model,
+		Messages: len(s.source.Messages), Parts: 1, Model: s.settings.Model,
 		RequestTokens: int64(len(f.encoded.Body) / bytesPerToken),
 		OutputTokens: int64(min(s.budgets.longestAnswer(&question{encoded: f.encoded, call: f.call}),
 			s.source.Bytes/leastTokenBytes+1)),
@@ -65,9 +84,7 @@ func (s *summary) preview(f *form) *parley.CompactionPreview {
 	if !s.source.Absorbs.IsZero() {
 		p.Messages--
 	}
-	for i := range s.source.Messages {
-		p.Tokens += int64(prompt.TokensOf(&s.source.Messages[i]))
-	}
+	p.Tokens = tokensOf(s.source.Messages)
 	if f.sent > 0 { // counted by the provider
 		p.RequestTokens = f.sent + int64(prompt.EstimateTokens(f.instruction))
 		if s.info.Caching {

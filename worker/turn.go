@@ -149,6 +149,7 @@ type shortening struct {
 	waited     bool                    // this run waited for a summary in vain: it waits no more
 	wanted     parley.CompactionReason // why the request waits for a summary
 	inVain     int64                   // the record's end when this run waited in vain for a summary of its steps
+	rests      int64                   // up to this sequence no summary of its steps is begun: one has failed
 	late       bool                    // a summary that this run no longer waits for may still come
 }
 

@@ -42,6 +42,7 @@ type Worker struct {
 	runtimes map[string]runner.Runtime
 	flusher  *flusher
 	toolsets *toolsets
+	missed   *missed
 	layers   layerCache
 	weights  *weights
 	ratios   *prompt.Ratios
@@ -111,6 +112,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		store: db, models: models, tools: tools, hub: hub, options: options, log: options.Log,
 		responses: db, uploads: db, indexer: newIndexer(db), linker: newLinker(db),
 		runtimes:  map[string]runner.Runtime{},
+		missed:    &missed{},
 		toolsets:  newToolsets(),
 		pauses:    &pauses{},
 		cacheKeys: &cacheKeys{},

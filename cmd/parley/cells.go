@@ -118,6 +118,8 @@ func providerState(p *model.ProviderInfo) string {
 // toolEffect says in a word what a tool does to the world.
 func toolEffect(t *client.ToolInfo) string {
 	switch {
+	case t.Unusable != nil:
+		return "unusable"
 	case t.Annotations.ReadOnly:
 		return "reads"
 	case t.Annotations.Destructive:
@@ -126,10 +128,21 @@ func toolEffect(t *client.ToolInfo) string {
 	return "changes"
 }
 
-// toolSummary is the first line of a tool's description.
+// toolSummary is the first line of a tool's description, or why agents cannot use it and what to do.
 func toolSummary(t *client.ToolInfo) string {
+	if t.Unusable != nil {
+		return toolTrouble(t) + ". " + parley.ValueOf(t.Do)
+	}
 	first, _, _ := strings.Cut(t.Description, "\n")
 	return parley.Clip(first, maxLine)
+}
+
+// toolTrouble says why agents cannot use a tool, and which of them name it.
+func toolTrouble(t *client.ToolInfo) string {
+	if len(t.Agents) == 0 {
+		return *t.Unusable
+	}
+	return *t.Unusable + "; named by " + strings.Join(t.Agents, ", ")
 }
 
 func keyPrefix(k *parley.Key) string { return k.Prefix + "…" }

@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/engine"
 	"example.org/parley/model"
 )
 
@@ -23,19 +25,26 @@ type desk struct {
 	t      *testing.T
 	dir    string
 	client *client.Client
+	stop   func() // ends the server
 }
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	dir := t.TempDir()
+	return newDeskIn(t, t.TempDir())
+}
+
+// newDeskIn takes a directory that may hold a parley.yaml.
+func newDeskIn(t *testing.T, dir string) *desk {
+	t.Helper()
 	srv, c := opened(t, dir, nil, &lockedLog{})
-	t.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		c.Close()
 		if err := srv.close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &desk{t, dir, c}
+	t.Cleanup(stop)
+	return &desk{t, dir, c, stop}
 }
 
 func (d *desk) typed(input string, args ...string) (out, complained string, code int) {
@@ -54,14 +63,15 @@ func (d *desk) say(args ...string) string {
 	return out
 }
 
-// expect checks that a command fails with a status, and what it says.
-func (d *desk) expect(status int, says string, args ...string) {
+// expect checks that a command fails with a status, and what it says; it returns what the command printed.
+func (d *desk) expect(status int, says string, args ...string) string {
 	d.t.Helper()
 	out, complained, code := d.typed("", args...)
 	if code != status || !strings.Contains(complained, says) {
 		d.t.Errorf("parley %s exits with %d and says %q%q; want %d and %q",
 			strings.Join(args, " "), code, complained, out, status, says)
 	}
+	return out
 }
 
 // TestWrongWordsExitWithTheUsage: the error names the word that is unknown, missing or without effect.
@@ -333,6 +343,39 @@ func TestSetReachesEveryField(t *testing.T) {
 	d.expect(1, "is not FIELD=VALUE", "sessions", "create", "--set", "title")
 }
 
+// TestDoctorNamesAbsentTools: doctor and the list of tools say which tool servers are away, why, what to do and which
+// agents need them; it is a problem only if an agent does. Without a server, doctor looks for the programs itself.
+func TestDoctorNamesAbsentTools(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := `mcp: [{name: lost, command: parley-has-no-such-program}, {name: spare, command: ` + dir + `/absent}]`
+	if err := os.WriteFile(filepath.Join(dir, "parley.yaml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := newDeskIn(t, dir)
+	out := d.say("doctor")
+	if !strings.Contains(out, "note     tools           lost__*: its program is not found") {
+		t.Errorf("before an agent names it, doctor says\n%s", out)
+	}
+	d.say("agents", "create", "Scout", "--tool", "lost__*")
+	out = d.expect(1, "", "doctor")
+	for _, want := range []string{
+		"problem  tools           lost__*: its program is not found on the server's machine; named by scout\n",
+		"→ Install the program, or correct `command`", "note     tools           spare__*: its program is not found",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("doctor does not say %q:\n%s", want, out)
+		}
+	}
+	if out := d.say("tools"); !strings.Contains(out, "mcp/lost") || !strings.Contains(out, "named by scout. Install") {
+		t.Errorf("the tools are\n%s", out)
+	}
+	d.stop()
+	if out := d.expect(1, "", "doctor"); !strings.Contains(out, "lost: the program parley-has-no-such-program cannot") {
+		t.Errorf("without a server, doctor says\n%s", out)
+	}
+}
+
 // TestDoctorAsksTheServer: doctor reports what the server knows, not the command's own environment.
 func TestDoctorAsksTheServer(t *testing.T) {
 	d := newDesk(t)
@@ -443,6 +486,11 @@ func TestProgressIsShownAndTakenAway(t *testing.T) {
 	if err := os.WriteFile(path, []byte("notes"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	chat := filepath.Join(d.dir, "chat.json")
+	entry := `{"entries":[{"role":"user","content":"Plan it.","timestamp":"2026-01-02T10:00:00Z"}]}`
+	if err := os.WriteFile(chat, []byte(entry), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, work := range map[string]func(terminal) error{
 		"uploading notes.txt": func(term terminal) error {
 			_, err := uploadFiles(t.Context(), d.client, term, []string{path})
@@ -455,9 +503,21 @@ func TestProgressIsShownAndTakenAway(t *testing.T) {
 			}
 			return nil
 		},
-		"importing chat.json (2 of 3)": func(term terminal) error {
-			term.importing("chat.json", 2, 3)()
-			return nil
+		"chat.json (2 of 3)": func(term terminal) error {
+			_, err := importFile(t.Context(), d.client, term, client.ImportInput{}, chat, "2 of 3")
+			return err
+		},
+		"importing large.json (1 of 1)": func(term terminal) error {
+			large := filepath.Join(d.dir, "large.json")
+			text := entry + strings.Repeat(" ", engine.MaxImportText)
+			if err := os.WriteFile(large, []byte(text), 0o600); err != nil {
+				return err
+			}
+			_, err := importFile(t.Context(), d.client, term, client.ImportInput{}, large, "1 of 1")
+			if out := d.say("files", "list"); strings.Contains(out, "import ") {
+				t.Errorf("the upload is left behind:\n%s", out)
+			}
+			return err
 		},
 		"summarising, 0 s": func(term terminal) error {
 			_, err := awaitCompaction(t.Context(), d.client, term, session.Data[0].ID)
@@ -500,7 +560,7 @@ func TestReindexRebuilds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	srv, c := opened(t, dir, nil, &lockedLog{})
-	d := &desk{t, dir, c}
+	d := &desk{t, dir, c, func() {}}
 	d.say("chat", "--model", "sim/echo", "a zebrafink sings")
 	c.Close()
 	if err := srv.close(); err != nil {

@@ -49,6 +49,8 @@ func compactCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Int64Var(&input.Through, "through", 0, "the last sequence that the summary may cover")
 	command.Flags().
 		StringVar(&input.Instructions, "instructions", "", "what this summary must contain besides the usual")
+	command.Flags().StringVar((*string)(&input.From), "from", "",
+		"originals: write it from the messages alone, earlier summaries apart")
 	command.Flags().BoolVar(&input.Preview, "preview", false, "only show what it would cover and cost")
 	command.Flags().BoolVar(&wait, "wait", false, "wait until it has completed or failed")
 	return command
@@ -108,18 +110,27 @@ func reviseCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// inRequests says that a summary takes several requests; "" for one.
+func inRequests(parts int) string {
+	if parts <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" in %d requests", parts)
+}
+
 func (t terminal) printCompaction(c *parley.Compaction) error {
 	if p := c.Preview; p != nil {
 		_, err := fmt.Fprintf(
 			t.out,
-			"would cover messages %d to %d (%d, about %d tokens)\n%s reads about %d tokens, %d of them cached "+
-				"perhaps: at most %s, %s if cached\n",
+			"would cover messages %d to %d (%d, about %d tokens)\n%s reads about %d tokens%s, %d of them "+
+				"cached perhaps: at most %s, %s if cached\n",
 			c.CoversFrom,
 			c.CoversThrough,
 			p.Messages,
 			p.Tokens,
 			p.Model,
 			p.RequestTokens,
+			inRequests(p.Parts),
 			p.CachedTokens,
 			price(p.Cost),
 			price(p.CachedCost),

@@ -29,7 +29,7 @@ type finding struct {
 func doctorCommand(shared *flags, term terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Check data directory, database, server and providers, and say what to do",
+		Short: "Check data directory, database, server, providers and tools, and say what to do",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := diagnose(cmd.Context(), shared, getenv)
@@ -81,9 +81,11 @@ func diagnose(ctx context.Context, shared *flags, env func(string) string) []fin
 	}
 	findings = append(findings, checkStore(ctx, s, running)...)
 	if running {
-		return append(findings, askProviders(ctx, shared, env)...)
+		findings = append(findings, askProviders(ctx, shared, env)...)
+		return append(findings, askTools(ctx, shared, env)...)
 	}
-	return append(findings, checkProviders(s, env)...)
+	findings = append(findings, checkProviders(s, env)...)
+	return append(findings, checkPrograms(s)...)
 }
 
 func checkDirectory(dir string) finding {

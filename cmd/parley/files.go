@@ -142,13 +142,21 @@ func uploadFiles(ctx context.Context, server *client.Client, term terminal, path
 }
 
 func uploadFile(ctx context.Context, server *client.Client, term terminal, path string) (parley.File, error) {
+	return uploadFileAs(ctx, server, term, path, filepath.Base(path))
+}
+
+func uploadFileAs(
+	ctx context.Context,
+	server *client.Client,
+	term terminal,
+	path, name string,
+) (parley.File, error) {
 	from, err := os.Open(path)
 	if err != nil {
 		return parley.File{}, err
 	}
 	defer from.Close() //nolint:errcheck // only read
-	name := filepath.Base(path)
-	sent := term.counted(from, "uploading "+plainLine(name))
+	sent := term.counted(from, "uploading "+plainLine(filepath.Base(path)))
 	file, err := server.UploadFile(ctx, sent, client.UploadFileQuery{Name: name})
 	if sent != io.Reader(from) {
 		steer(term.err, clearLine) // the server may not have read to the end

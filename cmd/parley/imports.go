@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"example.org/parley"
 	"example.org/parley/client"
 	"example.org/parley/engine"
 )
@@ -26,16 +27,9 @@ func importCommand(shared *flags, term terminal) *cobra.Command {
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, paths []string) error {
 		reports := make([]client.Imported, 0, len(paths))
 		for n, path := range paths {
-			text, err := readImport(path)
+			report, err := importFile(ctx, server, term, input, path, fmt.Sprintf("%d of %d", n+1, len(paths)))
 			if err != nil {
 				return err
-			}
-			input.Name, input.Text = path, text
-			done := term.importing(path, n+1, len(paths))
-			report, err := server.ImportSessions(ctx, input)
-			done()
-			if err != nil {
-				return fmt.Errorf("%s: %w", path, err)
 			}
 			if reports = append(reports, report); !shared.json {
 				printImport(term, path, &report)
@@ -51,32 +45,62 @@ func importCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// importFile imports one file. A large one is uploaded for that, and the upload is deleted afterwards.
+func importFile(
+	ctx context.Context,
+	server *client.Client,
+	term terminal,
+	input client.ImportInput,
+	path, count string,
+) (report client.Imported, err error) {
+	text, large, err := readImport(path)
+	if err != nil {
+		return client.Imported{}, err
+	}
+	input.Name, input.Text = path, text
+	if large {
+		name := "import " + parley.NewID().String() + ".json" // of its own: the same bytes may be a file already
+		file, failed := uploadFileAs(ctx, server, term, path, name)
+		if failed != nil {
+			return client.Imported{}, fmt.Errorf("%s: %w", path, failed)
+		}
+		defer func() { err = errors.Join(err, server.DeleteFile(context.WithoutCancel(ctx), file.ID)) }()
+		input.FileID = file.ID
+	}
+	done := term.importing(path, count)
+	defer done()
+	if report, err = server.ImportSessions(ctx, input); err != nil {
+		return client.Imported{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return report, nil
+}
+
 // importing shows which file is imported, on a terminal only; done takes it away.
-func (t terminal) importing(path string, n, of int) (done func()) {
+func (t terminal) importing(path, count string) (done func()) {
 	if !watched(t.err) {
 		return func() {}
 	}
-	fmt.Fprintf(t.err, "importing %s (%d of %d)", plainLine(path), n, of)
+	fmt.Fprintf(t.err, "importing %s (%s)", plainLine(path), count)
 	return func() { steer(t.err, clearLine) }
 }
 
-// readImport reads a file, but no more of it than an import takes.
-func readImport(path string) (string, error) {
+// readImport reads a file that fits into the request; large says that it must be uploaded before.
+func readImport(path string) (text string, large bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer file.Close() //nolint:errcheck // only read
-	var text strings.Builder
-	n, err := io.Copy(&text, io.LimitReader(file, engine.MaxImportBytes+1))
-	if err == nil && n > engine.MaxImportBytes {
-		err = fmt.Errorf(
-			"%s is larger than %d bytes, the most that can be imported at once",
-			path,
-			engine.MaxImportBytes,
-		)
+	raw, err := io.ReadAll(io.LimitReader(file, engine.MaxImportText+1))
+	if err != nil || len(raw) <= engine.MaxImportText {
+		return string(raw), false, err
 	}
-	return text.String(), err
+	info, err := file.Stat()
+	if err == nil && info.Size() > engine.MaxImportBytes {
+		err = fmt.Errorf("%s is larger than %d bytes, the most that can be imported at once", path,
+			engine.MaxImportBytes)
+	}
+	return "", true, err
 }
 
 func printImport(term terminal, path string, report *client.Imported) {

@@ -17,7 +17,7 @@ import (
 
 // The bounds of a file.
 const (
-	MaxBytes     = 8 << 20
+	MaxBytes     = 32 << 20
 	MaxSessions  = 1000
 	MaxMessages  = 10_000 // of all its sessions
 	MaxNameBytes = 1024   // of its path

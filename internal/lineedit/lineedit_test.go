@@ -263,6 +263,8 @@ func TestSearch(t *testing.T) {
 	s.sees("(search: dep) first Deploy|")
 	s.types("\x12") // there is no older one
 	s.sees("(search: dep) first Deploy|")
+	s.types("\x7f") // a shorter query begins at the newest again
+	s.sees("(search: de) second deploy|")
 	s.types("\x07")
 	s.sees("> draft|")
 	s.types("\x12DEPX\x7f\r")
@@ -278,6 +280,20 @@ func TestSearch(t *testing.T) {
 	}
 	s.Ask("> ")
 	s.sees("> second deploy\n(search: fi) list files^C\n> |")
+}
+
+// TestSearchKeepsWhatWasTyped: Up and Down go on from the entry found, and lead back to what was typed before.
+func TestSearchKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
+	history := &History{path: filepath.Join(t.TempDir(), "history"), entries: []string{"one", "two", "three"}}
+	s := sit(t, 40, Options{History: history})
+	s.Ask("> ")
+	s.types("draft\x12two\x05")
+	s.sees("> two|")
+	s.types(down)
+	s.sees("> three|")
+	s.types(down)
+	s.sees("> draft|")
 }
 
 // TestComplete: Tab writes what all choices have in common, and a space behind the only one; otherwise it shows them.

@@ -140,6 +140,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "reason", Kind: Text, Field: "Reason", In: "read insert"},
 			{Name: "through", Kind: Integer, Field: "Through", In: "read insert"},
 			{Name: "instructions", Kind: Text, Field: "Instructions", In: "read insert"},
+			{Name: "made_from", Kind: Text, Field: "From", In: "read insert"},
 			{Name: "awaited", Kind: Flag, Field: "Awaited", In: "read insert"},
 			{Name: "attempt", Kind: Integer, Field: "Attempt", In: "read insert"},
 			{Name: "holder", Kind: ID, Field: "Holder", In: "read insert"},

@@ -39,6 +39,7 @@ func (t *Tx) RequestCompaction(
 		Reason:       reason,
 		Through:      wanted.Through,
 		Instructions: wanted.Instructions,
+		From:         wanted.From,
 		Awaited:      wanted.Awaited,
 		CreatedAt:    t.now,
 		UpdatedAt:    t.now,
@@ -251,7 +252,7 @@ func (t *Tx) BeginCompaction(fence store.CompactionFence, begin store.Compaction
 	}
 	c.CallID, c.CoversFrom, c.CoversThrough, c.AbsorbsID = begin.Call.ID, begin.CoversFrom, begin.CoversThrough,
 		begin.AbsorbsID
-	t.event(h, parley.ID{}, compactionStarted(c, begin.Call.Model))
+	t.event(h, parley.ID{}, compactionStarted(c, &begin))
 	step.Call.Ordinal = h.LastEvent
 	h.Changes.NewCalls = append(h.Changes.NewCalls, NewCall{StepBegin: step})
 	h.saveCompaction(c)
@@ -275,6 +276,9 @@ func (t *Tx) SettleCompaction(fence store.CompactionFence, settle store.Compacti
 		h.settleWithoutTurn(*open, *settle.Call)
 	}
 	h.saveCompaction(c)
+	if settle.Summary == nil && settle.Failure == nil { // another part follows
+		return *c, nil
+	}
 	if settle.Summary == nil {
 		err := t.compactionFailed(h, c, settle.Failure, parley.Time(settle.Again.Milliseconds()))
 		return *c, err

@@ -134,10 +134,10 @@ func approvalTold(a *parley.Approval) event.Approval {
 	return told
 }
 
-func compactionStarted(c *parley.Compaction, model parley.ModelID) event.Encoded {
+func compactionStarted(c *parley.Compaction, begin *store.CompactionBegin) event.Encoded {
 	return event.CompactionStarted{
-		CompactionID: c.ID, CallID: c.CallID, Reason: c.Reason, Attempt: c.Attempt, Model: model,
-		CoversFrom: c.CoversFrom, CoversThrough: c.CoversThrough,
+		CompactionID: c.ID, CallID: c.CallID, Reason: c.Reason, Attempt: c.Attempt, Model: begin.Call.Model,
+		CoversFrom: c.CoversFrom, CoversThrough: c.CoversThrough, Part: max(1, begin.Part), Parts: max(1, begin.Parts),
 	}.Encode()
 }
 

@@ -218,7 +218,9 @@ func samples(t testing.TB) []payload {
 		told("context.dropped", news{dropped: []*parley.Dropped{{From: 2, To: 18, Count: 16, Reason: awkward}}}.events(
 			turnID, &parley.Call{ID: callID, Model: "sim/lorem-1"})[0]),
 		told("context.assumed", news{assumed: 32_000}.events(turnID, &parley.Call{Model: "sim/lorem-1"})[0]),
-		told("compaction.started", compactionStarted(compaction, "sim/lorem-1")),
+		told("compaction.started", compactionStarted(compaction, &store.CompactionBegin{
+			Call: parley.Call{Model: "sim/lorem-1"}, Part: 2, Parts: 3,
+		})),
 		told("compaction.completed", compactionCompleted(compaction, true)),
 		told("compaction.failed", must(compactionFailed(compaction, true))),
 		told("compaction.failed early", must(compactionFailed(early, false))),

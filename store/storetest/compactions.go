@@ -16,6 +16,7 @@ func testCompactions(t *testing.T, open Open) {
 		"ASummaryEntersAtOnce":                compactIdle,
 		"ASummaryEntersAsTheTurnEnds":         compactBesideATurn,
 		"ASummaryEntersBeforeANextStep":       compactForATurn,
+		"InParts":                             compactInParts,
 		"OneAtATime":                          compactOnce,
 		"AnAttemptFollows":                    compactAgain,
 		"GivenUpItRests":                      compactRests,
@@ -709,5 +710,34 @@ func compactFair(t *testing.T, w *world) {
 	other.awaitCompaction(t, session)
 	if claims := claim(kept, running...); len(claims) != 1 || claims[0].Session.ID != session {
 		t.Fatalf("the kept places went to %+v; want the other workspace's", claims)
+	}
+}
+
+// compactInParts: a summary from originals takes several calls under one claim; only the last one ends it.
+func compactInParts(t *testing.T, w *world) {
+	session := w.session(t)
+	w.exchange(t, session, "q", "a")
+	wanted := store.NewCompaction{ID: parley.NewID(), Reason: parley.CompactAsked, From: parley.FromOriginals}
+	_, err := w.store.RequestCompaction(w.ctx, w.scope, session, wanted)
+	must(t, "RequestCompaction", err)
+	claim := w.claimCompaction(t, session)
+	if claim.Compaction.From != parley.FromOriginals {
+		t.Errorf("claimed, it is %+v", claim.Compaction)
+	}
+	first := w.beginCompaction(t, claim.Fence, 2)
+	ended := w.summary(first, "of the first part")
+	ended.Summary = nil
+	c, err := w.store.SettleCompaction(w.ctx, claim.Fence, ended)
+	must(t, "SettleCompaction", err)
+	if c.State != parley.CompactionRunning || c.FinishedAt != 0 {
+		t.Errorf("after a part it is %+v", c)
+	}
+	last := w.beginCompaction(t, claim.Fence, 2)
+	w.settleCompaction(t, claim.Fence, w.summary(last, "short"))
+	w.compactionIs(t, session, parley.CompactionCompleted, 1)
+	s := w.check(t, session)
+	if len(s.Record) != 3 || len(s.Calls) != 3 || s.Calls[1].Outcome != parley.CallCompleted ||
+		s.Calls[2].Outcome != parley.CallCompleted {
+		t.Errorf("the record has %d messages, the calls are %+v", len(s.Record), s.Calls)
 	}
 }

@@ -41,6 +41,8 @@ func child(mode string) error {
 		fmt.Println("Welcome to the server!")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return nil
+	case "odd":
+		return oddChild()
 	case "dies":
 		fmt.Fprintln(os.Stderr, "no token in "+os.Getenv("SECRET_TOKEN"))
 		os.Exit(3)

@@ -2,10 +2,13 @@ package mcp
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -227,6 +230,13 @@ func (l *link) failed(ctx context.Context, err error) error {
 			quoted(l.server.Name),
 			withoutNUL(refusal.Message),
 		)
+	case unreadable(err):
+		l.log.Warn("an MCP server gave a result that cannot be read", "error", l.server.redact(err.Error()))
+		return parley.Errorf(
+			parley.CodeConflict,
+			"The tool server %s ran the call, but its result does not follow the protocol and cannot be read.",
+			quoted(l.server.Name),
+		)
 	}
 	l.log.Warn("an MCP call failed", "error", l.server.redact(err.Error()))
 	return parley.WrapError(
@@ -237,6 +247,18 @@ func (l *link) failed(ctx context.Context, err error) error {
 			quoted(l.server.Name),
 		),
 	)
+}
+
+// unreadable reports whether an answer came and could not be decoded: wrong JSON types, bytes that are not base64, or
+// content of an unknown kind, for which the SDK has no type.
+func unreadable(err error) bool {
+	var (
+		kind   *json.UnmarshalTypeError
+		syntax *json.SyntaxError
+		bytes  base64.CorruptInputError
+	)
+	return errors.As(err, &kind) || errors.As(err, &syntax) || errors.As(err, &bytes) ||
+		strings.Contains(err.Error(), "unrecognized content type")
 }
 
 // The SDK's own codes for calls without an answer: the client or the server is closing, or the transport has refused.

@@ -66,6 +66,7 @@ func noRoom(err error) *jsonrpc.Error { return &jsonrpc.Error{Code: codeNoRoom, 
 type wholeBody struct {
 	io.ReadCloser
 	hold hold
+	tell unread        // nil: it stays as it is
 	text *bytes.Reader // nil until it was read
 }
 
@@ -80,6 +81,9 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 			if raw, err = refusedBody(raw, full); err != nil {
 				return 0, err
 			}
+		}
+		if b.tell != nil {
+			raw = mendMessage(raw, b.tell)
 		}
 		b.text = bytes.NewReader(raw)
 	}
@@ -161,12 +165,13 @@ func (l *link) holdList(ctx context.Context) (_ context.Context, done func()) {
 type counting struct {
 	sdk.Connection
 
-	mu    sync.Mutex // guards holds
+	mu    sync.Mutex // guards all below
 	holds map[jsonrpc.ID]hold
+	lists map[jsonrpc.ID]unread // of requests whose answers are mended
 }
 
 func newCounting(connection sdk.Connection) *counting {
-	return &counting{Connection: connection, holds: map[jsonrpc.ID]hold{}}
+	return &counting{Connection: connection, holds: map[jsonrpc.ID]hold{}, lists: map[jsonrpc.ID]unread{}}
 }
 
 // Write implements the SDK's Connection: it notes what the answer to a request counts for.
@@ -174,18 +179,22 @@ func (c *counting) Write(ctx context.Context, message jsonrpc.Message) error {
 	if request, ok := message.(*jsonrpc.Request); ok && request.IsCall() && holdOf(ctx) != nil {
 		c.mu.Lock()
 		c.holds[request.ID] = holdOf(ctx)
+		if tell := mendingOf(ctx); tell != nil {
+			c.lists[request.ID] = tell
+		}
 		c.mu.Unlock()
 		context.AfterFunc(ctx, func() { c.forget(request.ID) }) // whether it was answered or not
 	}
 	return c.Connection.Write(ctx, message)
 }
 
-func (c *counting) forget(id jsonrpc.ID) hold {
+func (c *counting) forget(id jsonrpc.ID) (hold, unread) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.holds[id]
+	h, tell := c.holds[id], c.lists[id]
 	delete(c.holds, id)
-	return h
+	delete(c.lists, id)
+	return h, tell
 }
 
 // Read implements the SDK's Connection.
@@ -196,8 +205,12 @@ func (c *counting) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 	switch m := message.(type) {
 	case *jsonrpc.Response:
-		if err := c.forget(m.ID).message(weigh(m.Result)); err != nil {
+		h, tell := c.forget(m.ID)
+		if err := h.message(weigh(m.Result)); err != nil {
 			return &jsonrpc.Response{ID: m.ID, Error: noRoom(err)}, nil
+		}
+		if tell != nil {
+			m.Result = mendList(m.Result, tell)
 		}
 	case *jsonrpc.Request:
 		if err := hold(nil).message(weigh(m.Params)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type link struct {
 	owner   inflight.Owner  // as which this server's does
 	log     *slog.Logger
 	changed func()        // the tools of this link have changed
+	told    string        // the error of the last warning, until the server is connected; only run uses it
 	tried   chan struct{} // closed when the first attempt has ended
 	kick    chan struct{} // capacity 1: try now
 	suspect chan struct{} // capacity 1: a call got no answer; check the server
@@ -84,11 +86,20 @@ func (l *link) run(ctx context.Context) {
 			pause = firstPause
 		}
 		wait := pause/2 + rand.N(pause) //nolint:gosec // spreads attempts, keeps no secret
-		l.log.Warn("an MCP server is away; its tools return an error until it is back",
-			"error", l.server.redact(err.Error()), "next_attempt_in", wait.Round(time.Millisecond))
+		l.logAway(ctx, err, wait)
 		l.rest(ctx, wait)
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// logAway warns once of each reason in a row; later attempts that fail for the same reason are debug.
+func (l *link) logAway(ctx context.Context, err error, wait time.Duration) {
+	text, level := l.server.redact(err.Error()), slog.LevelDebug
+	if l.told != text {
+		level, l.told = slog.LevelWarn, text
+	}
+	l.log.Log(ctx, level, "an MCP server is away; its tools return an error until it is back",
+		"error", text, "next_attempt_in", wait.Round(time.Millisecond))
 }
 
 // rest waits for the next attempt; a call may end the wait.
@@ -130,6 +141,7 @@ func (l *link) hold(ctx context.Context, tried func()) (err error) {
 	}
 	l.turn(func() { l.current, l.trying, l.trouble = c, false, nil })
 	tried()
+	l.told = ""
 	l.log.Info(
 		"an MCP server is connected",
 		"tools",
@@ -257,11 +269,17 @@ func (l *link) listed() []*remoteTool {
 	return l.tools
 }
 
-// faulty returns the tools left out of the last list.
+// faulty returns the tools left out of the last list, and the server itself while it is away.
 func (l *link) faulty() []tool.Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.faults
+	if l.current != nil || l.trouble == nil || l.over {
+		return l.faults
+	}
+	reason, do := l.server.explain(l.trouble)
+	return append(slices.Clone(l.faults), tool.Fault{
+		Name: l.server.Name + nameJoint + "*", Source: l.source(), Reason: reason, Do: do,
+	})
 }
 
 // known reports whether the tools were ever listed.

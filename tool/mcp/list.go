@@ -19,12 +19,11 @@ const (
 	maxListPages = 64
 )
 
-// relist asks a server for its tools and, when they are others than before, shows
 // relist asks a server for its tools and, if they have changed, publishes them.
 func (l *link) relist(ctx context.Context, c *connection) error {
 	counted, done := l.holdList(ctx)
 	defer done()
-	given, err := l.list(counted, c.session)
+	given, err := l.list(withMending(counted, l.lost), c.session)
 	if err != nil {
 		return err
 	}
@@ -41,6 +40,12 @@ func (l *link) relist(ctx context.Context, c *connection) error {
 		l.changed()
 	}
 	return nil
+}
+
+// lost warns of what a list says and cannot be read.
+func (l *link) lost(tool, member string) {
+	l.warn("lost "+tool+" "+member, "an MCP server says something of a tool that is not as the protocol wants it; "+
+		"it is ignored, and a tool without a name is left out", "tool", tool, "member", member)
 }
 
 // list reads the pages of a list, within bounds.
@@ -90,7 +95,10 @@ func (l *link) make(given []*sdk.Tool) ([]*remoteTool, []tool.Fault) {
 			l.warn("out "+g.Name, "a tool of an MCP server is left out", "tool", g.Name, "error", err)
 			faults = append(
 				faults,
-				tool.Fault{Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error()},
+				tool.Fault{
+					Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error(),
+					Do: "Ask the server's maintainer for a schema within the bounds; its other tools work.",
+				},
 			)
 			continue
 		}

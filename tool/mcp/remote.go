@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -23,6 +24,7 @@ type remote struct {
 	url    string
 	alive  context.Context //nolint:containedctx // its end ends every request of the connection
 	end    context.CancelFunc
+	status *atomic.Int32 // of the last answer that was an error; 0: none
 }
 
 func newRemote(server Server) (*remote, error) {
@@ -46,8 +48,9 @@ func newRemote(server Server) (*remote, error) {
 		return checkRedirect(request, via)
 	}
 	alive, end := context.WithCancel(context.Background())
-	client.Transport = &bounded{next: client.Transport, alive: alive}
-	return &remote{client: client, url: server.URL, alive: alive, end: end}, nil
+	bound := &bounded{next: client.Transport, alive: alive}
+	client.Transport = bound
+	return &remote{client: client, url: server.URL, alive: alive, end: end, status: &bound.status}, nil
 }
 
 // Connect implements the SDK's Transport.
@@ -64,12 +67,20 @@ func (r *remote) close() {
 	r.client.CloseIdleConnections()
 }
 
-func (*remote) why(err error) error { return err }
+// why adds the status with which the server answered last, if that was an error.
+func (r *remote) why(err error) error {
+	if status := r.status.Load(); status != 0 && err != nil {
+		return fmt.Errorf("%w; it answered %w", err, errStatus(status))
+	}
+	return err
+}
 
 // bounded ends requests with their connection, and bounds and counts what answers them.
 type bounded struct {
 	next  http.RoundTripper
 	alive context.Context //nolint:containedctx // as in remote
+
+	status atomic.Int32 // of the last answer that was an error; 0: none
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -82,6 +93,10 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
+	b.status.Store(0)
+	if response.StatusCode >= http.StatusBadRequest {
+		b.status.Store(int32(response.StatusCode)) //nolint:gosec // three digits
+	}
 	h := holdOf(r.Context())
 	if kind, _, err := mime.ParseMediaType(
 		response.Header.Get("Content-Type"),
@@ -91,10 +106,14 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		response.Body = &eventsBody{
 			ReadCloser: &body{ReadCloser: response.Body, room: -1, release: release}, hold: h,
 		}
+		if tell := mendingOf(r.Context()); tell != nil {
+			response.Body = &mendedEvents{ReadCloser: response.Body, tell: tell}
+		}
 		return response, nil
 	}
 	response.Body = &wholeBody{
 		ReadCloser: &body{ReadCloser: response.Body, room: MaxMessageBytes, release: release}, hold: h,
+		tell: mendingOf(r.Context()),
 	}
 	return response, nil
 }

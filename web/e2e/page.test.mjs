@@ -288,4 +288,8 @@ test('older files are imported after a look at what would happen', async () => {
   await page.setInputFiles('input[type=file]', files.slice(0, 1));
   await table.getByText('imported before; stays as it is').waitFor();
   assert.equal((await imported()).length, 1);
+  const large = Buffer.from(JSON.stringify(chat).padEnd((8 << 20) + 1)); // is uploaded first
+  await page.setInputFiles('input[type=file]', [{ name: 'chat.json', mimeType: 'application/json', buffer: large }]);
+  await table.getByText('imported before; stays as it is').waitFor();
+  assert.ok(!(await server.ask('GET', '/v1/files')).data.some((file) => file.name.startsWith('import ')), 'the upload is left behind');
 });

@@ -1,5 +1,6 @@
 // What the model can still read: the meter, what goes first, summaries, and what became of each message.
 import assert from 'node:assert/strict';
+import { test } from 'node:test';
 import { accessible, once, right, until } from './harness.mjs';
 import { server, stage, tab } from './stage.mjs';
 
@@ -123,5 +124,64 @@ once('a cost that is an estimate is marked; usage is told by purpose', async () 
   await table.getByRole('row', { name: /^Conversations/ }).getByText(/estimated/).waitFor();
   const { data } = await server.ask('GET', '/v1/usage?group=purpose');
   assert.deepEqual(Object.fromEntries(data.map((row) => [row.purpose, row.calls])).dry_run, 1);
+  right(page);
+});
+
+const rounded = (tokens) => Number(tokens.toPrecision(3)).toLocaleString('en');
+
+test('what an edit, a mark or a prompt will cost is told before it is done', async () => {
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Seer', model: 'sim/echo', system_prompt: 'You see far. '.repeat(600) });
+  const session = await told(3, { title: 'Foretold', agent_id: agent.id });
+  const record = await recordOf(session);
+  const preview = (change) => server.ask('POST', `/v1/sessions/${session.id}/preview`, { change });
+  const page = await tab(`/c/${session.id}`, { viewport: { width: 1200, height: 1500 } }); // scrolling closes a tooltip
+  const row = page.locator(`[data-message="${record[2].id}"]`);
+  const tip = page.locator('[data-radix-popper-content-wrapper] [data-cost]');
+  // A pin keeps the request as it is; a message set aside changes it from there on.
+  await row.getByRole('button', { name: 'Pin to the context' }).focus();
+  await tip.filter({ hasText: 'Costs nothing more: what is cached stays cached.' }).waitFor();
+  await row.getByRole('button', { name: /^Set aside/ }).focus();
+  const aside = await preview({ marks: [{ message_id: record[2].id, set_aside: true }] });
+  const resent = aside.estimated_tokens - aside.cache.tokens - (aside.change.estimated_tokens - aside.change.cache.tokens);
+  assert.ok(resent > 0 && resent <= aside.change.lost_tokens, JSON.stringify(aside.change));
+  await tip.filter({ hasText: new RegExp(`^Resends ${rounded(resent)} tokens at full price`) }).waitFor();
+  await accessible(page, 'what a mark costs', ['wcag2a', 'wcag2aa']); // a tooltip stands outside the landmarks
+  assert.deepEqual(await recordOf(session), record, 'looking at what it costs changed something');
+  // An edit, as it is written.
+  await row.getByRole('button', { name: 'Edit, in a new branch' }).click();
+  const box = page.getByLabel('Edited message');
+  await box.fill('Another question');
+  const edit = await preview({ edit: { message_id: record[2].id, content: { parts: [{ type: 'text', text: 'Another question' }] } } });
+  const cost = page.locator('form [data-cost]');
+  await cost.filter({ hasText: new RegExp(`^Sends ${rounded(edit.estimated_tokens - edit.cache.tokens)} tokens at full price, ${rounded(edit.cache.tokens)} from the cache`) }).waitFor();
+  await accessible(page, 'what an edit costs');
+  await box.fill(record[2].content.text);
+  await until(async () => (await cost.innerText()) === '', 'without an edit nothing is told');
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  // A model, in the conversation's settings.
+  await page.getByRole('button', { name: 'Conversation menu' }).click();
+  await page.getByRole('menuitem', { name: 'Settings…' }).click();
+  await page.getByRole('dialog').getByLabel('Model').selectOption('sim/lorem-200-5');
+  await page.getByRole('dialog').getByText(/^Resends [\d,]+ tokens at full price/).waitFor();
+  await accessible(page, 'what another model costs');
+  await page.keyboard.press('Escape');
+  // A prompt of the agent: told of the conversation that its form was opened from, and of no other.
+  await page.goto(`${server.url}/c/${session.id}?panel=info`);
+  await page.getByRole('link', { name: 'Seer' }).click();
+  await page.getByLabel('System prompt').fill('You are blind. '.repeat(300));
+  await page.getByText(/^“Foretold”: Resends [\d,]+ tokens at full price/).waitFor();
+  await accessible(page, 'what a prompt costs');
+  await page.goto(`${server.url}/agents/${agent.id}`);
+  await page.getByText(/^Not saved yet/).waitFor();
+  assert.equal(await page.locator('[data-cost]').count(), 0);
+  // What cannot be told stands in nobody's way.
+  await page.goto(`${server.url}/c/${session.id}`);
+  const asked = page.waitForRequest('**/preview');
+  await page.route('**/preview', (route) => route.abort());
+  await row.getByRole('button', { name: 'Pin to the context' }).focus();
+  await asked;
+  await row.getByRole('button', { name: 'Pin to the context' }).click();
+  await row.getByRole('button', { name: 'Unpin from the context' }).waitFor();
+  assert.equal((await recordOf(session))[2].marks.pinned, true);
   right(page);
 });

@@ -66,7 +66,7 @@ export const agentRoute = createRoute({
   getParentRoute: () => root,
   path: '/agents/$id',
   component: part(() => import('./pages/agent'), 'AgentPage'),
-  validateSearch: (search: Record<string, unknown>) => strings(search, 'from', 'to'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'from', 'to', 'session'), // session: what a change costs is told of it
 });
 const projects = createRoute({ getParentRoute: () => root, path: '/projects', component: part(() => import('./pages/projectlist'), 'ProjectsPage') });
 export const projectRoute = createRoute({

@@ -388,8 +388,9 @@ export interface LoopProgress {
   reason: string | null;
 }
 
-// CompactionStarted reports that a model is being asked for a summary. A compaction ends with compaction.completed, or
-// with a compaction.failed whose again is false; it belongs to no turn.
+// CompactionStarted reports that a model is being asked for a summary, or for the next part of one that is written in
+// several requests. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it
+// belongs to no turn.
 export interface CompactionStarted {
   // The compaction.
   compaction_id: ID;
@@ -405,6 +406,10 @@ export interface CompactionStarted {
   covers_from: number;
   // Sequence of the last one.
   covers_through: number;
+  // Which of the requests for the summary this is, from 1.
+  part: number;
+  // How many there will be; 1 for most summaries.
+  parts: number;
 }
 
 // CompactionCompleted reports that the summary is written.

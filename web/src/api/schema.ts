@@ -1200,6 +1200,11 @@ export interface components {
             session_id: string;
         };
         CompactInput: {
+            /**
+             * @description originals: write it from the messages alone, earlier summaries apart, in several requests where they are too many for one. By default a summary stands on the earlier one.
+             * @enum {string}
+             */
+            from?: "originals";
             /** @description What this summary must contain in addition to the usual and to the setting's instructions: for the session's owner and admins. */
             instructions?: string;
             /** @description Only answer what it would cover and cost: nothing is written or sent. */
@@ -1228,6 +1233,8 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             /** Format: date-time */
             finished_at: string | null;
+            /** @enum {string|null} */
+            from: "originals" | null;
             instructions: string | null;
             /** Format: uuid */
             message_id: string | null;
@@ -1362,6 +1369,8 @@ export interface components {
             model: string;
             /** Format: int64 */
             output_tokens_most: number;
+            /** Format: int64 */
+            parts: number;
             refused: string | null;
             /** Format: int64 */
             request_tokens: number;
@@ -1376,7 +1385,7 @@ export interface components {
             /** @description provider/model that writes summaries; default: the session's own. */
             model?: string | null;
         };
-        /** @description Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn. */
+        /** @description Reports that a model is being asked for a summary, or for the next part of one that is written in several requests. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn. */
         CompactionStarted: {
             /**
              * Format: int64
@@ -1406,12 +1415,22 @@ export interface components {
             /** @description provider/model that writes the summary. */
             model: string;
             /**
+             * Format: int64
+             * @description Which of the requests for the summary this is, from 1.
+             */
+            part: number;
+            /**
+             * Format: int64
+             * @description How many there will be; 1 for most summaries.
+             */
+            parts: number;
+            /**
              * @description Why it was begun.
              * @enum {string}
              */
             reason: "messages" | "tokens" | "overflow" | "steps" | "asked";
         };
-        /** @description Reports that a model is being asked for a summary. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn. */
+        /** @description Reports that a model is being asked for a summary, or for the next part of one that is written in several requests. A compaction ends with compaction.completed, or with a compaction.failed whose again is false; it belongs to no turn. */
         CompactionStartedEvent: {
             /**
              * Format: date-time
@@ -2097,10 +2116,15 @@ export interface components {
             agent?: string;
             /** @description Say what would happen, and change nothing. */
             dry_run?: boolean;
+            /**
+             * Format: uuid
+             * @description Id of an uploaded file to import, at most 32 MiB; name is its name by default.
+             */
+            file_id?: string | null;
             /** @description The file's name or path: errors quote it, and some formats learn from it what the file is about. */
             name?: string;
-            /** @description The whole file, at most 8 MiB. */
-            text: string | null;
+            /** @description The whole file, at most 8 MiB; or file_id. */
+            text?: string;
         };
         Imported: {
             dry_run: boolean;
@@ -5120,16 +5144,20 @@ export interface components {
             };
         };
         ToolInfo: {
+            /** @description Slugs of active agents that name it, at most 20; empty if it is usable. */
+            agents: string[];
             annotations: components["schemas"]["ToolAnnotations"];
             description: string;
+            /** @description What to do about it; null if agents can use it. */
+            do: string | null;
             name: string;
             /** @description JSON Schema of the arguments. */
             parameters: {
                 [key: string]: unknown;
             };
-            /** @description Who runs it: builtin, http, or mcp/NAME. */
+            /** @description Who runs it: builtin, http, or mcp/NAME. Of what agents name and this server lacks: none, or runtime. */
             source: string;
-            /** @description Why agents cannot use it, such as an unusable schema; null if they can. */
+            /** @description Why agents cannot use it, such as an unusable schema or a server that is away; null if they can. */
             unusable: string | null;
         };
         /** @description Reports the progress of a running tool. Tools may report none, and updates in quick succession are merged. */

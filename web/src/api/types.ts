@@ -3,8 +3,8 @@
 import type * as api from './schema';
 
 export type {
-  Agent, Approval, AuditEntry, Author, Call, CallDiff, Compaction, Directories, Failure, Imported, Key, LeftOut, ManifestRange,
-  Marks, ModelInfo, Outlook, Part, Policy, Project, ProviderInfo, Session, SessionClient, SignIn, Snippet, SearchHit, Statistics,
+  Agent, Approval, AuditEntry, Author, Call, CallDiff, ChangeCost, ChangeInput, Compaction, Directories, Failure, Imported, Key, LeftOut, ManifestRange,
+  Marks, ModelInfo, Outlook, Part, Policy, Preview, Project, ProviderInfo, Session, SessionClient, SignIn, Snippet, SearchHit, Statistics,
   Tokens, ToolInfo, Tree, TreeNode, TreeTotal, Turn, Usage, UserContent, AssistantContent, ToolCallContent,
   ToolResultContent, Workspace,
 } from './schema';

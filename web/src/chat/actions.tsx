@@ -10,6 +10,7 @@ import { compact, duration, fullTime, money, time } from '../components/format';
 import { useReader } from '../components/role';
 import { titleOf } from '../components/title';
 import { Badge, cx, IconButton, Menu } from '../components/ui';
+import { Cost } from '../context/cost';
 import { writeOn } from './focus';
 
 interface Props {
@@ -32,6 +33,7 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
   const reader = useReader();
   const told = (failure: unknown) => setError(sentence(failure));
   const mark = (marks: Partial<Marks>) => void request(`/v1/messages/${message.id}/marks`, { method: 'PUT', query: { session }, body: marks }).catch(told);
+  const cost = (marks: Partial<Marks>) => <Cost session={session} change={{ marks: [{ message_id: message.id, ...marks }] }} />;
   const branch = (asked: Promise<Session>) => void asked.then((made) => {
       void queries.invalidateQueries({ queryKey: ['forks'] });
       void queries.invalidateQueries({ queryKey: ['versions'] });
@@ -73,12 +75,14 @@ export function Actions({ message, text, facts, shown, floats, onEdit }: Props) 
           <IconButton name="Fork from here" onClick={() => branch(request<Session>(`/v1/sessions/${session}/fork`, { body: { at: message.id } }))}>
             <GitFork size={14} />
           </IconButton>
-          <IconButton name={message.marks.pinned ? 'Unpin from the context' : 'Pin to the context'} onClick={() => mark({ pinned: !message.marks.pinned })}>
+          <IconButton name={message.marks.pinned ? 'Unpin from the context' : 'Pin to the context'} more={cost({ pinned: !message.marks.pinned })} onClick={() => mark({ pinned: !message.marks.pinned })}>
             {message.marks.pinned ? <BookmarkCheck size={14} className="text-accent" /> : <Bookmark size={14} />}
           </IconButton>
-          <IconButton name={message.marks.set_aside ? 'Show to the model again' : 'Set aside: the model does not see it'} onClick={() => mark({ set_aside: !message.marks.set_aside })}>
-            {message.marks.set_aside ? <EyeOff size={14} className="text-warn" /> : <Eye size={14} />}
-          </IconButton>
+          {message.role !== 'summary' && ( // a summary has a button of that name
+            <IconButton name={message.marks.set_aside ? 'Show to the model again' : 'Set aside: the model does not see it'} more={cost({ set_aside: !message.marks.set_aside })} onClick={() => mark({ set_aside: !message.marks.set_aside })}>
+              {message.marks.set_aside ? <EyeOff size={14} className="text-warn" /> : <Eye size={14} />}
+            </IconButton>
+          )}
         </>
       )}
       <IconButton name="Inspect" onClick={() => void navigate({ to: '/c/$id/inspect', params: { id: session }, search: { row: message.id } })}>

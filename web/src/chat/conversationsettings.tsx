@@ -7,6 +7,7 @@ import type { Session } from '../api/types';
 import { useOwns } from '../components/role';
 import { fieldsOf, SettingFields } from '../components/settingfields';
 import { Button, Dialog, Field, Input, Select } from '../components/ui';
+import { Cost } from '../context/cost';
 
 // SettingsDialog changes a conversation and how its next turns run.
 export function SettingsDialog({ session, onClose, onChanged }: { session: Session; onClose: () => void; onChanged: (session: Session) => void }) {
@@ -22,6 +23,10 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
   const owns = useOwns(session.owner_id);
+  const settings = {
+    ...((model || null) !== session.model && { model: model || null }),
+    ...Object.fromEntries(Object.entries(fields).filter(([name, value]) => session[name as keyof FieldSettings] !== value)),
+  };
   const save = () => {
     setBusy(true);
     setError('');
@@ -29,8 +34,7 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
       title,
       tags: [...new Set(tags.split(',').map((tag) => tag.trim()).filter(Boolean))],
       ...(owns && {
-        model: model || null,
-        ...Object.fromEntries(Object.entries(fields).filter(([name, value]) => session[name as keyof FieldSettings] !== value)),
+        ...settings,
         project_id: project || null,
         visibility,
       }),
@@ -98,6 +102,7 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
             {error}
           </p>
         )}
+        <Cost session={session.id} change={Object.keys(settings).length > 0 ? { session: settings } : null} className="text-xs text-soft" />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={busy}>

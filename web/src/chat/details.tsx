@@ -18,7 +18,7 @@ export function Details({ session }: { session: Session }) {
   return (
     <dl className="space-y-4 text-sm">
       <Fact name="Agent">
-        <Link to="/agents/$id" params={{ id: session.agent_id }} className="text-accent underline underline-offset-2">
+        <Link to="/agents/$id" params={{ id: session.agent_id }} search={{ session: session.id }} className="text-accent underline underline-offset-2">
           {agent?.name ?? '…'}
         </Link>
       </Fact>

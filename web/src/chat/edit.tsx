@@ -5,6 +5,7 @@ import { request, sentence } from '../api/http';
 import { worded } from '../api/parts';
 import type { Message, Session } from '../api/types';
 import { Button, TextArea } from '../components/ui';
+import { Cost } from '../context/cost';
 import { writeOn } from './focus';
 
 // EditBox edits a message in a new branch: the original stays.
@@ -15,6 +16,8 @@ export function EditBox({ message, onClose }: { message: Message; onClose: () =>
   const [text, setText] = useState(message.content.text ?? '');
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
+  const content = worded(message.content, text);
+  const edited = text.trim() !== '' && text !== message.content.text;
   return (
     <form
       onKeyDown={(event) => event.key === 'Escape' && onClose()}
@@ -22,7 +25,7 @@ export function EditBox({ message, onClose }: { message: Message; onClose: () =>
       onSubmit={(event) => {
         event.preventDefault();
         setBusy(true);
-        request<Session>(`/v1/messages/${message.id}/edit`, { body: { session_id: id, content: worded(message.content, text) } }).then(
+        request<Session>(`/v1/messages/${message.id}/edit`, { body: { session_id: id, content } }).then(
           (session) => {
             void queries.invalidateQueries({ queryKey: ['forks'] });
             void queries.invalidateQueries({ queryKey: ['versions'] });
@@ -38,9 +41,12 @@ export function EditBox({ message, onClose }: { message: Message; onClose: () =>
     >
       <TextArea aria-label="Edited message" rows={Math.min(12, text.split('\n').length + 1)} value={text} onChange={(event) => setText(event.target.value)} autoFocus />
       <div className="flex items-center justify-end gap-2">
-        <span className="mr-auto text-xs text-soft">This starts a new branch; the conversation stays as it is.</span>
+        <span className="mr-auto text-xs text-soft">
+          This starts a new branch; the conversation stays as it is.
+          <Cost session={id} change={edited ? { edit: { message_id: message.id, content } } : null} />
+        </span>
         <Button onClick={onClose}>Cancel</Button>
-        <Button look="primary" type="submit" disabled={busy || text.trim() === '' || text === message.content.text}>
+        <Button look="primary" type="submit" disabled={busy || !edited}>
           Ask
         </Button>
       </div>

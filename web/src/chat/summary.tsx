@@ -6,7 +6,8 @@ import { resultText } from '../api/parts';
 import { coveredBy, sessionOf } from '../api/queries';
 import type { ID, Message } from '../api/types';
 import { useOwns, useReader } from '../components/role';
-import { Button, Failed, Loading, TextArea } from '../components/ui';
+import { Button, Failed, Loading, TextArea, Tooltip } from '../components/ui';
+import { Cost } from '../context/cost';
 import { fromOf, revises } from './covers';
 import { summarise } from './summarising';
 
@@ -43,7 +44,11 @@ export function Summary({ message, later }: { message: Message; later?: Message 
           {covered ? 'Hide what it covers' : 'Show what it covers'}
         </Button>
         {!reader && owns && seen && <Button onClick={() => setEdits(true)}>Edit</Button>}
-        {!reader && !later && <Button onClick={() => setAside(!aside)}>{aside ? 'Use it again' : 'Set aside'}</Button>}
+        {!reader && !later && (
+          <Tooltip text={aside ? 'The model sees it instead of what it covers' : 'The model sees what it covers'} more={<Cost session={session} change={{ marks: [{ message_id: message.id, set_aside: !aside }] }} />}>
+            <Button onClick={() => setAside(!aside)}>{aside ? 'Use it again' : 'Set aside'}</Button>
+          </Tooltip>
+        )}
         {!reader && seen && message.covers_through !== null && (
           <Button onClick={() => summarise(session, { replaces: { id: message.id, from: fromOf(message), through: message.covers_through! } })}>Write it again…</Button>
         )}

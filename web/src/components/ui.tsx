@@ -27,10 +27,11 @@ export function Button({ look = 'plain', className, type = 'button', ...rest }: 
   );
 }
 
-// IconButton is a button with only an icon: its name is the tooltip, and read by screen readers.
-export function IconButton({ name, className, children, ...rest }: ButtonHTMLAttributes<HTMLButtonElement> & { name: string }) {
+// IconButton is a button with only an icon: its name is the tooltip, and read by screen readers. More may stand below
+// the name.
+export function IconButton({ name, more, className, children, ...rest }: ButtonHTMLAttributes<HTMLButtonElement> & { name: string; more?: ReactNode }) {
   return (
-    <Tooltip text={name}>
+    <Tooltip text={name} more={more}>
       <button
         type="button"
         aria-label={name}
@@ -43,13 +44,14 @@ export function IconButton({ name, className, children, ...rest }: ButtonHTMLAtt
   );
 }
 
-export function Tooltip({ text, children }: { text: string; children: ReactNode }) {
+export function Tooltip({ text, more, children }: { text: string; more?: ReactNode; children: ReactNode }) {
   return (
     <RadixTooltip.Root delayDuration={400}>
       <RadixTooltip.Trigger asChild>{children}</RadixTooltip.Trigger>
       <RadixTooltip.Portal>
-        <RadixTooltip.Content sideOffset={6} className="z-50 rounded-md bg-text px-2 py-1 text-xs text-bg shadow-pop">
+        <RadixTooltip.Content sideOffset={6} collisionPadding={8} className="z-50 max-w-80 rounded-md bg-text px-2 py-1 text-xs text-bg shadow-pop">
           {text}
+          {more}
         </RadixTooltip.Content>
       </RadixTooltip.Portal>
     </RadixTooltip.Root>

@@ -6,6 +6,7 @@ import type { ContextPreview, ID, Outlook } from '../api/types';
 import { compact, number } from '../components/format';
 import { useReader } from '../components/role';
 import { cx, IconButton } from '../components/ui';
+import { Cost } from './cost';
 import { bytesOf, labelOf } from './parts';
 import { filledOf, FULL, saysOf } from './outlook';
 
@@ -59,7 +60,7 @@ function Leaving({ session, outlook: { leaving }, data }: { session: ID; outlook
             </Link>
             <span className="shrink-0 text-xs text-faint">{compact(row.tokens)}</span>
             {!reader && (
-              <IconButton name={`Pin #${row.sequence}: it stays`} onClick={() => pin(row.id)}>
+              <IconButton name={`Pin #${row.sequence}: it stays`} more={<Cost session={session} change={{ marks: [{ message_id: row.id, pinned: true }] }} />} onClick={() => pin(row.id)}>
                 <Bookmark size={14} />
               </IconButton>
             )}

@@ -61,16 +61,18 @@ export function LeftOutList({ session, left, panel }: { session: ID; left: Run[]
   return (
     <ul className="divide-y divide-line rounded-xl border border-line text-sm">
       {left.map((one) => (
-        <li key={one.from} className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5 px-3 py-1.5">
+        <li key={one.from} className="flex items-baseline gap-x-3 px-3 py-1.5">
           <Link to="/c/$id" params={{ id: session }} search={{ at: String(one.from), ...(panel ? { panel } : {}) }} className="flex w-16 shrink-0 items-baseline gap-1.5 font-mono text-xs text-accent hover:underline">
             <span aria-hidden className={cx('size-2 shrink-0 rounded-full', FATES[one.fate].colour)} />#{one.from}
             {one.to > one.from && `–${one.to}`}
           </Link>
-          <span className="min-w-32 flex-1 text-soft">{one.reason}</span>
-          <span className="text-xs text-faint">
-            {one.count > 1 && `${number(one.count)} messages`}
-            {one.count > 1 && one.tokens !== null && ', '}
-            {one.tokens !== null && `${compact(one.tokens)} tokens`}
+          <span className="flex min-w-0 flex-1 flex-wrap items-baseline justify-between gap-x-3 gap-y-0.5">
+            <span className="text-soft">{one.reason}</span>
+            <span className="text-xs text-faint">
+              {one.count > 1 && `${number(one.count)} messages`}
+              {one.count > 1 && one.tokens !== null && ', '}
+              {one.tokens !== null && `${compact(one.tokens)} tokens`}
+            </span>
           </span>
         </li>
       ))}

@@ -10,6 +10,7 @@ import { money, number } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, Button, cx, Failed, IconButton, Loading } from '../components/ui';
 import type { Transcript } from '../live/transcript';
+import { Cost } from './cost';
 import { Foreseen } from './foreseen';
 import { Account } from './leftout';
 import { bytesOf, labelOf } from './parts';
@@ -108,7 +109,7 @@ function Pins({ session, data: { parts, request: sent } }: { session: ID; data: 
               </Link>
               <Badge>{number(part.tokens)} tokens</Badge>
               {!reader && (
-                <IconButton name="Unpin from the context" onClick={() => void request(`/v1/messages/${part.message_id}/marks`, { method: 'PUT', body: { pinned: false } }).catch((failure: unknown) => setError(sentence(failure)))}>
+                <IconButton name="Unpin from the context" more={<Cost session={session} change={{ marks: [{ message_id: part.message_id!, pinned: false }] }} />} onClick={() => void request(`/v1/messages/${part.message_id}/marks`, { method: 'PUT', body: { pinned: false } }).catch((failure: unknown) => setError(sentence(failure)))}>
                   <PinOff size={14} />
                 </IconButton>
               )}

@@ -1,14 +1,16 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { Archive, ArchiveRestore, MessageSquarePlus } from 'lucide-react';
 import { type FormEvent, useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
-import { agentOf, modelList, principal, toolList } from '../api/queries';
-import type { Agent, ToolRef } from '../api/types';
+import { agentOf, modelList, principal, sessionOf, toolList } from '../api/queries';
+import type { Agent, ChangeInput, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
 import { SettingFields } from '../components/settingfields';
+import { titleOf } from '../components/title';
 import { Badge, Button, Failed, Field, Input, Loading, Page, TextArea } from '../components/ui';
-import { editedAgent, editOf, keepEdit } from './agentedit';
+import { Cost } from '../context/cost';
+import { editedAgent, editOf, keepEdit, settingsIn } from './agentedit';
 import { NoSuch } from './errors';
 import { Versions } from './versions';
 
@@ -64,6 +66,7 @@ function Editor({ agent }: { agent: Agent }) {
     patch(editOf(agent, draft), () => keepEdit(agent, agent));
   };
   const named = new Set(draft.tools.map(toolName));
+  const lacks = (tools.data?.data ?? []).filter((tool) => tool.unusable !== null && tool.agents.includes(agent.slug));
   return (
     <Page
       title={agent.name}
@@ -95,6 +98,18 @@ function Editor({ agent }: { agent: Agent }) {
           {reader ? 'You have read access. To change agents, ask an admin for a key with the role member.' : 'Only its owner and admins can change this agent. You can talk to it, and create agents of your own.'}
         </p>
       )}
+      {lacks.length > 0 && (
+        <section aria-label="What this agent lacks" className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm">
+          <p className="font-medium">This agent names what this server cannot offer:</p>
+          <ul className="mt-1 list-disc space-y-1 pl-5">
+            {lacks.map((one) => (
+              <li key={one.name}>
+                <span className="font-mono text-[13px]">{one.name}</span>: {one.unusable}. {one.do}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
       <form onSubmit={save} className="space-y-5">
         <div className="grid gap-5 sm:grid-cols-2">
           <Field label="Name">
@@ -121,7 +136,7 @@ function Editor({ agent }: { agent: Agent }) {
         <fieldset>
           <legend className="mb-2 text-sm font-medium">Tools</legend>
           <ul className="grid gap-2 sm:grid-cols-2">
-            {tools.data?.data.map((tool) => (
+            {tools.data?.data.filter((tool) => tool.source !== 'runtime' && (!tool.name.endsWith('*') || named.has(tool.name))).map((tool) => (
               <li key={tool.name}>
                 <label className="flex items-start gap-2 rounded-lg border border-line p-2.5 text-sm hover:bg-raised">
                   <input
@@ -136,7 +151,13 @@ function Editor({ agent }: { agent: Agent }) {
                       {tool.name} <Badge>{tool.source}</Badge>
                       {tool.annotations.destructive && !tool.annotations.read_only && <Badge tone="warn">asks first</Badge>}
                     </span>
-                    <span className="line-clamp-2 text-xs text-soft">{tool.unusable ?? tool.description}</span>
+                    {tool.unusable === null ? (
+                      <span className="line-clamp-2 text-xs text-soft">{tool.description}</span>
+                    ) : (
+                      <span className="block text-xs text-soft">
+                        Cannot be used: {tool.unusable}. {tool.do}
+                      </span>
+                    )}
                   </span>
                 </label>
               </li>
@@ -150,8 +171,11 @@ function Editor({ agent }: { agent: Agent }) {
         </fieldset>
         {error && <Failed error={new Error(error)} />}
         {changed && (
-          <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3">
-            <span className="flex-1 text-sm text-soft max-sm:text-xs">Not saved yet, but kept in this browser. Running turns keep version {agent.version}.</span>
+          <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3 max-sm:flex-wrap">
+            <span className="flex-1 text-sm text-soft max-sm:basis-full max-sm:text-xs">
+              Not saved yet, but kept in this browser. Running turns keep version {agent.version}.
+              <SessionCost agent={agent} draft={draft} />
+            </span>
             <Button onClick={() => become(agent)}>Discard</Button>
             <Button look="primary" type="submit">
               Save as version {agent.version + 1}
@@ -162,4 +186,13 @@ function Editor({ agent }: { agent: Agent }) {
       <Versions agent={agent} />
     </Page>
   );
+}
+
+// SessionCost tells what a change of the agent costs the conversation that the form was opened from.
+function SessionCost({ agent, draft }: { agent: Agent; draft: Agent }) {
+  const { session: id = '' } = useSearch({ from: '/agents/$id' });
+  const { data: session } = useQuery({ ...sessionOf(id), enabled: id !== '' });
+  if (session?.agent_id !== agent.id) return null;
+  const settings = settingsIn(editOf(agent, draft)) as NonNullable<ChangeInput['agent']>;
+  return <Cost session={session.id} change={Object.keys(settings).length > 0 ? { agent: settings } : null} about={`“${titleOf(session)}”`} />;
 }

@@ -14,6 +14,11 @@ export function editOf(agent: Agent, draft: Agent): Edit {
   return Object.fromEntries(FIELDS.filter((name) => JSON.stringify(draft[name]) !== JSON.stringify(agent[name])).map((name) => [name, draft[name]]));
 }
 
+// settingsIn returns what of an edit changes how sessions run.
+export function settingsIn({ name: _name, description: _description, ...settings }: Edit): Edit {
+  return settings;
+}
+
 // keepEdit keeps an edit in this browser until it is saved or discarded, even if the
 // person leaves the page.
 export function keepEdit(agent: Agent, draft: Agent): void {

@@ -35,7 +35,7 @@ export function Filters({ choice, onChange }: { choice: SearchChoice; onChange: 
       {pick('role', 'Who said it', 'Everybody', ROLES)}
       {pick('agent', 'Agent', 'All agents', (agents.data ?? []).map((one) => [one.id, one.name]))}
       {(choice.project || (projects.data?.length ?? 0) > 0) && pick('project', 'Project', 'All projects', (projects.data ?? []).map((one) => [one.id, one.name]))}
-      {pick('tool', 'Tool', 'All tools', (tools.data?.data ?? []).map((one) => [one.name, one.name]))}
+      {pick('tool', 'Tool', 'All tools', (tools.data?.data ?? []).filter((one) => one.source !== 'runtime' && !one.name.endsWith('*')).map((one) => [one.name, one.name]))}
       {pick('archived', 'Archived conversations', 'Any state', [
         ['false', 'Active'],
         ['true', 'Archived'],

@@ -4,16 +4,29 @@ import { useState } from 'react';
 import { request, sentence } from '../api/http';
 import { queries } from '../api/queries';
 import type { Imported } from '../api/types';
+import { upload } from '../chat/upload';
 import { Button } from '../components/ui';
+
+// LARGE is the size, in bytes, from which on a file is uploaded before it is imported.
+const LARGE = 8 << 20;
 
 interface Told {
   name: string;
-  text: string;
+  file: File;
   report?: Imported;
   problem?: string;
 }
 
-const ask = (file: Told, dry: boolean) => request<Imported>('/v1/imports', { body: { name: file.name, text: file.text, dry_run: dry } });
+async function ask({ name, file }: Told, dry: boolean): Promise<Imported> {
+  if (file.size <= LARGE) return request<Imported>('/v1/imports', { body: { name, text: await file.text(), dry_run: dry } });
+  const own = `import ${Date.now()} ${Math.random()}.json`; // the same bytes may be a file already, which must stay
+  const sent = await upload(file, own, () => {}).done;
+  try {
+    return await request<Imported>('/v1/imports', { body: { name, file_id: sent.id, dry_run: dry } });
+  } finally {
+    await request(`/v1/files/${sent.id}`, { method: 'DELETE' });
+  }
+}
 
 // tell asks about files one by one: each is its own request, and a bad one stops no other.
 async function tell(files: Told[], dry: boolean): Promise<Told[]> {
@@ -45,7 +58,7 @@ export function ImportFiles() {
   };
   const choose = (chosen: FileList) =>
     during(async () => {
-      const read = await Promise.all(Array.from(chosen, async (file) => ({ name: file.webkitRelativePath || file.name, text: await file.text() })));
+      const read = Array.from(chosen, (file) => ({ name: file.webkitRelativePath || file.name, file }));
       return tell(read, true);
     });
   const start = () =>

@@ -16,7 +16,7 @@ export function Versions({ agent }: { agent: Agent }) {
   const before = useQuery(agentVersion(agent.id, from));
   const after = useQuery(agentVersion(agent.id, to));
   if (agent.version === 1) return null;
-  const choose = (change: { from?: string; to?: string }) => void navigate({ to: '/agents/$id', params: { id: agent.id }, search: { from: String(from), to: String(to), ...change }, replace: true });
+  const choose = (change: { from?: string; to?: string }) => void navigate({ to: '/agents/$id', params: { id: agent.id }, search: { ...search, from: String(from), to: String(to), ...change }, replace: true });
   const failed = before.isError ? before : after.isError ? after : null;
   return (
     <section className="mt-12 border-t border-line pt-6" aria-label="Versions">
