@@ -50,7 +50,7 @@ LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReque
 |TestRedactHasABudget|TestBudgetReadsOnlyTheTail|TestBracketsAreReadOnce|TestWindowReadsOnlyTheTail|TestEstimatesOfGPT4o$\
 |TestListsOfLargeRows|TestExportsAtOnceAreBounded|TestAnswersNobodyTakesHaveABound|TestExplainsOneTurnOfFiveHundred$\
 |TestChatOfAnAnswerInManyRows|TestAPromptThatGrows|TestLargePagesEndEarly|TestALongTurnEnds|TestWhatWasSaidIsFoundAfterASummary$\
-|TestLongTurnsKeepTheirWindow|TestStepsKeepTheirShare|TestImportsOfManyFilesAreBounded)$$
+|TestLongTurnsKeepTheirWindow|TestStepsKeepTheirShare|TestImportsOfManyFilesAreBounded|TestLargeImportsAreReadOneByOne)$$
 
 # The stores' databases are in memory where there is room: on a disk half of the time would be spent waiting for it,
 # and nothing here cuts the power. Programs are built elsewhere, since this directory may forbid running them.

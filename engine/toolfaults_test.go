@@ -39,7 +39,11 @@ func TestToolsSayWhatAgentsLack(t *testing.T) {
 	before := engine.New(engine.Options{
 		Store: h.store, Models: models(t), Tools: hopeful{}, Runtimes: []string{"acp/gone"},
 	})
-	make := func(name, runtime string, tools ...string) parley.Agent {
+<<<<<<< HEAD
+	created := func(name, runtime string, tools ...string) parley.Agent {
+=======
+	create := func(name, runtime string, tools ...string) parley.Agent {
+>>>>>>> tools
 		refs := []parley.ToolRef{{Name: "own", Definition: &parley.ToolDefinition{
 			Name: "own", Parameters: []byte(`{"type":"object"}`),
 		}}}
@@ -54,10 +58,17 @@ func TestToolsSayWhatAgentsLack(t *testing.T) {
 		}
 		return agent
 	}
-	make("Ada", "acp/gone", "away__*", "gone__*", "slow__x")
-	make("Ben", "", "away__read", "up__bad", "gone__*")
-	make("Cleo", "", "up__fine", "aw__*")
-	archived := make("Dora", "", "away__*", "other__x")
+<<<<<<< HEAD
+	created("Ada", "acp/gone", "away__*", "gone__*", "slow__x")
+	created("Ben", "", "away__read", "up__bad", "gone__*")
+	created("Cleo", "", "up__fine", "aw__*")
+	archived := created("Dora", "", "away__*", "other__x")
+=======
+	create("Ada", "acp/gone", "away__*", "gone__*", "slow__x")
+	create("Ben", "", "away__read", "up__bad", "gone__*")
+	create("Cleo", "", "up__fine", "aw__*")
+	archived := create("Dora", "", "away__*", "other__x")
+>>>>>>> tools
 	if _, err := before.ArchiveAgent(t.Context(), h.admin, archived.ID.String()); err != nil {
 		t.Fatal(err)
 	}

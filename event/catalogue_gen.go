@@ -201,7 +201,7 @@ func Catalogue() []Description {
 			{Name: "model", Doc: "provider/model that writes the summary.", Type: reflect.TypeFor[parley.ModelID]()},
 			{Name: "covers_from", Doc: "Sequence of the first message that is summed up.", Type: reflect.TypeFor[int64]()},
 			{Name: "covers_through", Doc: "Sequence of the last one.", Type: reflect.TypeFor[int64]()},
-			{Name: "part", Doc: "Which of the requests for the summary this is, from 1.", Type: reflect.TypeFor[int]()},
+			{Name: "part", Doc: "Which request for the summary this is, from 1.", Type: reflect.TypeFor[int]()},
 			{Name: "parts", Doc: "How many there will be; 1 for most summaries.", Type: reflect.TypeFor[int]()},
 		}}},
 		{Event: parley.EventCompactionCompleted, Durable: true, Object: Object{Name: "CompactionCompleted", Type: reflect.TypeFor[CompactionCompleted](), Doc: "Reports that the summary is written.", Fields: []Field{

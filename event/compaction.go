@@ -15,7 +15,7 @@ type CompactionStarted struct {
 	Model         parley.ModelID          `json:"model"`          // provider/model that writes the summary
 	CoversFrom    int64                   `json:"covers_from"`    // sequence of the first message that is summed up
 	CoversThrough int64                   `json:"covers_through"` // sequence of the last one
-	Part          int                     `json:"part"`           // which of the requests for the summary this is, from 1
+	Part          int                     `json:"part"`           // which request for the summary this is, from 1
 	Parts         int                     `json:"parts"`          // how many there will be; 1 for most summaries
 }
 

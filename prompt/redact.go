@@ -21,7 +21,7 @@ import (
 // in all requests of a conversation and of its forks, so that prefixes and what a provider signed stay valid. A
 // provider, which does not know the workspace's id, cannot find the value by trying.
 //
-// Results of tools are often JSON, which writes a line's end as \n and a quotation mark as \", and may quote JSON.
+// Results of tools are often JSON: it writes a line's end as \n and a quotation mark as \", and may quote other JSON.
 // Patterns that look at what stands around a value (\b, ^, ") would miss it there, so texts are searched once more with
 // these escapes read.
 type redactor struct {

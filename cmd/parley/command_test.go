@@ -507,7 +507,7 @@ func TestProgressIsShownAndTakenAway(t *testing.T) {
 			_, err := importFile(t.Context(), d.client, term, client.ImportInput{}, chat, "2 of 3")
 			return err
 		},
-		"importing large.json (1 of 1)": func(term terminal) error {
+		"large.json (1 of 1)": func(term terminal) error {
 			large := filepath.Join(d.dir, "large.json")
 			text := entry + strings.Repeat(" ", engine.MaxImportText)
 			if err := os.WriteFile(large, []byte(text), 0o600); err != nil {

@@ -40,7 +40,8 @@ func oddAnswer(raw []byte) string {
 	result := "null"
 	switch request.Method {
 	case "initialize":
-		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"odd","version":"1"}}`
+		result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},` +
+			`"serverInfo":{"name":"odd","version":"1"}}`
 	case "tools/list":
 		result = strings.ReplaceAll(oddTools, "\n", " ")
 	case "tools/call":

@@ -406,7 +406,7 @@ export interface CompactionStarted {
   covers_from: number;
   // Sequence of the last one.
   covers_through: number;
-  // Which of the requests for the summary this is, from 1.
+  // Which request for the summary this is, from 1.
   part: number;
   // How many there will be; 1 for most summaries.
   parts: number;

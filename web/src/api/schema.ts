@@ -1416,7 +1416,7 @@ export interface components {
             model: string;
             /**
              * Format: int64
-             * @description Which of the requests for the summary this is, from 1.
+             * @description Which request for the summary this is, from 1.
              */
             part: number;
             /**
