@@ -230,7 +230,7 @@ func (e *Engine) ReviseSummary(
 	sessionID parley.ID,
 	input SummaryInput,
 ) (_ parley.Message, err error) {
-	ctx, call, err := e.enter(ctx, principal, "reviseSummary", PostMessages, of(sessionID))
+	ctx, call, err := e.enter(ctx, principal, "reviseSummary", GrantSessions, of(sessionID))
 	if err != nil {
 		return parley.Message{}, err
 	}

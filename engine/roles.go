@@ -104,7 +104,7 @@ var permissions = [...]Permission{
 	{
 		GrantSessions,
 		"set what a session runs and what a provider sees of it: all its other settings, and approvals that hold for " +
-			"all of it",
+			"all of it; revise its summary",
 		ReachNone,
 		ReachOwn,
 		ReachAll,

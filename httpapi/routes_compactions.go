@@ -64,7 +64,7 @@ func compactionRoutes() []route {
 			paths:  bothPaths("/summary"),
 			name:   "reviseSummary",
 			tag:    "compactions",
-			verb:   engine.PostMessages,
+			verb:   engine.GrantSessions,
 			says:   "Revise a session's summary",
 			about: "Enters a version in your own words, which covers the same messages and replaces the summary in " +
 				"later contexts. The earlier version stays in the record; the new one's mark set_aside brings it " +
