@@ -51,13 +51,21 @@ func chatHelp() string {
 	return strings.TrimRight(out.String(), "\n")
 }
 
+// wholeHelp is chatHelp with what can be typed during a turn.
+func wholeHelp() string {
+	return chatHelp() + "\nWhile an answer streams: /steer TEXT, /queue TEXT, /interrupt TEXT; Ctrl-C cancels it."
+}
+
 // completedCommand returns the commands that begin with what is typed; nil if that is not the beginning of one.
 func completedCommand(typed string) []string {
 	name, ok := strings.CutPrefix(typed, "/")
 	if !ok || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return nil
 	}
-	names := []string{"steer", "queue", "interrupt"}
+	var names []string
+	for _, how := range waysIn() {
+		names = append(names, string(how))
+	}
 	for _, command := range chatCommands() {
 		names = append(names, command.name)
 	}
@@ -75,7 +83,7 @@ func completedCommand(typed string) []string {
 // command; // at the start sends a slash.
 func commandIn(line string) (command, rest string) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	name, ok := strings.CutPrefix(word, "/")
+	name, ok := strings.CutPrefix(strings.ToLower(word), "/")
 	if !ok || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return "", ""
 	}
@@ -96,6 +104,9 @@ func (c *chat) obey(ctx context.Context, name, rest string) error {
 		}
 		return command.run(c, ctx, rest)
 	}
+	if slices.Contains(waysIn(), parley.During(name)) {
+		return parley.Errorf(parley.CodeInvalid, "/%s needs a text after it", name)
+	}
 	return parley.Errorf(parley.CodeInvalid,
 		"there is no command /%s: /help lists the commands; to send a message that begins with a slash, type //", name)
 }
@@ -109,8 +120,7 @@ func (c *chat) inSession() error {
 }
 
 func (c *chat) help(context.Context, string) error {
-	fmt.Fprintln(c.term.err, chatHelp())
-	fmt.Fprintln(c.term.err, "While an answer streams: /steer TEXT, /queue TEXT, /interrupt TEXT; Ctrl-C cancels it.")
+	fmt.Fprintln(c.term.err, wholeHelp())
 	return nil
 }
 

@@ -290,14 +290,31 @@ func TestCommandsOfAChat(t *testing.T) {
 	d.say("agents", "create", "Scout")
 	file := t.TempDir() + "/talk.md"
 	out, complained, code := d.typed(strings.Join([]string{
-		"/cost", "/nope", "/help", "/model nope/x", "/model sim/echo", "one", "/etc/hosts is a file", "//help", "/pin",
-		"/cost", "/export " + file, "/fork Branch", "/agent nobody", "/agent scout", "two", "/quit", "never",
+		"/Cost",
+		"/nope",
+		"/queue",
+		"/help",
+		"/model nope/x",
+		"/model sim/echo",
+		"one",
+		"/etc/hosts is a file",
+		"//help",
+		"/pin",
+		"/cost",
+		"/export " + file,
+		"/fork Branch",
+		"/agent nobody",
+		"/agent scout",
+		"two",
+		"/quit",
+		"never",
 	}, "\n")+"\n", "chat")
 	if code != 0 {
 		t.Fatalf("%d: %s", code, complained)
 	}
 	for _, want := range []string{
 		"! nothing has been said yet", "! there is no command /nope: /help lists the commands", "/export [FILE]",
+		"! /queue needs a text after it",
 		"! write provider/model; configured are sim", "model: sim/echo",
 		"pinned #6: /help", "3 turns, 3 calls", "wrote " + file,
 		`! there is no agent "nobody"; the agents are: `, "The next message starts a session with scout",
