@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -228,12 +229,20 @@ func (c *chat) cost(ctx context.Context, _ string) error {
 		return err
 	}
 	s := &session.Statistics
-	fmt.Fprintf(c.term.err, "%d turns, %d calls, %d tokens in, %d out, $%s\n",
-		s.Turns, s.Calls, s.InputTokens, s.OutputTokens, s.Cost)
+	fmt.Fprintf(c.term.err, "%s, %s, %d tokens in, %d out, $%s\n",
+		several(s.Turns, "turn"), several(s.Calls, "call"), s.InputTokens, s.OutputTokens, s.Cost)
 	if s.Unpriced > 0 {
 		fmt.Fprintf(c.term.err, "The price of %d calls is unknown.\n", s.Unpriced)
 	}
 	return nil
+}
+
+// several is a number of things.
+func several[N ~int | ~int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func (c *chat) export(ctx context.Context, rest string) error {
@@ -248,8 +257,11 @@ func (c *chat) export(ctx context.Context, rest string) error {
 	if rest == "" {
 		rest = "parley-" + c.session.ID.String() + ".md"
 	}
-	if err := saveFile(rest, file, false); err != nil {
-		return parley.WrapError(parley.CodeInvalid, err, "the conversation was not written: "+err.Error())
+	switch err := saveFile(rest, file, false); {
+	case errors.Is(err, fs.ErrExist):
+		return parley.Errorf(parley.CodeConflict, "%s exists: choose another name with /export FILE", rest)
+	case err != nil:
+		return parley.Errorf(parley.CodeInvalid, "the conversation was not written: %v", err)
 	}
 	fmt.Fprintln(c.term.err, "wrote", rest)
 	return nil

@@ -306,6 +306,8 @@ func TestCommandsOfAChat(t *testing.T) {
 		"/agent nobody",
 		"/agent scout",
 		"two",
+		"/cost",
+		"/export " + file,
 		"/quit",
 		"never",
 	}, "\n")+"\n", "chat")
@@ -318,6 +320,7 @@ func TestCommandsOfAChat(t *testing.T) {
 		"! write provider/model; configured are sim", "model: sim/echo",
 		"pinned #6: /help", "3 turns, 3 calls", "wrote " + file,
 		`! there is no agent "nobody"; the agents are: `, "The next message starts a session with scout",
+		"\n1 turn, 1 call, ", "! " + file + " exists: choose another name with /export FILE\n",
 	} {
 		if !strings.Contains(complained, want) {
 			t.Errorf("%q is missing in:\n%s", want, complained)
