@@ -87,3 +87,14 @@ func TestCommandsDuringATurn(t *testing.T) {
 		}
 	}
 }
+
+// TestChatNamesTheModel that would answer: the agent's, before the session begins and after.
+func TestChatNamesTheModel(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.say("agents", "create", "Thinker", "--model", "sim/reason")
+	_, told, code := d.typed("/model\nhello\n/model\n", "chat", "--agent", "thinker")
+	if code != 0 || strings.Count(told, "model: sim/reason (simulator)\n") != 2 {
+		t.Errorf("it exits with %d and says %s", code, told)
+	}
+}

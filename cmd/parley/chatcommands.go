@@ -147,10 +147,30 @@ func (c *chat) chooseModel(ctx context.Context, rest string) error {
 	}
 	model := c.model
 	if model == "" {
-		model = c.session.Model
+		var err error
+		if model, err = c.usualModel(ctx); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintln(c.term.err, "model:", cmp.Or(string(model), "that of the agent"))
+	fmt.Fprintln(c.term.err, "model:", modelLabel(model))
 	return nil
+}
+
+// usualModel is the model of messages that name none: the session's, the agent's, or the server's.
+func (c *chat) usualModel(ctx context.Context) (parley.ModelID, error) {
+	if c.session.Model != "" {
+		return c.session.Model, nil
+	}
+	word := cmp.Or(c.agent, parley.BuiltinAgentSlug)
+	if !c.session.ID.IsZero() {
+		word = c.session.AgentID.String()
+	}
+	agent, err := c.server.Agent(ctx, word)
+	if err != nil || agent.Model != "" {
+		return agent.Model, err
+	}
+	models, err := c.server.Models(ctx, client.ModelsQuery{Limit: 1})
+	return models.Default, err
 }
 
 func (c *chat) chooseAgent(ctx context.Context, rest string) error {

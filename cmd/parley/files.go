@@ -110,8 +110,8 @@ func plainName(stored string, id parley.ID) string {
 	return name
 }
 
-// saveFile writes a new file; fs.ErrExist if there is one. With force it replaces an existing one; if that is a link, it replaces the link and not
-// the file behind it.
+// saveFile writes a new file; fs.ErrExist if there is one. With force it replaces an existing one; if that is a link,
+// it replaces the link and not the file behind it.
 func saveFile(path string, from io.Reader, force bool) (err error) {
 	if info, err := os.Lstat(path); force && err == nil && !info.IsDir() {
 		if err := os.Remove(path); err != nil {
