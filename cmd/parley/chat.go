@@ -472,6 +472,14 @@ func (v *turnView) remark(ctx context.Context, told event.Payload) {
 	switch told := told.(type) {
 	case *event.ToolStarted:
 		says = told.Name
+	case *event.ToolProgress:
+		says = fmt.Sprintf("%s, %g", told.Name, told.Progress)
+		if told.Total != nil {
+			says += fmt.Sprintf(" of %g", *told.Total)
+		}
+		if told.Message != "" {
+			says += ": " + parley.Clip(plainLine(told.Message), maxLine)
+		}
 	case *event.ToolCompleted:
 		var took int64
 		if told.ExecutionTimeMS != nil {

@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/client"
+	"example.org/parley/event"
 )
 
 // TestChatSaysWhyAToolFailed, in the words that the model reads. A record shows results once, as text.
@@ -96,5 +97,21 @@ func TestChatNamesTheModel(t *testing.T) {
 	_, told, code := d.typed("/model\nhello\n/model\n", "chat", "--agent", "thinker")
 	if code != 0 || strings.Count(told, "model: sim/reason (simulator)\n") != 2 {
 		t.Errorf("it exits with %d and says %s", code, told)
+	}
+}
+
+// TestChatShowsAToolsProgress on one line, with a total only if the tool says one.
+func TestChatShowsAToolsProgress(t *testing.T) {
+	t.Parallel()
+	total := 4.0
+	for want, told := range map[string]*event.ToolProgress{
+		"[tool.progress draw, 1.5]\n":         {Name: "draw", Progress: 1.5},
+		"[tool.progress draw, 1 of 4: a b]\n": {Name: "draw", Progress: 1, Total: &total, Message: "a\nb"},
+	} {
+		var shown bytes.Buffer
+		view := newTurnView(&chat{term: terminal{out: &shown, err: &shown}})
+		if view.print(t.Context(), client.Frame{Event: told}); shown.String() != want {
+			t.Errorf("%q, want %q", shown.String(), want)
+		}
 	}
 }
