@@ -322,7 +322,7 @@ func TestChatOutlivesTheServer(t *testing.T) {
 	again := startAt(t, at, "--addr", "127.0.0.1:"+port)
 	person.sees(&person.out, "> \r\x1b[2C", 3)
 	person.types("/cost\r")
-	person.sees(&person.out, "1 turns", 1)
+	person.sees(&person.out, "1 turn", 1)
 	person.types("\x04")
 	if err := <-person.exited; err != nil {
 		t.Errorf("it ends with %v\n%s", err, person.out.String())

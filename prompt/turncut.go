@@ -74,7 +74,7 @@ func (v *View) shortenTurn(selection *Selection) parley.TurnCut {
 				(steps[i].Step != steps[i-1].Step || steps[i].TurnID != steps[i-1].TurnID) {
 				break
 			}
-			cut.Dropped = steps[i].Sequence
+			cut.Dropped = max(cut.Dropped, steps[i].Sequence) // what people said stays, also behind it
 			if drops(&cut, &steps[i]) {
 				saved += sizes[i]
 			}

@@ -280,6 +280,12 @@ func (c *chat) hear(ctx context.Context, line string) error {
 			fmt.Fprintln(c.term.err, "(what the server had taken is kept; go on when it is back)")
 			return nil
 		}
+	case "", parley.CodeInternal, parley.CodeUnauthenticated:
+	default:
+		if c.typed != nil { // a person, who can choose another session, or say it in fewer words
+			fmt.Fprintln(c.term.err, "!", err)
+			return nil
+		}
 	}
 	return err
 }
@@ -359,7 +365,7 @@ func (v *turnView) watch(ctx context.Context, frame client.Frame) error {
 		}
 		v.tell(headline(asked) + ": " + messageText(&asked))
 	}
-	v.print(frame)
+	v.print(ctx, frame)
 	if frame.Type.EndsTurn() {
 		v.endLine()
 		v.tell("(" + string(endedTurn(frame).Status) + ")")
@@ -373,7 +379,7 @@ func (v *turnView) show(ctx context.Context, frame client.Frame) (over bool, err
 			return true, err
 		}
 	} else {
-		v.print(frame)
+		v.print(ctx, frame)
 		if over, err := v.answer(ctx, frame); over || err != nil {
 			return true, err
 		}
@@ -421,7 +427,7 @@ func (v *turnView) answer(ctx context.Context, frame client.Frame) (over bool, e
 	return over, err
 }
 
-func (v *turnView) print(frame client.Frame) {
+func (v *turnView) print(ctx context.Context, frame client.Frame) {
 	switch told := frame.Event.(type) {
 	case *event.StepGenerating:
 		v.text(shownKey{told.MessageID, told.Kind}, told.Offset, told.Delta)
@@ -432,7 +438,7 @@ func (v *turnView) print(frame client.Frame) {
 	case *event.StepError:
 		v.settled(told.Messages)
 	default:
-		v.remark(told)
+		v.remark(ctx, told)
 	}
 }
 
@@ -461,11 +467,19 @@ func (v *turnView) settled(messages []event.SettledMessage) {
 }
 
 // remark prints what happens beside the text.
-func (v *turnView) remark(told event.Payload) {
+func (v *turnView) remark(ctx context.Context, told event.Payload) {
 	var says string
 	switch told := told.(type) {
 	case *event.ToolStarted:
 		says = told.Name
+	case *event.ToolProgress:
+		says = fmt.Sprintf("%s, %g", told.Name, told.Progress)
+		if told.Total != nil {
+			says += fmt.Sprintf(" of %g", *told.Total)
+		}
+		if told.Message != "" {
+			says += ": " + parley.Clip(plainLine(told.Message), maxLine)
+		}
 	case *event.ToolCompleted:
 		var took int64
 		if told.ExecutionTimeMS != nil {
@@ -474,6 +488,9 @@ func (v *turnView) remark(told event.Payload) {
 		says = fmt.Sprintf("%s, %d ms", told.Name, took)
 		if !told.Success {
 			says = fmt.Sprintf("%s failed, %d ms", told.Name, took)
+			if why := v.failure(ctx, told.MessageID); why != "" {
+				says += ": " + why
+			}
 		}
 	case *event.StepRetrying:
 		says = fmt.Sprintf("attempt %d in %d ms, after: %s", told.Attempt, told.WaitMS, told.Class.Sentence())
@@ -489,6 +506,19 @@ func (v *turnView) remark(told event.Payload) {
 	}
 	v.endLine()
 	fmt.Fprintf(v.chat.term.err, "[%s %s]\n", told.Type(), says)
+}
+
+// maxFailure bounds what a remark shows of a tool's error, in bytes.
+const maxFailure = 240
+
+// failure is the error in a tool's result, on one line; "" if the server does not tell.
+func (v *turnView) failure(ctx context.Context, result parley.ID) string {
+	message, err := v.chat.server.Message(ctx, result)
+	var content parley.ToolResultContent
+	if err != nil || json.Unmarshal(message.Content, &content) != nil || content.Error == nil {
+		return ""
+	}
+	return parley.Clip(strings.Join(strings.Fields(*content.Error), " "), maxFailure)
 }
 
 // text prints the rest of a text.

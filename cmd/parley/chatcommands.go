@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -51,13 +52,21 @@ func chatHelp() string {
 	return strings.TrimRight(out.String(), "\n")
 }
 
+// wholeHelp is chatHelp with what can be typed during a turn.
+func wholeHelp() string {
+	return chatHelp() + "\nWhile an answer streams: /steer TEXT, /queue TEXT, /interrupt TEXT; Ctrl-C cancels it."
+}
+
 // completedCommand returns the commands that begin with what is typed; nil if that is not the beginning of one.
 func completedCommand(typed string) []string {
 	name, ok := strings.CutPrefix(typed, "/")
 	if !ok || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return nil
 	}
-	names := []string{"steer", "queue", "interrupt"}
+	var names []string
+	for _, how := range waysIn() {
+		names = append(names, string(how))
+	}
 	for _, command := range chatCommands() {
 		names = append(names, command.name)
 	}
@@ -75,7 +84,7 @@ func completedCommand(typed string) []string {
 // command; // at the start sends a slash.
 func commandIn(line string) (command, rest string) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	name, ok := strings.CutPrefix(word, "/")
+	name, ok := strings.CutPrefix(strings.ToLower(word), "/")
 	if !ok || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return "", ""
 	}
@@ -96,6 +105,9 @@ func (c *chat) obey(ctx context.Context, name, rest string) error {
 		}
 		return command.run(c, ctx, rest)
 	}
+	if slices.Contains(waysIn(), parley.During(name)) {
+		return parley.Errorf(parley.CodeInvalid, "/%s needs a text after it", name)
+	}
 	return parley.Errorf(parley.CodeInvalid,
 		"there is no command /%s: /help lists the commands; to send a message that begins with a slash, type //", name)
 }
@@ -109,8 +121,7 @@ func (c *chat) inSession() error {
 }
 
 func (c *chat) help(context.Context, string) error {
-	fmt.Fprintln(c.term.err, chatHelp())
-	fmt.Fprintln(c.term.err, "While an answer streams: /steer TEXT, /queue TEXT, /interrupt TEXT; Ctrl-C cancels it.")
+	fmt.Fprintln(c.term.err, wholeHelp())
 	return nil
 }
 
@@ -136,10 +147,30 @@ func (c *chat) chooseModel(ctx context.Context, rest string) error {
 	}
 	model := c.model
 	if model == "" {
-		model = c.session.Model
+		var err error
+		if model, err = c.usualModel(ctx); err != nil {
+			return err
+		}
 	}
-	fmt.Fprintln(c.term.err, "model:", cmp.Or(string(model), "that of the agent"))
+	fmt.Fprintln(c.term.err, "model:", modelLabel(model))
 	return nil
+}
+
+// usualModel is the model of messages that name none: the session's, the agent's, or the server's.
+func (c *chat) usualModel(ctx context.Context) (parley.ModelID, error) {
+	if c.session.Model != "" {
+		return c.session.Model, nil
+	}
+	word := cmp.Or(c.agent, parley.BuiltinAgentSlug)
+	if !c.session.ID.IsZero() {
+		word = c.session.AgentID.String()
+	}
+	agent, err := c.server.Agent(ctx, word)
+	if err != nil || agent.Model != "" {
+		return agent.Model, err
+	}
+	models, err := c.server.Models(ctx, client.ModelsQuery{Limit: 1})
+	return models.Default, err
 }
 
 func (c *chat) chooseAgent(ctx context.Context, rest string) error {
@@ -218,12 +249,20 @@ func (c *chat) cost(ctx context.Context, _ string) error {
 		return err
 	}
 	s := &session.Statistics
-	fmt.Fprintf(c.term.err, "%d turns, %d calls, %d tokens in, %d out, $%s\n",
-		s.Turns, s.Calls, s.InputTokens, s.OutputTokens, s.Cost)
+	fmt.Fprintf(c.term.err, "%s, %s, %d tokens in, %d out, $%s\n",
+		several(s.Turns, "turn"), several(s.Calls, "call"), s.InputTokens, s.OutputTokens, s.Cost)
 	if s.Unpriced > 0 {
 		fmt.Fprintf(c.term.err, "The price of %d calls is unknown.\n", s.Unpriced)
 	}
 	return nil
+}
+
+// several is a number of things.
+func several[N ~int | ~int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func (c *chat) export(ctx context.Context, rest string) error {
@@ -238,8 +277,11 @@ func (c *chat) export(ctx context.Context, rest string) error {
 	if rest == "" {
 		rest = "parley-" + c.session.ID.String() + ".md"
 	}
-	if err := saveFile(rest, file, false); err != nil {
-		return parley.WrapError(parley.CodeInvalid, err, "the conversation was not written: "+err.Error())
+	switch err := saveFile(rest, file, false); {
+	case errors.Is(err, fs.ErrExist):
+		return parley.Errorf(parley.CodeConflict, "%s exists: choose another name with /export FILE", rest)
+	case err != nil:
+		return parley.Errorf(parley.CodeInvalid, "the conversation was not written: %v", err)
 	}
 	fmt.Fprintln(c.term.err, "wrote", rest)
 	return nil

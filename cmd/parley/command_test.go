@@ -164,6 +164,7 @@ func TestShortNames(t *testing.T) {
 	d.expect(1, "begin with", "sessions", "show", id[:6]) // both were made within hours
 	d.expect(1, "no session has an id that begins", "sessions", "show", "ffffffff")
 	d.expect(1, "at least its first 6 digits", "sessions", "show", id[:5])
+	d.expect(1, `"nope" is not an id of an approval; `, "approvals", "show", "nope")
 	d.expect(1, "there is no loop yet", "loops", "show", "last")
 	d.expect(1, "write a name, an id", "sessions", "move", "last", "nope")
 }
@@ -290,17 +291,39 @@ func TestCommandsOfAChat(t *testing.T) {
 	d.say("agents", "create", "Scout")
 	file := t.TempDir() + "/talk.md"
 	out, complained, code := d.typed(strings.Join([]string{
-		"/cost", "/nope", "/help", "/model nope/x", "/model sim/echo", "one", "/etc/hosts is a file", "//help", "/pin",
-		"/cost", "/export " + file, "/fork Branch", "/agent nobody", "/agent scout", "two", "/quit", "never",
+		"/model",
+		"/Cost",
+		"/nope",
+		"/queue",
+		"/help",
+		"/model nope/x",
+		"/model sim/echo",
+		"one",
+		"/etc/hosts is a file",
+		"//help",
+		"/pin",
+		"/cost",
+		"/export " + file,
+		"/fork Branch",
+		"/agent nobody",
+		"/agent scout",
+		"two",
+		"/cost",
+		"/export " + file,
+		"/quit",
+		"never",
 	}, "\n")+"\n", "chat")
 	if code != 0 {
 		t.Fatalf("%d: %s", code, complained)
 	}
 	for _, want := range []string{
 		"! nothing has been said yet", "! there is no command /nope: /help lists the commands", "/export [FILE]",
+		"! /queue needs a text after it",
 		"! write provider/model; configured are sim", "model: sim/echo",
 		"pinned #6: /help", "3 turns, 3 calls", "wrote " + file,
 		`! there is no agent "nobody"; the agents are: `, "The next message starts a session with scout",
+		"model: sim/echo (simulator)\n! nothing has been said yet", "\n1 turn, 1 call, ",
+		"! " + file + " exists: choose another name with /export FILE\n",
 	} {
 		if !strings.Contains(complained, want) {
 			t.Errorf("%q is missing in:\n%s", want, complained)

@@ -69,7 +69,11 @@ func getFileCommand(shared *flags, term terminal) *cobra.Command {
 		if info, err := os.Stat(out); err == nil && info.IsDir() {
 			out = filepath.Join(out, plainName(file.Name, id))
 		}
-		return saveFile(out, content, force)
+		err = saveFile(out, content, force)
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%s exists: choose another name, or replace it with --force", out)
+		}
+		return err
 	})
 	return command
 }
@@ -106,8 +110,8 @@ func plainName(stored string, id parley.ID) string {
 	return name
 }
 
-// saveFile writes a new file. With force it replaces an existing one; if that is a link, it replaces the link and not
-// the file behind it.
+// saveFile writes a new file; fs.ErrExist if there is one. With force it replaces an existing one; if that is a link,
+// it replaces the link and not the file behind it.
 func saveFile(path string, from io.Reader, force bool) (err error) {
 	if info, err := os.Lstat(path); force && err == nil && !info.IsDir() {
 		if err := os.Remove(path); err != nil {
@@ -115,9 +119,6 @@ func saveFile(path string, from io.Reader, force bool) (err error) {
 		}
 	}
 	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists: choose another name, or replace it with --force", path)
-	}
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,8 +56,7 @@ func TestSavedFilesReplaceByForceAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{there, link} {
-		if err := saveFile(path, strings.NewReader("theirs"), false); err == nil ||
-			!strings.Contains(err.Error(), "--force") {
+		if err := saveFile(path, strings.NewReader("theirs"), false); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -70,4 +71,8 @@ func TestSavedFilesReplaceByForceAlone(t *testing.T) {
 	if err := saveFile(dir, strings.NewReader("theirs"), true); err == nil {
 		t.Error("a directory was replaced")
 	}
+	d := newDesk(t)
+	d.say("files", "add", there)
+	d.expect(1, there+" exists: choose another name, or replace it with --force",
+		"files", "get", "last", "--output", there)
 }

@@ -84,7 +84,7 @@ func (c *chat) follow(ctx context.Context, loop parley.Loop, after int64) error 
 		if err != nil {
 			return err
 		}
-		progress, err := view.loop(frame)
+		progress, err := view.loop(ctx, frame)
 		switch {
 		case err != nil:
 			return err
@@ -99,7 +99,7 @@ func (c *chat) follow(ctx context.Context, loop parley.Loop, after int64) error 
 }
 
 // loop prints a frame of a session with a loop.
-func (v *turnView) loop(frame client.Frame) (event.LoopProgress, error) {
+func (v *turnView) loop(ctx context.Context, frame client.Frame) (event.LoopProgress, error) {
 	var progress event.LoopProgress
 	if told, ok := frame.Event.(*event.LoopProgress); ok {
 		progress = *told
@@ -108,7 +108,7 @@ func (v *turnView) loop(frame client.Frame) (event.LoopProgress, error) {
 		return progress, v.chat.term.printLine(frame)
 	}
 	if frame.Type != parley.EventLoopProgress {
-		v.print(frame)
+		v.print(ctx, frame)
 		return progress, nil
 	}
 	v.endLine()

@@ -228,8 +228,15 @@ func refer(ctx context.Context, server *client.Client, kind, word string) (parle
 		named = "a name, "
 	}
 	return id, parley.Errorf(parley.CodeInvalid,
-		"%q is not an id of a %s; write %san id, at least its first %d digits, or %s",
-		parley.Clip(word, maxLine), what, named, shortestID, lastWord)
+		"%q is not an id of %s; write %san id, at least its first %d digits, or %s",
+		parley.Clip(word, maxLine), withArticle(what), named, shortestID, lastWord)
+}
+
+func withArticle(noun string) string {
+	if strings.ContainsRune("aeiou", rune(noun[0])) {
+		return "an " + noun
+	}
+	return "a " + noun
 }
 
 // referAgent is refer for agents, whose slugs the server knows by itself.

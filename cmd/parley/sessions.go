@@ -153,6 +153,18 @@ func modelLabel(id parley.ModelID) string {
 	return string(id)
 }
 
+// resultText is a tool's result for people: its text, the names of its files, and why it failed.
+func resultText(result *parley.ToolResultContent) string {
+	text := result.Plain()
+	if result.Error == nil {
+		return text
+	}
+	if text != "" {
+		text += "\n"
+	}
+	return text + "! " + *result.Error
+}
+
 func body(m parley.Message) string {
 	switch m.Role {
 	case parley.RoleToolCall:
@@ -161,7 +173,10 @@ func body(m parley.Message) string {
 			return call.Name + " " + string(call.Arguments) + call.ArgumentsText
 		}
 	case parley.RoleToolResult:
-		return string(m.Content)
+		var result parley.ToolResultContent
+		if json.Unmarshal(m.Content, &result) == nil {
+			return resultText(&result)
+		}
 	}
 	var text parley.AssistantContent
 	if json.Unmarshal(m.Content, &text) != nil {

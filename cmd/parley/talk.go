@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"example.org/parley"
@@ -171,12 +172,17 @@ func pump(ctx context.Context, stream frames) <-chan received {
 	return out
 }
 
+// waysIn are the ways in which a line may enter a running turn; each is a command.
+func waysIn() []parley.During {
+	return []parley.During{parley.DuringSteer, parley.DuringQueue, parley.DuringInterrupt}
+}
+
 // spoken splits a line into its text and the way it should enter a running turn; "" if it does not say.
 func spoken(line string) (during parley.During, text string) {
 	word, rest, ok := strings.Cut(strings.TrimSpace(line), " ")
 	if ok {
-		for _, how := range []parley.During{parley.DuringSteer, parley.DuringQueue, parley.DuringInterrupt} {
-			if word == "/"+string(how) {
+		for _, how := range waysIn() {
+			if strings.EqualFold(word, "/"+string(how)) {
 				return how, strings.TrimSpace(rest)
 			}
 		}
@@ -190,7 +196,15 @@ func spoken(line string) (during parley.During, text string) {
 // interject posts a line typed while a turn runs, to steer it unless the line or --during says otherwise. It prints a
 // refusal; the turn continues.
 func (c *chat) interject(ctx context.Context, view *turnView, line string) {
-	if command, _ := commandIn(line); command != "" {
+	switch command, _ := commandIn(line); {
+	case command == "":
+	case command == "help":
+		view.tell(wholeHelp())
+		return
+	case slices.Contains(waysIn(), parley.During(command)):
+		view.tell("! /" + command + " needs a text after it")
+		return
+	default:
 		view.tell("! a turn is still running; Ctrl-C stops it")
 		return
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/rivo/uniseg"
+
+	"example.org/parley/internal/lineedit"
 )
 
 // terminal is where a command reads and writes.
@@ -52,9 +54,10 @@ func styled(w io.Writer) bool {
 	return ok && s.styled
 }
 
+// isTerminal reports whether a file is a terminal; other devices, such as /dev/null, are not.
 func isTerminal(file *os.File) bool {
 	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return err == nil && info.Mode()&os.ModeCharDevice != 0 && lineedit.IsTerminal(file)
 }
 
 // printJSON prints a value as indented JSON.

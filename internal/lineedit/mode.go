@@ -8,6 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// IsTerminal reports whether a file is a terminal.
+func IsTerminal(file *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(file.Fd()), readMode) //nolint:gosec // a file descriptor is a small number
+	return err == nil
+}
+
 // setMode has a terminal hand over each key at once without showing it, and returns what gives it back as it was.
 // Signals, and line ends in both directions, stay as they are.
 func setMode(terminal *os.File) (restore func(), err error) {
