@@ -28,7 +28,7 @@ func TestNameDropped(t *testing.T) {
 			source := prompt.Source{Absorbs: parley.NewID(), Messages: []parley.Message{{
 				Role: parley.RoleSummary, Content: content(parley.TextContent{Text: c.earlier}),
 			}}}
-			got := source.NameDropped(c.later)
+			got := source.NameDropped(c.later, nil)
 			_, added, _ := strings.Cut(strings.TrimPrefix(got, c.later), "No longer in the summary:\n")
 			if added != c.names {
 				t.Errorf("%q, named as dropped: %q; want %q", got, added, c.names)
@@ -39,7 +39,7 @@ func TestNameDropped(t *testing.T) {
 		Role:    parley.RoleSummary,
 		Content: content(parley.TextContent{Text: strings.Repeat("- "+strings.Repeat("long ", 100)+"[1]\n", 1000)}),
 	}}}
-	if got := many.NameDropped("short"); len(got) > 8000 || !strings.HasSuffix(got, "\n- and 968 more") {
+	if got := many.NameDropped("short", nil); len(got) > 8000 || !strings.HasSuffix(got, "\n- and 968 more") {
 		t.Errorf("a long list has %d bytes and ends with %.40q", len(got), got[len(got)-40:])
 	}
 }
