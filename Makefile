@@ -106,29 +106,29 @@ test-vendors: $(PAGE_TYPES) ## test the wires with the vendors' SDKs, and the AP
 	cd httpapi/gencheck && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## test every package but the stores, with the race detector
-	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $(LONGEST) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN) $(LONGEST),-e '^$(p)$$')) # -p: some tests mostly wait
+	$(GO_TEST) $(RACE) -p 3 -parallel 4 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $(LONGEST) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN) $(LONGEST),-e '^$(p)$$')) # -p, -parallel: many tests mostly wait
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) $(PLAIN)
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(LARGE)' ./prompt ./httpapi ./engine
 
-test-stores: $(POSTGRES) ## test both databases with the race detector, the walks without, and newer servers
+test-stores: $(POSTGRES) ## test both databases with the race detector, the walks without, and the newest server
 	$(IN_MEMORY) $(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
 	$(MAKE) -j2 --output-sync=target test-walks test-postgres-smoke # the walks mostly wait for the disk
 
 test-walks: $(POSTGRES)
 	$(IN_MEMORY) $(GO_TEST) -timeout $(WALK_TIMEOUT) -run '$(WALKS)' ./postgres ./sqlite ./internal/transfer
 
-# Servers beside the system's, which runs everything else: the newer ones run SMOKE, and
-# one of them runs all tests if the system has none.
+# Servers beside the system's, which runs everything else: the newest one runs SMOKE (all of
+# them run everything by hand), and one of them runs all tests if the system has none.
 SERVERS := .cache/servers/node_modules
 NEWER   := $(foreach v,16 17 18,$(SERVERS)/postgres-$(v))
 SMOKE   := TestManyMigrateAtOnce|TestTheWallRefuses|TestFiltersAreServedByIndexes|TestProtocolModes|TestConformance/(Posting|Claims|Leases|Idempotency|Messages)/
-with_servers = for server in $(NEWER); do echo "$$($$server/native/bin/postgres -V)"; PARLEY_PG_BIN=$$PWD/$$server/native/bin $(1); done
+with_servers = for server in $(2); do echo "$$($$server/native/bin/postgres -V)"; PARLEY_PG_BIN=$$PWD/$$server/native/bin $(1); done
 
-test-postgres-smoke: $(SERVERS) ## test the store's main themes on PostgreSQL 16, 17 and 18
-	$(call with_servers,$(GO_TEST) -timeout $(SMOKE_TIMEOUT) -run '$(SMOKE)' ./postgres/)
+test-postgres-smoke: $(SERVERS) ## test the store's main themes on the newest PostgreSQL, 18
+	$(call with_servers,$(GO_TEST) -timeout $(SMOKE_TIMEOUT) -run '$(SMOKE)' ./postgres/,$(lastword $(NEWER)))
 
 test-postgres-versions: $(SERVERS) ## run every test of the store on PostgreSQL 16, 17 and 18
-	$(call with_servers,$(GO_TEST) -timeout 30m ./postgres/ ./internal/pgtest/)
+	$(call with_servers,$(GO_TEST) -timeout 30m ./postgres/ ./internal/pgtest/,$(NEWER))
 
 $(SERVERS): internal/pgtest/servers/package.json internal/pgtest/servers/package-lock.json
 	@mkdir -p .cache/servers && cp $^ .cache/servers/

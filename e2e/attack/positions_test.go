@@ -81,6 +81,7 @@ var bodyIDs = map[string]string{
 	"turn_id":           "turn",
 	"at":                "message",
 	"files":             "file",
+	"file_id":           "file",
 	"before":            "message",
 	"message_id":        "message",
 	"principal_id":      "key",
@@ -252,6 +253,9 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 	switch name := field[len(field)-1]; name {
 	case "files":
 		at[name] = []string{id}
+	case "file_id":
+		delete(at, "text") // one of the two
+		at[name] = id
 	case "parent_message_id":
 		at["parent_session_id"] = e.ids["session"]
 		at[name] = id
