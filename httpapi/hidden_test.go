@@ -104,7 +104,9 @@ func TestCutsKeepOutOfHiddenValues(t *testing.T) {
 	sent(short, "[1] [User]")
 
 	long := s.session(`{` + redact + `}`).ID.String()
-	s.told(long, `{"content":{"text":"Keep this: `+value+strings.Repeat(" word", 16_000)+`"}}`)
+	for range 4 {
+		s.told(long, `{"content":{"text":"Keep this: `+value+strings.Repeat(" word", 2400)+`"}}`)
+	}
 	s.told(long, `{"content":{"text":"And this: `+value+`"}}`)
 	compact(long)
 	sent(long, `before the message that begins with \"And this:\"`)
