@@ -20,7 +20,8 @@ func (e *Engine) layersOf(ctx context.Context, scope store.Scope, call *parley.C
 }
 
 // encodeAgain passes a call's rebuilt request through its middleware, and encodes it the same way. It also returns what
-// the middleware does to answers; nil if it leaves them unchanged. An error is the wire's refusal, or the context's end.
+// the middleware does to answers; nil if it leaves them unchanged. An error is the wire's refusal, or the context's
+// end.
 func encodeAgain(
 	ctx context.Context,
 	layers prompt.Layers,

@@ -155,7 +155,7 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 	layers, err := e.layersOf(ctx, store.Scope{WorkspaceID: detail.WorkspaceID}, &detail.Call)
 	if code := parley.ErrorCode(err); code == parley.CodeInvalid || code == parley.CodeNotFound {
 		detail.Reason = unencodable
-		return nil //nolint:nilerr // Reason reports it
+		return nil
 	}
 	if err != nil {
 		return err

@@ -69,8 +69,8 @@ func TestWhatIsHiddenStaysHiddenInJSON(t *testing.T) {
 	}
 }
 
-// TestCutsKeepOutOfHiddenValues: a value that redact hides stands across each cut of a text that is shown in part: in an
-// excerpt, in a transcript to be summed up, and in the index of a summary that is asked for behind the conversation.
+// TestCutsKeepOutOfHiddenValues: a value that redact hides stands across each cut of a text that is shown in part: in
+// an excerpt, in a transcript to be summed up, and in the index of a summary that is asked for behind the conversation.
 func TestCutsKeepOutOfHiddenValues(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

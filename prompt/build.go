@@ -58,8 +58,8 @@ func Build(
 
 // Rebuild makes the request of a recorded call again: the same one that Build made. system and tools are the texts with
 // the call's hashes; messages are those of the session within the manifest's Spans, ascending; others in the list are
-// skipped. Marks no longer matter: they may have changed since. edges are those of the call's layers. files Attaches the
-// files that were shown.
+// skipped. Marks no longer matter: they may have changed since. edges are those of the call's layers. files Attaches
+// the files that were shown.
 func Rebuild(
 	call parley.Call,
 	edges *Edges,
