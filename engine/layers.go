@@ -9,35 +9,26 @@ import (
 	"example.org/parley/store"
 )
 
-// encodeAgain passes a call's rebuilt request through the middleware that it went through, and encodes it the same way.
-// It returns CodeNotFound for middleware that is missing here, and the wire's refusals; any other error is the store's.
-func (e *Engine) encodeAgain(
-	ctx context.Context,
-	scope store.Scope,
-	call *parley.Call,
-	model model.Model,
-	request *model.Request,
-) (model.EncodedRequest, error) {
-	encoded, _, err := e.encodeFiltered(ctx, scope, call, model, request)
-	return encoded, err
+// layersOf returns the middleware that a call's request went through. It returns CodeNotFound for middleware that is
+// missing here; any other error is the store's.
+func (e *Engine) layersOf(ctx context.Context, scope store.Scope, call *parley.Call) (prompt.Layers, error) {
+	text, err := e.callText(ctx, scope, call.MiddlewareHash)
+	if err != nil {
+		return prompt.Layers{}, err
+	}
+	return prompt.RebuildLayers(call.Manifest.Middleware, text, e.middleware)
 }
 
-// encodeFiltered is encodeAgain that also returns what the middleware does to answers; nil if it leaves them unchanged.
-func (e *Engine) encodeFiltered(
+// encodeAgain passes a call's rebuilt request through its middleware, and encodes it the same way. It also returns what
+// the middleware does to answers; nil if it leaves them unchanged. An error is the wire's refusal, or the context's
+// end.
+func encodeAgain(
 	ctx context.Context,
-	scope store.Scope,
+	layers prompt.Layers,
 	call *parley.Call,
 	adapter model.Model,
 	request *model.Request,
 ) (model.EncodedRequest, model.AnswerFilter, error) {
-	text, err := e.callText(ctx, scope, call.MiddlewareHash)
-	if err != nil {
-		return model.EncodedRequest{}, nil, err
-	}
-	layers, err := prompt.RebuildLayers(call.Manifest.Middleware, text, e.middleware)
-	if err != nil {
-		return model.EncodedRequest{}, nil, err
-	}
 	request.CacheKey, request.CacheTTL = call.Manifest.CacheKey, call.Manifest.CacheTTL
 	filter, err := layers.Request(
 		ctx,

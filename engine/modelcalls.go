@@ -151,10 +151,19 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 		detail.Reason = "The provider of this call is no longer configured, so its request cannot be encoded."
 		return nil //nolint:nilerr // Reason reports it
 	}
+	const unencodable = "The request can no longer be encoded."
+	layers, err := e.layersOf(ctx, store.Scope{WorkspaceID: detail.WorkspaceID}, &detail.Call)
+	if code := parley.ErrorCode(err); code == parley.CodeInvalid || code == parley.CodeNotFound {
+		detail.Reason = unencodable
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	var encoded model.EncodedRequest
 	for _, vision := range []bool{info.Sees(), !info.Sees()} {
 		files := attachments{engine: e, ctx: ctx, workspaceID: detail.WorkspaceID, vision: vision}
-		request, err := prompt.Rebuild(detail.Call, detail.System, definitions, again.read, files.of)
+		request, err := prompt.Rebuild(detail.Call, layers.Edges(ctx), detail.System, definitions, again.read, files.of)
 		if files.err != nil {
 			return files.err
 		}
@@ -163,12 +172,12 @@ func (e *Engine) rebuild(ctx context.Context, detail *CallDetail, toolsText []by
 			return nil //nolint:nilerr // Reason reports it
 		}
 		request = prompt.Instructed(request, again.instruction)
-		once, err := e.encodeAgain(ctx, store.Scope{WorkspaceID: detail.WorkspaceID}, &detail.Call, adapter, &request)
+		once, _, err := encodeAgain(ctx, layers, &detail.Call, adapter, &request)
 		if code := parley.ErrorCode(err); err != nil && code != parley.CodeInvalid && code != parley.CodeNotFound {
 			return err
 		}
 		if err != nil {
-			detail.Reason = "The request can no longer be encoded."
+			detail.Reason = unencodable
 			return nil //nolint:nilerr // Reason reports it
 		}
 		detail.Exact = parley.HashOf(once.Body) == detail.RequestHash

@@ -198,7 +198,11 @@ func (e *Engine) prepareReplay(
 	if err != nil {
 		return nil, err
 	}
-	layers, err := e.callText(ctx, scope, call.MiddlewareHash)
+	layersText, err := e.callText(ctx, scope, call.MiddlewareHash)
+	if err != nil {
+		return nil, err
+	}
+	layers, err := prompt.RebuildLayers(call.Manifest.Middleware, layersText, e.middleware)
 	if err != nil {
 		return nil, err
 	}
@@ -215,10 +219,10 @@ func (e *Engine) prepareReplay(
 		return nil, err
 	}
 	files := attachments{engine: e, ctx: ctx, workspaceID: call.WorkspaceID, vision: r.info.Sees()}
-	request, err := prompt.Rebuild(call, string(system), definitions, messages, files.of)
+	request, err := prompt.Rebuild(call, layers.Edges(ctx), string(system), definitions, messages, files.of)
 	if err == nil {
 		request = prompt.Instructed(request, string(instruction))
-		r.encoded, r.filter, err = e.encodeFiltered(ctx, scope, &call, r.model, &request)
+		r.encoded, r.filter, err = encodeAgain(ctx, layers, &call, r.model, &request)
 	}
 	if err != nil {
 		return nil, errors.Join(files.err, err)
@@ -229,7 +233,7 @@ func (e *Engine) prepareReplay(
 		Call:    call,
 		System:  string(system),
 		Tools:   tools,
-		Layers:  layers,
+		Layers:  layersText,
 		OfID:    original.ID,
 		Settled: store.CallSettled{CallID: call.ID},
 

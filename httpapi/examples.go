@@ -105,7 +105,7 @@ const (
 		hashExample + `","tools_hash":"` +
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy","gap":false}],` +
-		`"middleware":["redact@2"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
+		`"middleware":["redact@3"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
 		`"bounds":null,"dropped":null,"offered":null,"stubs":null},` +
 		`"request_hash":"` +
 		hashExample +

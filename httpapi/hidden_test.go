@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"example.org/parley"
 )
 
 // TestNothingHiddenIsReadInPieces: what redact hides from a provider cannot be read by a model in halves, nor guessed
@@ -65,4 +67,48 @@ func TestWhatIsHiddenStaysHiddenInJSON(t *testing.T) {
 		!call.Exact {
 		t.Errorf("the provider was sent %s, exact %t", request, call.Exact)
 	}
+}
+
+// TestCutsKeepOutOfHiddenValues: a value that redact hides stands across each cut of a text that is shown in part: in
+// an excerpt, in a transcript to be summed up, and in the index of a summary that is asked for behind the conversation.
+func TestCutsKeepOutOfHiddenValues(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	value := "key_" + strings.Repeat("q7", 100)
+	const redact = `"model":"sim/lorem-3-0","context_policy":{"kind":"summary"},` +
+		`"middleware":{"redact":[{"name":"key","pattern":"\\bkey_[q7]{200}\\b"}]}`
+	sent := func(session, says string) {
+		t.Helper()
+		call := s.lastCall(session)
+		request := string(call.Request)
+		if strings.Contains(request, "q7") || !strings.Contains(request, "[KEY_") || !call.Exact {
+			t.Errorf("the provider was sent %.2000s, exact %t", request, call.Exact)
+		}
+		if !strings.Contains(request, says) {
+			t.Errorf("%q is not in what the provider was sent: %.2000s", says, request)
+		}
+	}
+	compact := func(session string) {
+		t.Helper()
+		want[parley.Compaction](s, 202, "POST", "/v1/sessions/"+session+"/compact", `{}`)
+		if c := s.compacted(session); c.State != parley.CompactionCompleted {
+			t.Fatalf("the compaction is %+v", c)
+		}
+	}
+
+	short := s.session(`{"max_tokens":980000,` + redact + `}`).ID.String() // that leaves little room for messages
+	s.told(short, `{"content":{"text":"`+strings.Repeat(value+" ", 300)+`"}}`)
+	sent(short, "bytes are left out here")
+	s.told(short, `{"content":{"text":"And now for something else."}}`)
+	compact(short)
+	sent(short, "[1] [User]")
+
+	long := s.session(`{` + redact + `}`).ID.String()
+	for range 4 {
+		s.told(long, `{"content":{"text":"Keep this: `+value+strings.Repeat(" word", 2400)+`"}}`)
+	}
+	s.told(long, `{"content":{"text":"And this: `+value+`"}}`)
+	compact(long)
+	sent(long, `before the message that begins with \"And this:\"`)
+	sent(long, `[1] Keep this:`)
 }

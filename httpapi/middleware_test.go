@@ -33,7 +33,7 @@ func TestMiddlewareAroundCalls(t *testing.T) {
 		!call.Exact {
 		t.Errorf("the provider was sent %s, exact %t", call.Request, call.Exact)
 	}
-	if names := []string{"think_tags@1", "redact@2"}; !slices.Equal(call.Manifest.Middleware, names) {
+	if names := []string{"think_tags@1", "redact@3"}; !slices.Equal(call.Manifest.Middleware, names) {
 		t.Errorf("the manifest names %q", call.Manifest.Middleware)
 	}
 	record := want[page[parley.Message]](s, 200, "GET", "/v1/sessions/"+session+"/messages", "").Data

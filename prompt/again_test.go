@@ -49,7 +49,7 @@ func TestWindowOfATurnTakenUpAgain(t *testing.T) {
 			t.Errorf("manifest (-want +got):\n%s", diff)
 		}
 		sent, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
-		again, err := prompt.Rebuild(parley.Call{Model: modelA, Manifest: manifest}, "", tools(), r.rows, noFiles)
+		again, err := prompt.Rebuild(parley.Call{Model: modelA, Manifest: manifest}, nil, "", tools(), r.rows, noFiles)
 		if err != nil {
 			t.Fatal(err)
 		}

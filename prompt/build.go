@@ -37,8 +37,8 @@ func Build(
 		manifest.Turn = &selection.Cut
 	}
 	texts := excerptingOf(manifest, messages, tools.definitions)
-	texts.known = selection.Known
-	return model.Request{
+	texts.known, texts.edges = selection.Known, selection.Edges
+	request := model.Request{
 		Model:  settings.Model,
 		System: settings.System,
 		Tools:  tools.definitions,
@@ -52,14 +52,17 @@ func Build(
 		Parameters: settings.Parameters,
 		Think:      settings.Think,
 		Search:     settings.Search,
-	}, manifest, nil
+	}
+	return request, manifest, selection.Edges.Err()
 }
 
 // Rebuild makes the request of a recorded call again: the same one that Build made. system and tools are the texts with
 // the call's hashes; messages are those of the session within the manifest's Spans, ascending; others in the list are
-// skipped. Marks no longer matter: they may have changed since. files Attaches the files that were shown.
+// skipped. Marks no longer matter: they may have changed since. edges are those of the call's layers. files Attaches
+// the files that were shown.
 func Rebuild(
 	call parley.Call,
+	edges *Edges,
 	system string,
 	tools []parley.ToolDefinition,
 	messages []parley.Message,
@@ -71,13 +74,15 @@ func Rebuild(
 	}
 	shown := Shown(call.Manifest, messages)
 	if _, _, ok := sumsUp(call.Manifest); ok { // a replay of such a call too
-		return compactionRequest(call.Model, system, call.Parameters, call.Manifest, shown), nil
+		return compactionRequest(call.Model, system, call.Parameters, call.Manifest, shown, edges)
 	}
 	attached, err := files(shown)
 	if err != nil {
 		return model.Request{}, err
 	}
-	return model.Request{
+	texts := excerptingOf(call.Manifest, shown, definitions)
+	texts.edges = edges
+	request := model.Request{
 		Model:  call.Model,
 		System: system,
 		Tools:  definitions,
@@ -85,13 +90,14 @@ func Rebuild(
 			shown,
 			call.Model,
 			attached,
-			excerptingOf(call.Manifest, shown, definitions),
+			texts,
 			noticesOf(call.Manifest),
 		),
 		Parameters: call.Parameters,
 		Think:      call.Think,
 		Search:     call.Search,
-	}, nil
+	}
+	return request, edges.Err()
 }
 
 // Shown returns the messages of a session, ascending, that a manifest names, in the order of its ranges.

@@ -365,16 +365,16 @@ func sourceOf(rows []parley.Message, earlier *parley.Message, size int) Source {
 	}
 	w.end()
 	s.Manifest.Ranges = w.out
-	for _, part := range transcript(s.Messages, size, true) {
+	for _, part := range transcript(s.Messages, size, true, nil) { // edges only make it shorter
 		s.Bytes += len(part.Text)
 	}
 	return s
 }
 
 // CompactionRequest makes the request to summarise a source: one user message, with a part for each message of the
-// source.
-func CompactionRequest(model parley.ModelID, system string, source Source) model.Request {
-	return compactionRequest(model, system, parley.Parameters{}, source.Manifest, source.Messages)
+// source. edges are those of the call's layers.
+func CompactionRequest(model parley.ModelID, system string, source Source, edges *Edges) (model.Request, error) {
+	return compactionRequest(model, system, parley.Parameters{}, source.Manifest, source.Messages, edges)
 }
 
 // sumsUp reports whether a manifest belongs to a request that shows a transcript to be summed up: how many bytes of
@@ -397,16 +397,17 @@ func compactionRequest(
 	parameters parley.Parameters,
 	manifest parley.Manifest,
 	shown []parley.Message,
-) model.Request {
+	edges *Edges,
+) (model.Request, error) {
 	size, numbered, _ := sumsUp(manifest)
-	parts := append(transcript(shown, size, numbered), textPart(compactionClose))
+	parts := append(transcript(shown, size, numbered, edges), textPart(compactionClose))
 	return model.Request{Model: modelID, System: system, Parameters: parameters, Purpose: parley.PurposeCompaction,
-		Messages: []model.Message{{Role: model.RoleUser, Parts: parts}}}
+		Messages: []model.Message{{Role: model.RoleUser, Parts: parts}}}, edges.Err()
 }
 
 // transcript renders messages as text, the summary first. It leaves out what messages hold besides text (volatile
 // context, reasoning, a provider's own data). numbered messages begin with their sequences, for citations.
-func transcript(messages []parley.Message, size int, numbered bool) []model.Part {
+func transcript(messages []parley.Message, size int, numbered bool, edges *Edges) []model.Part {
 	parts := make([]model.Part, 0, len(messages)+1)
 	for i := range messages {
 		if m := &messages[i]; m.Role == parley.RoleSummary && m.CoversThrough != nil {
@@ -415,7 +416,7 @@ func transcript(messages []parley.Message, size int, numbered bool) []model.Part
 	}
 	for i := range messages {
 		m := &messages[i]
-		if text := told(m, size); text != "" {
+		if text := told(m, size, edges); text != "" {
 			if numbered {
 				text = fmt.Sprintf(numberLabel, m.Sequence) + text
 			}
@@ -426,7 +427,7 @@ func transcript(messages []parley.Message, size int, numbered bool) []model.Part
 }
 
 // told returns one message of a transcript, "" for one without text.
-func told(m *parley.Message, size int) string {
+func told(m *parley.Message, size int, edges *Edges) string {
 	label, text := "", ""
 	switch m.Role {
 	case parley.RoleUser:
@@ -461,7 +462,7 @@ func told(m *parley.Message, size int) string {
 		}
 		label, text = summaryLabel, textOf(m)
 	}
-	text = parley.Clip(text, size)
+	text = edges.Clip(text, size)
 	if m.Status == parley.MessageCancelled {
 		text = strings.TrimSpace(text + " " + Interrupted)
 	}

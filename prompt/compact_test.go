@@ -207,12 +207,15 @@ func TestRebuildGivesTheSameSummarisingRequest(t *testing.T) {
 			return
 		}
 		system := prompt.SummarySystem("the prices")
-		sent := prompt.CompactionRequest(modelB, system, source)
+		sent, err := prompt.CompactionRequest(modelB, system, source, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range all {
 			all[i].Marks.SetAside = rapid.Bool().Draw(t, "marked later")
 		}
 		call := parley.Call{Model: modelB, Purpose: parley.PurposeCompaction, Manifest: source.Manifest}
-		again, err := prompt.Rebuild(call, system, nil, all, noFiles)
+		again, err := prompt.Rebuild(call, nil, system, nil, all, noFiles)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +240,11 @@ func TestWhatIsSummedUp(t *testing.T) {
 	if !found || source.Through != 2 {
 		t.Fatalf("an open call is covered: %+v", source)
 	}
-	parts := prompt.CompactionRequest(modelA, "", source).Messages[0].Parts
+	request, err := prompt.CompactionRequest(modelA, "", source, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := request.Messages[0].Parts
 	if text := parts[0].Text; !utf8.ValidString(text) || len(text) > 17_000 ||
 		!strings.HasPrefix(text, "[1] [User] éé") {
 		t.Errorf("a long message is told in %d bytes as %.20q", len(text), text)

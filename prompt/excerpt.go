@@ -268,6 +268,7 @@ type excerpting struct {
 	cut      map[int64]int
 	stubs    stubbing
 	known    Known
+	edges    *Edges
 	readable bool // the model has read_result
 }
 
@@ -326,24 +327,25 @@ func share(length, tokens, of int) int {
 }
 
 // excerpt returns the beginning and the end of a text, with at most so many of its bytes: two thirds of them from its
-// beginning. It cuts between lines where that costs little.
+// beginning. It cuts between lines where that costs little, and never within a hidden value.
 func (e excerpting) excerpt(m *parley.Message, text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	head := text[:runeStart(text, most*2/3)]
-	tail := text[runeStart(text, len(text)-most/3):]
-	if at := strings.LastIndexByte(head, '\n'); at > len(head)*3/4 {
-		head = head[:at]
+	head, tail := runeStart(text, most*2/3), runeStart(text, len(text)-most/3)
+	if at := strings.LastIndexByte(text[:head], '\n'); at > head*3/4 {
+		head = at
 	}
-	if at := strings.IndexByte(tail, '\n'); at >= 0 && at < len(tail)/4 {
-		tail = tail[at+1:]
+	if at := strings.IndexByte(text[tail:], '\n'); at >= 0 && at < (len(text)-tail)/4 {
+		tail += at + 1
 	}
 	says := excerptShort
 	if e.readable {
 		says = fmt.Sprintf(excerptRead, m.Sequence)
 	}
-	return head + fmt.Sprintf(excerptGap, len(text)-len(head)-len(tail), len(text), says) + tail
+	gap := func(head, tail int) string { return fmt.Sprintf(excerptGap, tail-head, len(text), says) }
+	head, tail = e.edges.cut(text, head, tail, gap)
+	return text[:head] + gap(head, tail) + text[tail:]
 }
 
 // runeStart returns the beginning of the character at a position of a text.

@@ -53,7 +53,7 @@ func built(t interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := prompt.Rebuild(parley.Call{Model: modelA, Manifest: manifest}, "", definitions, r.rows,
+	again, err := prompt.Rebuild(parley.Call{Model: modelA, Manifest: manifest}, nil, "", definitions, r.rows,
 		func([]parley.Message) (prompt.Attachments, error) { return nil, nil })
 	if err != nil {
 		t.Fatal(err)

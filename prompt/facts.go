@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"example.org/parley"
 )
 
 // The list of what a summary no longer holds.
@@ -50,8 +48,9 @@ func standing(summary string) string {
 }
 
 // NameDropped appends to a summary the points of the earlier one that it drops: those with a source that it does not
-// cite. A point without sources is not checked, and what the earlier summary itself dropped is not named again.
-func (s *Source) NameDropped(summary string) string {
+// cite. A point without sources is not checked, and what the earlier summary itself dropped is not named again. edges
+// are those of the call's layers: later requests show the points.
+func (s *Source) NameDropped(summary string, edges *Edges) string {
 	holds, room := map[int64]bool{}, mostCited
 	cited(standing(summary), holds, &room)
 	var dropped []string
@@ -62,7 +61,7 @@ func (s *Source) NameDropped(summary string) string {
 			lost = lost || !holds[n]
 		}
 		if lost {
-			dropped = append(dropped, parley.Clip(strings.TrimLeft(line, "-*• "), droppedBytes))
+			dropped = append(dropped, edges.Clip(strings.TrimLeft(line, "-*• "), droppedBytes))
 		}
 	}
 	if len(dropped) == 0 {

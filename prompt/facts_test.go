@@ -28,7 +28,7 @@ func TestNameDropped(t *testing.T) {
 			source := prompt.Source{Absorbs: parley.NewID(), Messages: []parley.Message{{
 				Role: parley.RoleSummary, Content: content(parley.TextContent{Text: c.earlier}),
 			}}}
-			got := source.NameDropped(c.later)
+			got := source.NameDropped(c.later, nil)
 			_, added, _ := strings.Cut(strings.TrimPrefix(got, c.later), "No longer in the summary:\n")
 			if added != c.names {
 				t.Errorf("%q, named as dropped: %q; want %q", got, added, c.names)
@@ -39,7 +39,12 @@ func TestNameDropped(t *testing.T) {
 		Role:    parley.RoleSummary,
 		Content: content(parley.TextContent{Text: strings.Repeat("- "+strings.Repeat("long ", 100)+"[1]\n", 1000)}),
 	}}}
-	if got := many.NameDropped("short"); len(got) > 8000 || !strings.HasSuffix(got, "\n- and 968 more") {
+	card := prompt.Source{Draft: "- " + strings.Repeat("x", 190) + " 4929717717732941 [1]"}
+	edges := mustLayers(t, redacting(parley.RedactPattern{Name: "card", Pattern: `[0-9]{16}`})).Edges(t.Context())
+	if got := card.NameDropped("short", edges); strings.Contains(got, "492") || !strings.HasSuffix(got, "xx …") {
+		t.Errorf("of a line that is cut within a hidden value, what is dropped is %q", got)
+	}
+	if got := many.NameDropped("short", nil); len(got) > 8000 || !strings.HasSuffix(got, "\n- and 968 more") {
 		t.Errorf("a long list has %d bytes and ends with %.40q", len(got), got[len(got)-40:])
 	}
 }

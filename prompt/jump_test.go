@@ -200,7 +200,7 @@ func sameAgain(
 	for _, span := range prompt.Spans(manifest) {
 		within = append(within, later[span[0]-1:span[1]]...)
 	}
-	again, err := prompt.Rebuild(parley.Call{Model: modelA, Manifest: manifest}, "", tools, within, noFiles)
+	again, err := prompt.Rebuild(parley.Call{Model: modelA, Manifest: manifest}, nil, "", tools, within, noFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

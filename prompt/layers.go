@@ -14,8 +14,9 @@ import (
 const (
 	userContextName = "user_context@1"
 	thinkTagsName   = "think_tags@1"
-	redactName      = "redact@2"
-	olderRedactName = "redact@1" // it read no escapes
+	redactName      = "redact@3"
+	cuttingRedact   = "redact@2" // texts were cut within values
+	olderRedactName = "redact@1" // it read no escapes either
 )
 
 // Layers are the middleware around a turn's calls, in the order in which requests pass them. The zero Layers are empty.
@@ -83,7 +84,7 @@ func RebuildLayers(names []string, text []byte, own []model.Middleware) (Layers,
 		case thinkTagsName:
 			l.add(thinkTags{})
 			continue
-		case redactName, olderRedactName:
+		case redactName, cuttingRedact, olderRedactName:
 			var kept recorded
 			if err := json.Unmarshal(text, &kept); err != nil {
 				return Layers{}, parley.WrapError(
@@ -120,8 +121,9 @@ func (l Layers) redacting(name string, patterns []parley.RedactPattern, text []b
 	if err != nil {
 		return Layers{}, err
 	}
+	r.name, r.edges = name, name == redactName
 	if name == olderRedactName {
-		r.name, r.depth = name, 0
+		r.depth = 0
 	}
 	l.add(r)
 	l.text, l.hash, l.hides = text, parley.HashOf(text), r
@@ -138,11 +140,7 @@ func (l Layers) Hidden(ctx context.Context, text string) ([][2]int, error) {
 	if int64(len(text))*h.each > maxRedactWork {
 		return nil, tooMuchWork()
 	}
-	var places [][2]int
-	for escaped := 0; escaped == 0 || h.mayEscape(text, escaped); escaped++ {
-		h.matches(text, escaped, escaped > 0, func(from, to, _ int) { places = append(places, [2]int{from, to}) })
-	}
-	return apart(places), h.err
+	return h.places(text), h.err
 }
 
 // apart sorts places, and joins those that overlap.

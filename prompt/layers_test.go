@@ -277,7 +277,7 @@ func TestLayersHaveOneOrder(t *testing.T) {
 	in.Redact = []parley.RedactPattern{{Name: "name", Pattern: "b@2"}}
 	in.Own = []model.Middleware{signed("a@1"), signed("b@2")}
 	layers := mustLayers(t, in)
-	want := []string{"user_context@1", "a@1", "b@2", "think_tags@1", "redact@2"}
+	want := []string{"user_context@1", "a@1", "b@2", "think_tags@1", "redact@3"}
 	if !slices.Equal(layers.Names(), want) {
 		t.Fatalf("the names are %q", layers.Names())
 	}

@@ -50,7 +50,7 @@ func TestRebuildGivesTheSameRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		call := parley.Call{Model: settings.Model, Think: true, Manifest: manifest}
-		again, err := prompt.Rebuild(call, settings.System, definitions, kept, noFiles)
+		again, err := prompt.Rebuild(call, nil, settings.System, definitions, kept, noFiles)
 		if err != nil {
 			t.Fatal(err)
 		}

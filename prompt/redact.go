@@ -27,6 +27,7 @@ import (
 type redactor struct {
 	name  string
 	depth int            // how many levels of escapes are read
+	edges bool           // whether values keep cuts of texts out
 	names []string       // upper case, by pattern
 	size  int            // instructions of all patterns: the cost of reading a rune
 	first *regexp.Regexp // one group for placeholders, and one for each pattern
@@ -37,8 +38,11 @@ type redactor struct {
 // collide.
 const placeholderDigits = 10
 
+// placeholderBegins is the first character of every placeholder.
+const placeholderBegins = "["
+
 func newRedactor(patterns []parley.RedactPattern) (*redactor, error) {
-	r := &redactor{name: redactName, depth: maxEscapes}
+	r := &redactor{name: redactName, depth: maxEscapes, edges: true}
 	var groups strings.Builder
 	for _, p := range patterns {
 		parsed, err := syntax.Parse(p.Pattern, syntax.Perl)
@@ -171,6 +175,14 @@ func (h *hiding) hide(text string, keep bool) string {
 // mayEscape reports whether a text is to be searched with so many levels of escapes read.
 func (h *hiding) mayEscape(text string, escaped int) bool {
 	return escaped <= h.depth && strings.Contains(text, strings.Repeat(`\`, escaped))
+}
+
+// places returns the places in a text that are hidden, in bytes, with and without its escapes read.
+func (h *hiding) places(text string) (places [][2]int) {
+	for escaped := 0; escaped == 0 || h.mayEscape(text, escaped); escaped++ {
+		h.matches(text, escaped, escaped > 0, func(from, to, _ int) { places = append(places, [2]int{from, to}) })
+	}
+	return apart(places)
 }
 
 // replace replaces matches in a text of which so many levels of escapes are read.

@@ -243,7 +243,7 @@ func TestToolsHaveOneForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := prompt.Rebuild(parley.Call{Model: modelA}, "", read, nil, noFiles)
+	two, err := prompt.Rebuild(parley.Call{Model: modelA}, nil, "", read, nil, noFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,11 +56,18 @@ func SummarySystem(instructions string) string {
 }
 
 // SummaryInstruction returns what asks for the summary of a source behind a request of the conversation itself, which
-// shows no numbers: an index names those of the turns, as many as a small share of the request's bytes allows.
-func SummaryInstruction(instructions string, source Source, request *model.Request, bytes int) string {
+// shows no numbers: an index names those of the turns, as many as a small share of the request's bytes allows. edges
+// are those of the call's layers.
+func SummaryInstruction(
+	instructions string,
+	source Source,
+	request *model.Request,
+	bytes int,
+	edges *Edges,
+) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, instructionHead, source.Through)
-	if next := beginningAfter(request, source.Through); next != "" {
+	if next := beginningAfter(request, source.Through, edges); next != "" {
 		fmt.Fprintf(&b, instructionEnd, next)
 	} else {
 		b.WriteString(instructionAll)
@@ -72,7 +79,7 @@ func SummaryInstruction(instructions string, source Source, request *model.Reque
 	if showsStubs(request) {
 		b.WriteString(instructionStubs)
 	}
-	lines, size := indexOf(source.Messages)
+	lines, size := indexOf(source.Messages, edges)
 	room := bytes*instructionShare/100 - b.Len() - len(instructionIndex)
 	if room <= 0 || len(lines) == 0 {
 		return b.String()
@@ -99,30 +106,34 @@ func showsStubs(request *model.Request) bool {
 }
 
 // indexOf returns a line for each message of a person, and their bytes.
-func indexOf(messages []parley.Message) (lines []string, size int) {
+func indexOf(messages []parley.Message, edges *Edges) (lines []string, size int) {
 	for i := range messages {
 		if m := &messages[i]; m.Role == parley.RoleUser {
-			line := fmt.Sprintf("\n[%d] %s", m.Sequence, excerptOf(decodeUser(m).Text))
+			line := fmt.Sprintf("\n[%d] %s", m.Sequence, excerptOf(decodeUser(m).Text, edges))
 			lines, size = append(lines, line), size+len(line)
 		}
 	}
 	return lines, size
 }
 
-// excerptOf returns the beginning of a text, on one line.
-func excerptOf(text string) string {
-	return strings.Join(strings.Fields(parley.Clip(text, indexExcerpt)), " ")
+// excerptOf returns the beginning of a text, on one line: of what precedes the first hidden value.
+func excerptOf(text string, edges *Edges) string {
+	return strings.Join(strings.Fields(edges.plain(text, indexExcerpt)), " ")
 }
 
 // beginningAfter returns how the first text begins that a request shows after a sequence; "" if there is none.
-func beginningAfter(request *model.Request, through int64) string {
+func beginningAfter(request *model.Request, through int64, edges *Edges) string {
 	for i := range request.Messages {
 		if request.Messages[i].Role != model.RoleUser {
 			continue
 		}
 		for _, p := range request.Messages[i].Parts {
 			if p.Kind == model.PartText && p.Sequence > through && !strings.HasPrefix(p.Text, summaryIntro) {
-				return excerptOf(p.Text)
+				begins := excerptOf(p.Text, edges)
+				if begins == "" && strings.TrimSpace(p.Text) != "" { // with a hidden value
+					return placeholderBegins
+				}
+				return begins
 			}
 		}
 	}

@@ -32,12 +32,12 @@ func TestAnInstructionTellsOfStubs(t *testing.T) {
 			t.Fatalf("the stubs of the request are %+v", manifest.Stubs)
 		}
 		source, _ := prompt.PlanCompaction(r.rows[:10], nil, false, 0, 100_000, false)
-		if got := prompt.SummaryInstruction("", source, &request, 1000); strings.Contains(got, told) != want {
+		if got := prompt.SummaryInstruction("", source, &request, 1000, nil); strings.Contains(got, told) != want {
 			t.Errorf("with stubs up to message %d the instruction is %s", stubbed, got)
 		}
 	}
 	none := model.Request{}
-	if got := prompt.SummaryInstruction("", prompt.Source{}, &none, 1000); strings.Contains(got, told) {
+	if got := prompt.SummaryInstruction("", prompt.Source{}, &none, 1000, nil); strings.Contains(got, told) {
 		t.Errorf("behind an empty request the instruction is %s", got)
 	}
 }

@@ -52,6 +52,7 @@ type Selection struct {
 	Bounds    parley.TextBounds
 	Cut       parley.TurnCut // how the running turn is shown; the turn's next window begins with it
 	Known     Known          // the view's
+	Edges     *Edges         // of the call's layers, for Build
 	Stubbed   int64          // up to here results of older turns are stubs; 0: none. The session keeps it too
 	Stubbable int            // tokens that further stubs would save after the running turn, in stored estimates
 	Lapsed    bool           // half of the window is full, and the provider's cache has lapsed

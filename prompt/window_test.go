@@ -256,7 +256,7 @@ func same(t *testing.T, r *record, selection prompt.Selection) {
 	for i := range r.rows {
 		r.rows[i].Marks = parley.Marks{}
 	}
-	again, err := prompt.Rebuild(parley.Call{Model: modelA, Manifest: manifest}, "", tools(), r.rows, noFiles)
+	again, err := prompt.Rebuild(parley.Call{Model: modelA, Manifest: manifest}, nil, "", tools(), r.rows, noFiles)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -492,7 +492,8 @@ func (s *summary) judge(broken error) *parley.Failure {
 
 // written returns the summary of the source.
 func (s *summary) written() string {
-	return s.source.NameDropped(strings.TrimSpace(strings.ReplaceAll(s.text.String(), "\x00", "\uFFFD")))
+	text := strings.TrimSpace(strings.ReplaceAll(s.text.String(), "\x00", "\uFFFD"))
+	return s.source.NameDropped(text, s.layers.Edges(s.writes))
 }
 
 // settled returns the end of an attempt whose call has ended.

@@ -83,7 +83,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		q.shown = selection.Messages
 		q.outlook = prompt.Foresee(r.settings.Policy, budget, &selection, r.claim.Turn)
 	}
-	selection.Manifest.Offered = r.tools.offered
+	selection.Manifest.Offered, selection.Edges = r.tools.offered, r.layers.Edges(r.ctx)
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
 	if err != nil {
 		return noQuestion(err)

@@ -62,14 +62,17 @@ func (s *summary) form(claim *store.CompactionClaim) (*form, *parley.Failure, er
 func (s *summary) transcript() (*form, *parley.Failure, error) {
 	s.settings.System, s.settings.Parameters = prompt.SummarySystem(s.wishes), parley.Parameters{}
 	f := &form{system: s.settings.System}
-	f.request = prompt.CompactionRequest(s.settings.Model, f.system, s.source)
+	var err error
+	f.request, err = prompt.CompactionRequest(s.settings.Model, f.system, s.source, s.layers.Edges(s.ctx))
+	if err != nil {
+		return nil, nil, err
+	}
 	f.call.Manifest, f.call.SystemHash = s.source.Manifest, parley.HashOf([]byte(f.system))
 	if s.source.Draft != "" {
 		f.instruction = prompt.DraftInstruction(s.source.Draft)
 		f.call.InstructionHash = parley.HashOf([]byte(f.instruction))
 		f.request = prompt.Instructed(f.request, f.instruction)
 	}
-	var err error
 	f.encoded, f.filter, err = s.encode(&f.request, &f.call.Manifest)
 	switch {
 	case err != nil && s.ctx.Err() != nil:
@@ -132,7 +135,13 @@ func (s *summary) behind(latest *parley.Call) (*form, error) {
 		return nil, err
 	}
 	s.info.Price = s.info.Price.Keeping(latest.Manifest.CacheTTL)
-	f.instruction = prompt.SummaryInstruction(s.wishes, s.source, &f.request, len(f.encoded.Body))
+	f.instruction = prompt.SummaryInstruction(
+		s.wishes,
+		s.source,
+		&f.request,
+		len(f.encoded.Body),
+		s.layers.Edges(s.ctx),
+	)
 	f.call.InstructionHash = parley.HashOf([]byte(f.instruction))
 	f.request = prompt.Instructed(f.request, f.instruction)
 	if f.encoded, f.filter, err = s.encodeWith(
@@ -174,6 +183,7 @@ func (s *summary) repeat(r *requests, latest *parley.Call) (*form, error) {
 	}
 	f.request, err = prompt.Rebuild(
 		*latest,
+		s.layers.Edges(s.ctx),
 		f.system,
 		definitions,
 		rows,

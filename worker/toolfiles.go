@@ -111,7 +111,7 @@ func plainOf(raw json.RawMessage) string {
 func (k *filing) excerpt(text string) []parley.Part {
 	before := len(k.files)
 	kept := k.storeFile(parley.Part{Type: parley.PartFile}, []byte(text))
-	text = parley.Clip(text, excerptBytes) + fmt.Sprintf(resultExcerpt, len(text), kept)
+	text = k.t.layers.Edges(k.t.writes).Clip(text, excerptBytes) + fmt.Sprintf(resultExcerpt, len(text), kept)
 	return append([]parley.Part{{Type: parley.PartText, Text: text}}, k.files[before:]...)
 }
 
