@@ -18,8 +18,10 @@ func TestUnknownFieldsAreExplained(t *testing.T) {
 		"another letter":  {"/v1/agents", `{"name":"x","modem":"sim/echo"}`, "did you mean model?"},
 		"without _id":     {"/v1/sessions", `{"agent":"parley"}`, "did you mean agent_id?"},
 		"unlike the many": {"/v1/agents", `{"name":"x","colour":"red"}`, "/docs lists"},
-		"unlike the few":  {"/v1/imports", `{"text":"{}","colour":"red"}`, "accepts: agent, dry_run, file_id, name, text"},
-		"in an object":    {"/v1/sessions", `{"message":{"contents":{"text":"a"}}}`, "did you mean content?"},
+		"unlike the few": {
+			"/v1/imports", `{"text":"{}","colour":"red"}`, "accepts: agent, dry_run, file_id, name, text",
+		},
+		"in an object": {"/v1/sessions", `{"message":{"contents":{"text":"a"}}}`, "did you mean content?"},
 		"no object": {
 			"/v1/sessions", `{"message":{"content":"Hello"}}`, `must be a JSON object, such as {\"text\":\"Hello\"}`,
 		},
