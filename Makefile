@@ -106,7 +106,7 @@ test-vendors: $(PAGE_TYPES) ## test the wires with the vendors' SDKs, and the AP
 	cd httpapi/gencheck && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## test every package but the stores, with the race detector
-	$(GO_TEST) $(RACE) -p 3 -parallel 4 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $(LONGEST) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN) $(LONGEST),-e '^$(p)$$')) # -p, -parallel: many tests mostly wait
+	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $(LONGEST) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN) $(LONGEST),-e '^$(p)$$')) # -p: some tests mostly wait
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) $(PLAIN)
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(LARGE)' ./prompt ./httpapi ./engine
 
