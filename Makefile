@@ -164,7 +164,7 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 	@touch $@
 
 e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
-	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 4 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
