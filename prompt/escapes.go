@@ -94,7 +94,7 @@ func unescaped(text string, escaped int) string {
 	var out strings.Builder
 	for text != "" {
 		c, width := runeOf(text, escaped)
-		if c == utf8.RuneError && width == 1 { // a byte that is no character
+		if c == utf8.RuneError && width == 1 { // not valid UTF-8: the byte stays
 			out.WriteByte(text[0])
 		} else {
 			out.WriteRune(c)
