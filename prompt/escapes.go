@@ -86,7 +86,7 @@ func lastRune(text string, from, to, escaped int) int {
 	return from
 }
 
-// unescaped returns a text with so many levels of escapes read.
+// unescaped returns a text with the given number of levels of escapes removed.
 func unescaped(text string, escaped int) string {
 	if escaped == 0 {
 		return text
