@@ -12,8 +12,8 @@ import (
 //
 // Both happen in blocks, so that the requests in between share their beginnings. A block begins when the request
 // reaches Budget.Due and the turn's own steps are more than ownShare percent of it. It ends at Budget.Half; if stubs
-// alone bring the request down to stubShare percent, nothing is left out. Before steps are dropped, a summary of them is
-// requested. Without one, a limit that only the policy sets drops nothing.
+// alone bring the request down to stubShare percent, nothing is left out. Before steps are dropped, a summary of them
+// is requested. Without one, a limit that only the policy sets drops nothing.
 
 // The sentences in requests. They never change: requests must rebuild to the same bytes.
 const (

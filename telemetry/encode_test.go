@@ -61,12 +61,13 @@ func TestSpansAreEncodedAsOpenTelemetryDoes(t *testing.T) {
 		trace.SpanKindUnspecified, trace.SpanKindInternal, trace.SpanKindServer, trace.SpanKindClient,
 		trace.SpanKindProducer, trace.SpanKindConsumer,
 	}
+	described := resource.NewWithAttributes("of the resource", attribute.String("service.name", "parley"))
 	var stubs tracetest.SpanStubs
 	for i, kind := range kinds {
 		stub := tracetest.SpanStub{
 			Name: "span", SpanKind: kind, SpanContext: at(byte(i), false), StartTime: began,
 			EndTime: began.Add(time.Second), Status: sdk.Status{Code: codes.Code(i % 3)}, //nolint:gosec // one of three
-			Resource:             resource.NewWithAttributes("of the resource", attribute.String("service.name", "parley")),
+			Resource:             described,
 			InstrumentationScope: instrumentation.Scope{Name: "parley", Version: "v", SchemaURL: "of the scope"},
 		}
 		if i == 1 {

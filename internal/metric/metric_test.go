@@ -97,7 +97,9 @@ func TestTextIsReadAsPrometheusClientWritesIt(t *testing.T) {
 		protocmp.Transform(),
 		protocmp.IgnoreFields(&dto.Counter{}, "created_timestamp"),
 		protocmp.IgnoreFields(&dto.Histogram{}, "created_timestamp"),
-		protocmp.SortRepeated(func(a, b *dto.Metric) bool { return fmt.Sprint(a.GetLabel()) < fmt.Sprint(b.GetLabel()) }),
+		protocmp.SortRepeated(
+			func(a, b *dto.Metric) bool { return fmt.Sprint(a.GetLabel()) < fmt.Sprint(b.GetLabel()) },
+		),
 	); diff != "" {
 		t.Errorf("(-theirs +ours):\n%s", diff)
 	}
@@ -125,9 +127,10 @@ func TestRuntimeAndProcessAreThoseOfPrometheusClient(t *testing.T) {
 			continue
 		}
 		for i, metric := range want.GetMetric() {
-			diff := cmp.Diff(metric.GetLabel(), got.GetMetric()[i].GetLabel(), protocmp.Transform(), cmpopts.EquateEmpty())
+			ours := got.GetMetric()[i]
+			diff := cmp.Diff(metric.GetLabel(), ours.GetLabel(), protocmp.Transform(), cmpopts.EquateEmpty())
 			quantiles := len(metric.GetSummary().GetQuantile())
-			if diff != "" || quantiles != len(got.GetMetric()[i].GetSummary().GetQuantile()) {
+			if diff != "" || quantiles != len(ours.GetSummary().GetQuantile()) {
 				t.Errorf("%s is %v; want %v", name, got, want)
 			}
 		}
