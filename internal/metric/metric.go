@@ -272,6 +272,6 @@ func (r *Registry) Text() []byte {
 
 // helps and values escape what the format does not take as it is.
 var (
-	helps  = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
-	values = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+	helps  = strings.NewReplacer(`\`, `\\`, "\n", `\n`)            //nolint:gochecknoglobals // a constant
+	values = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`) //nolint:gochecknoglobals // a constant
 )
