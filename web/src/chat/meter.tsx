@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { agentOf, modelList } from '../api/queries';
 import type { Session } from '../api/types';
@@ -37,8 +37,9 @@ function useNear(session: Session, length: number | null): boolean {
 export function Meter({ transcript, session }: { transcript: Transcript; session: Session }) {
   const { share, length } = useWindow(session);
   const [wanted, setWanted] = useState(false);
+  const { panel } = useSearch({ from: '/c/$id' });
   const near = useNear(session, length);
-  const { data } = useContextOf(transcript, (wanted || near) && !transcript.activity.running && session.statistics.calls > 0);
+  const { data } = useContextOf(transcript, (wanted || near) && !transcript.activity.running && session.statistics.calls > 0, '', panel !== 'context');
   const used = session.statistics;
   if (used.calls === 0) return null;
   const outlook = data?.outlook ?? null;
