@@ -13,6 +13,7 @@ import (
 // Paths of the generated files.
 const (
 	pageFile      = "web/src/api/settings.ts"
+	choicesFile   = "web/src/api/choices.ts"
 	variantsFile  = "web/src/api/variants.ts"
 	referenceFile = "docs/reference/settings.md"
 )
@@ -22,6 +23,7 @@ func Files(string) (map[string][]byte, error) {
 	every := setting.All(^setting.Scope(0))
 	return map[string][]byte{
 		pageFile:      []byte(page(every)),
+		choicesFile:   []byte(choices(every)),
 		variantsFile:  []byte(variants(every)),
 		referenceFile: []byte(reference(every)),
 	}, nil
@@ -51,12 +53,13 @@ func page(every []setting.Setting) string {
 			fmt.Fprintf(&constants, ", min: %s, max: %s", number(d.Min), number(d.Max))
 		}
 		if len(d.Choices) > 0 {
-			fmt.Fprintf(&constants, ", choices: ['%s']", strings.Join(d.Choices, "', '"))
+			fmt.Fprintf(&constants, ", choices: CHOICES.%s", d.Name)
 		}
 		constants.WriteString(" } satisfies SettingForm;\n")
 	}
 	return `// Made by make generate from the Go package setting. Do not edit.
 
+import { CHOICES } from './choices';
 import type { Session } from './schema';
 
 // FieldSettings are the settings that a form has one field for; null is not set here.
@@ -74,6 +77,23 @@ export interface SettingForm {
 
 ` + constants.String() + `
 export const FIELD_SETTINGS: SettingForm[] = [` + strings.Join(names, ", ") + `];
+`
+}
+
+// choices returns the values of the settings that are a choice, for TypeScript. They are a file of their own, because the
+// page's first load needs one of them and nothing else of settings.
+func choices(every []setting.Setting) string {
+	var lists strings.Builder
+	for _, one := range every {
+		if d := one.Describe(); len(d.Choices) > 0 {
+			fmt.Fprintf(&lists, "  %s: ['%s'],\n", d.Name, strings.Join(d.Choices, "', '"))
+		}
+	}
+	return `// Made by make generate from the Go package setting. Do not edit.
+
+// CHOICES are the values of the settings that have a closed list of them.
+export const CHOICES = {
+` + lists.String() + `};
 `
 }
 

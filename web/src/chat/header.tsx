@@ -48,7 +48,7 @@ export function Header({ transcript }: { transcript: Transcript }) {
       <Presence id={session.id} />
       <span className="flex-1" />
       {!reader && <ModelChoice session={session} onChanged={changed} />}
-      <Meter transcript={transcript} session={session} />
+      <Meter transcript={transcript} session={session} panel={panel} />
       <span className="flex @max-lg:hidden">
         <IconButton name="Outline" aria-pressed={panel === 'outline'} onClick={() => void navigate({ to: '/c/$id', params: { id: session.id }, search: panel === 'outline' ? {} : { panel: 'outline' } })}>
           <ListTree size={16} />

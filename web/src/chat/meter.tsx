@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useSearch } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { agentOf, modelList } from '../api/queries';
 import type { Session } from '../api/types';
@@ -8,6 +8,7 @@ import { cx, Tooltip } from '../components/ui';
 import { FULL, leftOf, NEAR, saysOf } from '../context/outlook';
 import { useContextOf } from '../context/usecontext';
 import type { Transcript } from '../live/transcript';
+import type { Panel } from '../router';
 
 const LOOKS = 0.4; // of a bound that is known here, from which on the server is asked unasked
 const CEILING = 200_000; // tokens at which long windows are summed up, unless a policy says otherwise
@@ -34,10 +35,9 @@ function useNear(session: Session, length: number | null): boolean {
 
 // Meter shows how near a conversation's window is to being shortened, and what the conversation cost; it links to what
 // goes first.
-export function Meter({ transcript, session }: { transcript: Transcript; session: Session }) {
+export function Meter({ transcript, session, panel }: { transcript: Transcript; session: Session; panel?: Panel }) {
   const { share, length } = useWindow(session);
   const [wanted, setWanted] = useState(false);
-  const { panel } = useSearch({ from: '/c/$id' });
   const near = useNear(session, length);
   const { data } = useContextOf(transcript, (wanted || near) && !transcript.activity.running && session.statistics.calls > 0, '', panel !== 'context');
   const used = session.statistics;
