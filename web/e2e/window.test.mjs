@@ -263,7 +263,7 @@ once('what a change costs is told by touch, and another model’s before it is t
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   await dialog.waitFor({ state: 'detached' });
   const now = await server.ask('GET', `/v1/sessions/${session.id}`);
-  assert.deepEqual([now.model, await model.inputValue()], [null, '']);
+  assert.deepEqual([now.model, await model.inputValue()], ['sim/echo', 'sim/echo']);
   await model.selectOption('sim/lorem-200-5');
   await dialog.getByRole('button', { name: 'Change it' }).click();
   await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}`)).model === 'sim/lorem-200-5');
