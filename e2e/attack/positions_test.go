@@ -32,6 +32,7 @@ var plainQueries = []string{
 	"after",
 	"agent_type",
 	"archived",
+	"brief",
 	"cascade",
 	"changes",
 	"code",
