@@ -190,7 +190,7 @@ test('what an edit, a mark or a prompt will cost is told before it is done', asy
   right(page);
 });
 
-once('a context policy is chosen in words, refused at its field, and its cost told before it is saved', async () => {
+test('a context policy is chosen in words, refused at its field, and its cost told before it is saved', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Keeper', model: 'sim/echo', system_prompt: 'You keep far. '.repeat(600), context_policy: { kind: 'all' } });
   const session = await told(3, { title: 'Kept', agent_id: agent.id });
   const policyOf = async (path) => (await server.ask('GET', path)).context_policy;
@@ -235,7 +235,7 @@ once('a context policy is chosen in words, refused at its field, and its cost to
   right(page);
 });
 
-once('what a change costs is told by touch, and another model’s before it is taken; the page asks for no request', async () => {
+test('what a change costs is told by touch, and another model’s before it is taken; the page asks for no request', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Toucher', model: 'sim/echo', system_prompt: 'You feel far. '.repeat(600) });
   const session = await told(3, { title: 'Touched', agent_id: agent.id, context_policy: { kind: 'auto', tokens: 6000 } });
   const page = await tab(`/c/${session.id}`, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
