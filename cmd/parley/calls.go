@@ -240,7 +240,8 @@ func previewCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "Show what would be sent for a message or after a change, and what it would cost",
 		Args:  cobra.MinimumNArgs(1),
 		Long: "Show what would be sent for a message, or after a change: an edit of a message or of the\n" +
-			"summary, other marks, other settings. With a change, also show what it costs against leaving it. Nothing is written.",
+			"summary, other marks, other settings. With a change, also show what it costs against leaving it.\n" +
+			"Nothing is written.",
 	}
 	settings := addSettingsPatch(command, setting.Session)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
@@ -281,7 +282,8 @@ func previewCommand(shared *flags, term terminal) *cobra.Command {
 		default:
 			change.Session = &patch
 		}
-		if change.Edit != nil || change.Summary != nil || len(change.Marks) > 0 || change.Session != nil || change.Agent != nil {
+		if change.Edit != nil || change.Summary != nil || len(change.Marks) > 0 ||
+			change.Session != nil || change.Agent != nil {
 			input.Change = &change
 		} else if text == "" {
 			return misused(

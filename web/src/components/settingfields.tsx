@@ -13,28 +13,28 @@ export function SettingFields({ values, wider, fixed, wrong, onChange }: { value
     const otherwise = wider?.[name] ?? 'default';
     return (
       <div key={name}>
-      <Field label={label}>
-        {choices ? (
-          <Select value={values[name] ?? ''} disabled={fixed} onChange={(event) => set(name, (event.target.value || null) as Value)}>
-            <option value="">{otherwise}</option>
-            {choices.map((choice) => (
-              <option key={choice}>{choice}</option>
-            ))}
-          </Select>
-        ) : (
-          <Input
-            type="number"
-            readOnly={fixed}
-            step={kind === 'integer' ? 1 : 'any'}
-            min={min}
-            max={max}
-            value={values[name] ?? ''}
-            placeholder={String(otherwise)}
-            onChange={(event) => set(name, event.target.value === '' ? null : Number(event.target.value))}
-          />
-        )}
-      </Field>
-      <Wrong says={wrong[name]} />
+        <Field label={label}>
+          {choices ? (
+            <Select value={values[name] ?? ''} disabled={fixed} onChange={(event) => set(name, (event.target.value || null) as Value)}>
+              <option value="">{otherwise}</option>
+              {choices.map((choice) => (
+                <option key={choice}>{choice}</option>
+              ))}
+            </Select>
+          ) : (
+            <Input
+              type="number"
+              readOnly={fixed}
+              step={kind === 'integer' ? 1 : 'any'}
+              min={min}
+              max={max}
+              value={values[name] ?? ''}
+              placeholder={String(otherwise)}
+              onChange={(event) => set(name, event.target.value === '' ? null : Number(event.target.value))}
+            />
+          )}
+        </Field>
+        <Wrong says={wrong[name]} />
       </div>
     );
   });
