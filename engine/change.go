@@ -216,6 +216,9 @@ func (e *Engine) changeSummary(
 		return err
 	}
 	if head.Summary == nil || head.Summary.ID != change.MessageID {
+		if _, err := e.store.Message(ctx, scope, change.MessageID); err != nil {
+			return err
+		}
 		return parley.InvalidField("message_id", "is not the summary that the model sees now")
 	}
 	summary := *head.Summary

@@ -243,6 +243,9 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 			if name == "message" || name == "edit" {
 				next["content"] = map[string]any{"text": "x"}
 			}
+			if name == "summary" {
+				next["text"] = "x"
+			}
 			at[name] = next
 			if name == "marks" {
 				next["pinned"] = true
