@@ -213,6 +213,16 @@ type SummaryInput struct {
 	Text      string    `json:"text" required:"true" minLength:"1" doc:"The summary, up to 256 KiB."`
 }
 
+func (s *SummaryInput) check() error {
+	switch {
+	case strings.TrimSpace(s.Text) == "":
+		return parley.InvalidField("text", "is empty")
+	case len(s.Text) > parley.MaxSummaryBytes:
+		return parley.InvalidField("text", "is longer than %d bytes", parley.MaxSummaryBytes)
+	}
+	return nil
+}
+
 // ReviseSummary replaces the summary that the model sees by a person's version of it, which covers the same messages.
 // The earlier version stays in the record, and is shown again once the new one is set aside. It returns CodeForbidden
 // for sessions of others, unless for admins, and CodeConflict, with the reason, if the model sees another summary, and
@@ -229,11 +239,8 @@ func (e *Engine) ReviseSummary(
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	switch text := strings.TrimSpace(input.Text); {
-	case text == "":
-		return parley.Message{}, parley.InvalidField("text", "is empty")
-	case len(input.Text) > parley.MaxSummaryBytes:
-		return parley.Message{}, parley.InvalidField("text", "is longer than %d bytes", parley.MaxSummaryBytes)
+	if err := input.check(); err != nil {
+		return parley.Message{}, err
 	}
 	if err := e.maySaySummary(ctx, scope, principal, sessionID, "Set it aside, or fork the session."); err != nil {
 		return parley.Message{}, err

@@ -107,6 +107,7 @@ once('a failure says what to do, and the turn can be retried with another model'
   const model = page.getByLabel('Model of this conversation');
   assert.ok(await model.evaluate((element) => element === document.activeElement));
   await model.selectOption('sim/echo');
+  await page.getByRole('button', { name: 'Change it' }).click();
   await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}`)).model === 'sim/echo');
   await card.getByRole('button', { name: 'Try again' }).click();
   await page.locator('article[aria-label^="Answer"]', { hasText: 'error' }).waitFor();
