@@ -15,7 +15,7 @@ const (
 	collectAt    = 75       // growth of the heap before a collection, in percent of what is in use
 	collectMost  = 400      // the same at most, when collections would be frequent
 	roomyHeap    = 40 << 20 // bytes up to which the heap then grows; what 512 turns at once need in any case
-	collectOften = time.Second
+	collectOften = 3 * time.Second
 	oftenInARow  = 8  // frequent collections before anything changes; a start makes fewer
 	percentStep  = 25 // smaller changes are not worth stopping the world
 )
