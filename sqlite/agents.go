@@ -126,6 +126,7 @@ func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Age
 		if err != nil {
 			return parley.Agent{}, err
 		}
+		delete(tx.current, next.ID)
 		if _, err := tx.exec(
 			"UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ?, owner_id = ? "+
 				"WHERE id = ? AND workspace_id = ?",
