@@ -121,7 +121,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("getTeam", reflect.TypeFor[parley.Team](), 200, "GET", "/v1/teams/leads", "")
 	do("ensureForegroundSession", session, 201, "PUT", "/v1/agents/leads/foreground", "")
 	do("ensureForegroundSession", session, 200, "PUT", "/v1/agents/leads/foreground", "")
-	do("getBackgroundSession", session, 200, "GET", "/v1/agents/bare/background", "")
+	do("getBackgroundSession", session, 200, "GET", "/v1/agents/leads/background", "")
 	do(
 		"createAgent",
 		agent,
