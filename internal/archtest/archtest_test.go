@@ -115,6 +115,7 @@ var rules = []struct {
 	{"internal/upload", []string{"."}},
 	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
+	{"internal/metric", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
 	{
 		"tool/builtin",
@@ -189,7 +190,7 @@ var rules = []struct {
 			"event",
 		},
 	},
-	{"telemetry", []string{".", "model", "observe", "store"}},
+	{"telemetry", []string{".", "internal/metric", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"web/pack", nil},

@@ -18,7 +18,7 @@ export interface components {
             changed_by_id: string | null;
             /** @description How summaries are written. */
             compaction: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy: components["schemas"]["Policy"] | null;
             /** Format: date-time */
             created_at: string;
@@ -116,7 +116,7 @@ export interface components {
             cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
@@ -201,7 +201,7 @@ export interface components {
             cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
@@ -1145,6 +1145,8 @@ export interface components {
             marks?: components["schemas"]["ChangedMarksInput"][];
             /** @description Settings of the session. */
             session?: components["schemas"]["SettingsPatch"] | null;
+            /** @description The summary that the model sees now, in other words. */
+            summary?: components["schemas"]["SummaryInput"] | null;
         };
         ChangedMarksInput: {
             /** Format: uuid */
@@ -1735,7 +1737,7 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The user's message as it should have been: {text, files, links, search, think}. */
             content: components["schemas"]["UserInput"];
-            /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
@@ -1962,7 +1964,7 @@ export interface components {
             cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
@@ -3300,7 +3302,7 @@ export interface components {
             policy: string;
             /** @description The limit that would prevent sending it now; null if none would. */
             refused: string | null;
-            /** @description As it would be sent; null if there is nothing to send. */
+            /** @description As it would be sent; null if there is nothing to send, and in a brief answer. */
             request: {
                 [key: string]: unknown;
             } | null;
@@ -3539,7 +3541,7 @@ export interface components {
             cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
@@ -3840,7 +3842,7 @@ export interface components {
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction: components["schemas"]["CompactionSettings"] | null;
             context: components["schemas"]["Context"];
-            /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy: components["schemas"]["Policy"] | null;
             /** Format: date-time */
             created_at: string;
@@ -4172,7 +4174,7 @@ export interface components {
             client_id?: string;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
             dry_run?: boolean;
@@ -4295,7 +4297,7 @@ export interface components {
             cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @enum {string|null} */
             during?: "queue" | "steer" | "interrupt" | "reject" | null;
@@ -4516,7 +4518,7 @@ export interface components {
             cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
