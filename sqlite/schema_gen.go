@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "dc8ddb859c587ca44445ad0281699f4ba02ae2ef692584b51ba461aa73bfcc77"
+const schemaHash = "49bd1088b70e3f298e55d846d1cf5d2ff77feb58d0f9c1407ab7ceac57ef5878"
