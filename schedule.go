@@ -110,6 +110,12 @@ func (r ScheduleRun) MarshalJSON() ([]byte, error) {
 	}{(*plain)(&r), OrNull(r.Reason)})
 }
 
+// ScheduleLink is metadata of a message that a schedule posted.
+type ScheduleLink struct {
+	ScheduleID ID   `json:"schedule_id"`
+	DueAt      Time `json:"due_at"`
+}
+
 // RunState is what came of a run.
 type RunState string
 

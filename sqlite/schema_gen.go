@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "dc8ddb859c587ca44445ad0281699f4ba02ae2ef692584b51ba461aa73bfcc77"
+const schemaHash = "553b2b0277ae6e1e5d04b74441c00be4f4cb747dc8f4fcf9b62d886126b311c8"

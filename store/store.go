@@ -27,6 +27,7 @@ type Store interface {
 	Replays
 	DryRuns
 	Agents
+	Schedules
 	Projects
 	Keys
 	Workspaces
