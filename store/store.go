@@ -28,6 +28,7 @@ type Store interface {
 	DryRuns
 	Agents
 	Schedules
+	Teams
 	Projects
 	Keys
 	Workspaces
