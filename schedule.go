@@ -160,7 +160,9 @@ const (
 
 // ScheduledMessageID returns the id of the message that a schedule posts for one of its times, and ScheduledTurnID that
 // of its turn. They are derived, so that the same time can never be posted twice.
-func ScheduledMessageID(scheduleID ID, dueAt Time) ID { return scheduledID("message", scheduleID, dueAt) }
+func ScheduledMessageID(scheduleID ID, dueAt Time) ID {
+	return scheduledID("message", scheduleID, dueAt)
+}
 
 // ScheduledTurnID returns the id of the turn of ScheduledMessageID's message.
 func ScheduledTurnID(scheduleID ID, dueAt Time) ID { return scheduledID("turn", scheduleID, dueAt) }
@@ -175,3 +177,6 @@ func scheduledID(what string, scheduleID ID, dueAt Time) ID {
 	id[8] = id[8]&0x3f | 0x80
 	return id
 }
+
+// Size is about how many bytes the schedule holds.
+func (s Schedule) Size() int { return len(s.Message) + len(s.Name) + 512 }

@@ -21,24 +21,36 @@ type MovedSchedule struct {
 	Run *parley.ScheduleRun // to be noted
 }
 
-// CreateSchedule implements the transition of store.Schedules, but for idempotent repeats.
-func (t *Tx) CreateSchedule(creating store.NewSchedule) (parley.Schedule, error) {
+// ScheduleCreated is the result of CreateSchedule.
+type ScheduleCreated struct {
+	Schedule parley.Schedule
+	Replayed bool
+}
+
+// CreateSchedule implements the transition of store.Schedules.
+func (t *Tx) CreateSchedule(creating store.NewSchedule) (created ScheduleCreated, err error) {
+	if earlier, err := t.scheduledBefore(&creating); err != nil || earlier != nil {
+		if earlier == nil {
+			return created, err
+		}
+		return ScheduleCreated{*earlier, true}, nil
+	}
 	s := creating.Schedule
 	if err := t.checkAgent(s.WorkspaceID, s.AgentID); err != nil {
-		return parley.Schedule{}, err
+		return created, err
 	}
 	ofAgent, ofWorkspace, err := t.rows.CountSchedules(s.WorkspaceID, s.AgentID)
 	switch {
 	case err != nil:
-		return parley.Schedule{}, err
+		return created, err
 	case ofAgent >= parley.MaxSchedulesOfAgent:
-		return parley.Schedule{}, parley.Errorf(
+		return created, parley.Errorf(
 			parley.CodeConflict,
 			"this agent has %d schedules, and no more are allowed; delete one first",
 			ofAgent,
 		)
 	case ofWorkspace >= parley.MaxSchedulesOfWorkspace:
-		return parley.Schedule{}, parley.Errorf(
+		return created, parley.Errorf(
 			parley.CodeConflict,
 			"this workspace has %d schedules, and no more are allowed; delete one first",
 			ofWorkspace,
@@ -46,13 +58,29 @@ func (t *Tx) CreateSchedule(creating store.NewSchedule) (parley.Schedule, error)
 	}
 	h, err := t.background(s.WorkspaceID, s.AgentID, creating.MaxSessions)
 	if err != nil {
-		return parley.Schedule{}, err
+		return created, err
 	}
 	s.Revision, s.MovedAt, s.CreatedAt, s.UpdatedAt = 1, t.now, t.now, t.now
 	s.LastRun, s.TurnID, s.SkippedInARow = nil, parley.ID{}, 0
 	h.Changes.NewSchedules = append(h.Changes.NewSchedules, NewSchedule{&s, creating.Idempotency})
 	t.about = Subject{SessionID: h.ID, TargetID: s.ID}
-	return s, nil
+	return ScheduleCreated{Schedule: s}, nil
+}
+
+// scheduledBefore returns the schedule that was created under an idempotency key; nil if the key is new.
+func (t *Tx) scheduledBefore(creating *store.NewSchedule) (*parley.Schedule, error) {
+	key := creating.Idempotency.Key
+	if key == "" {
+		return nil, nil
+	}
+	earlier, err := t.rows.CreatedSchedule(creating.Schedule.WorkspaceID, key)
+	if err != nil || earlier.ID.IsZero() {
+		return nil, err
+	}
+	if earlier.Fingerprint != creating.Idempotency.Fingerprint {
+		return nil, KeyReused()
+	}
+	return t.rows.Schedule(creating.Schedule.WorkspaceID, earlier.ID)
 }
 
 // PostScheduled implements the transition of store.Schedules.
@@ -179,4 +207,9 @@ func Moved(move *store.ScheduleMove, now parley.Time) (parley.Schedule, *parley.
 	}
 	Move(&s, run, move.NextAt, now)
 	return s, run
+}
+
+// ScheduleMovedOn is the error for a change of a schedule that somebody, or a run, changed meanwhile.
+func ScheduleMovedOn() error {
+	return parley.Errorf(parley.CodeConflict, "the schedule was changed meanwhile; read it again")
 }
