@@ -34,6 +34,8 @@ type Store interface {
 	store.Replays
 	store.DryRuns
 	store.Agents
+	store.Schedules
+	store.Teams
 	store.Projects
 	store.Keys
 	store.Workspaces

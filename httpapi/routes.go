@@ -25,6 +25,7 @@ func listedRoutes() []route {
 		turnRoutes(),
 		compactionRoutes(),
 		loopRoutes(),
+		scheduleRoutes(),
 		approvalRoutes(),
 		projectRoutes(),
 		fileRoutes(),
