@@ -107,7 +107,7 @@ func (c *Client) CreateSchedule(ctx context.Context, input ScheduleInput, option
 // ScheduleInput is a schedule to create.
 type ScheduleInput struct {
 	// Id or slug of the agent that is to work.
-	Agent string `json:"agent"`
+	AgentID string `json:"agent_id"`
 	// For people.
 	Name string `json:"name,omitempty"`
 	// The text that begins each run.

@@ -11,7 +11,7 @@ import (
 
 // ScheduleInput is a schedule to create.
 type ScheduleInput struct {
-	Agent   string `json:"agent" required:"true" doc:"Id or slug of the agent that is to work."`
+	AgentID string `json:"agent_id" required:"true" doc:"Id or slug of the agent that is to work."`
 	Name    string `json:"name,omitempty" doc:"For people."`
 	Message string `json:"message" required:"true" doc:"The text that begins each run."`
 	TimingInput
@@ -78,7 +78,7 @@ func (e *Engine) CreateSchedule(
 	if err := checkIdempotency(idempotency); err != nil {
 		return parley.Schedule{}, false, err
 	}
-	agent, err := e.ownAgent(ctx, call, input.Agent)
+	agent, err := e.ownAgent(ctx, call, input.AgentID)
 	if err != nil {
 		return parley.Schedule{}, false, err
 	}

@@ -17,7 +17,6 @@ func scheduleRoutes() []route {
 			name:   "createSchedule",
 			tag:    "schedules",
 			verb:   engine.WriteAgents,
-			makes:  true,
 			says:   "Create a schedule",
 			about: "At each of its times, message is posted into the agent's background session, which is made if " +
 				"there is none, and starts a turn there: once, however many servers run. Exactly one of cron, every " +
@@ -25,7 +24,7 @@ func scheduleRoutes() []route {
 				"an archived agent, one without an owner, or one with too many schedules.",
 			headers: idempotent(),
 			input: inputOf[engine.ScheduleInput](
-				`{"agent":"release-writer","name":"Morning round","cron":"0 9 * * 1-5","time_zone":"Europe/Berlin",` +
+				`{"agent_id":"release-writer","name":"Morning round","cron":"0 9 * * 1-5","time_zone":"Europe/Berlin",` +
 					`"message":"Look for new issues."}`,
 			),
 			serve:   serveCreateSchedule,

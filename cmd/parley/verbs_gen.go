@@ -828,7 +828,7 @@ func schedulesShowCommand(shared *flags, term terminal) *cobra.Command {
 func schedulesCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "create MESSAGE --agent AGENT --cron '0 9 * * 1-5'", Short: "Make an agent work at set times", Args: cobra.ExactArgs(1)}
 	var input client.ScheduleInput
-	addAgentReference(command, &input.Agent, "agent", "id or slug of the agent that is to work")
+	addAgentReference(command, &input.AgentID, "agent", "id or slug of the agent that is to work")
 	command.Flags().Var(wordFlag(&input.Name), "name", "for people")
 	command.Flags().Var(wordFlag(&input.Cron), "cron", "five fields: minute, hour, day of month, month, day of week. A local time that a change of the clocks leaves out runs once, at the change; one that it repeats runs once")
 	command.Flags().Var(wordFlag(&input.Every), "every", "A duration of at least a minute, as 90m or 24h, counted from the creation")

@@ -320,6 +320,7 @@ func verbs() []verb {
 		{
 			noun: "schedules", name: "create", kind: create, operation: "createSchedule", positional: "message",
 			says: "Make an agent work at set times", required: []string{"agent"},
+			flags: map[string]string{"agent_id": "agent"},
 			shows: "--agent AGENT --cron '0 9 * * 1-5'", kinds: map[string]string{"at": "timeFlag"},
 			prints: "asRow(schedulesTable())",
 		},
