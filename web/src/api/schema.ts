@@ -3871,7 +3871,7 @@ export interface components {
         };
         ScheduleInput: {
             /** @description Id or slug of the agent that is to work. */
-            agent: string | null;
+            agent_id: string | null;
             /**
              * Format: date-time
              * @description Once, at this time.
