@@ -295,6 +295,48 @@ func schedulePostersRace(t *testing.T, w *world) {
 	}
 }
 
+// sharedSchedules: two processes that read the same due schedules and post all of them post each once.
+func sharedSchedules(t *testing.T, w, other *world) {
+	const agents, each = 4, 5
+	made := map[parley.ID]bool{}
+	for n := range agents {
+		agent := w.worker(t, "digger-"+string(rune('a'+n)))
+		for range each {
+			made[w.schedule(t, agent.ID, func(s *parley.Schedule) { s.Overlap = parley.OverlapQueue }).ID] = true
+		}
+	}
+	var both sync.WaitGroup
+	var mu sync.Mutex // guards runs and failed
+	runs, failed := map[parley.ID]int{}, error(nil)
+	for _, process := range []*world{w, other} {
+		due, err := process.store.DueSchedules(w.ctx, parley.MaxPage)
+		must(t, "DueSchedules", err)
+		if len(due.Due) != len(made) {
+			t.Fatalf("%d schedules are due; want %d", len(due.Due), len(made))
+		}
+		both.Go(func() { // ends with the last schedule
+			for i := range due.Due {
+				run, err := process.store.PostScheduled(w.ctx, scheduledPost(&due.Due[i]))
+				mu.Lock()
+				if err != nil {
+					failed = err
+				}
+				if run != nil && run.State == parley.RunPosted {
+					runs[run.ScheduleID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	both.Wait()
+	must(t, "PostScheduled", failed)
+	for id := range made {
+		if stored := w.scheduleRuns(t, id); runs[id] != 1 || len(stored) != 1 {
+			t.Errorf("schedule %s was posted %d times and has the runs %+v", id, runs[id], stored)
+		}
+	}
+}
+
 func scheduleSkips(t *testing.T, w *world) {
 	agent := w.worker(t, "digger")
 	made := w.schedule(t, agent.ID)
