@@ -220,12 +220,11 @@ func (e *Engine) mayGrant(
 	principal parley.Principal,
 	sessionID parley.ID,
 ) error {
-	theirs, err := e.ownersSession(ctx, scope, principal, sessionID)
-	if err != nil || theirs {
-		return err
-	}
-	return parley.Errorf(
-		parley.CodeForbidden,
-		"Only the session's owner or an admin may let it run calls unasked. You may answer each of its questions once.",
+	return e.ownersOnly(
+		ctx,
+		scope,
+		principal,
+		sessionID,
+		"let it run calls unasked. You may answer each of its questions once.",
 	)
 }

@@ -20,6 +20,9 @@ type Turn interface {
 	Claim() *store.Claim
 	// Context ends with a cancel of the turn, with its time, a stop of the process, or the claim.
 	Context() context.Context
+	// Cancelled reports whether the turn was cancelled. A turn that waits may go on before RunTurn has returned: then
+	// its context has ended too, but what is kept for it must stay.
+	Cancelled() bool
 	// Project returns the directory of the session's project, "" without one.
 	Project() string
 	// Instructions returns the agent's and the session's instructions, as in a system prompt. They are known from Begin

@@ -28,6 +28,9 @@ func (t *turn) Claim() *store.Claim { return &t.claim }
 // Context implements runner.Turn.
 func (t *turn) Context() context.Context { return t.ctx }
 
+// Cancelled implements runner.Turn.
+func (t *turn) Cancelled() bool { return errors.Is(context.Cause(t.ctx), ErrCancelled) }
+
 // Project implements runner.Turn.
 func (t *turn) Project() string { return t.project }
 
@@ -334,7 +337,7 @@ func (t *turn) runCalls() (runner.Next, error) {
 // the calls without results; otherwise they stay open for the run that resumes the turn.
 func (t *turn) leaveCalls() error {
 	overdue := t.limits.overdue() != nil
-	if overdue || errors.Is(context.Cause(t.ctx), ErrCancelled) {
+	if overdue || t.Cancelled() {
 		for i := range t.calls {
 			call := &t.calls[i]
 			if call.settled {

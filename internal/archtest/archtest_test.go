@@ -116,6 +116,7 @@ var rules = []struct {
 	{"internal/upload", []string{"."}},
 	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
+	{"internal/metric", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
 	{
 		"tool/builtin",
@@ -192,7 +193,7 @@ var rules = []struct {
 			"event",
 		},
 	},
-	{"telemetry", []string{".", "model", "observe", "store"}},
+	{"telemetry", []string{".", "internal/metric", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"web/pack", nil},

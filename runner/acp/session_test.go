@@ -2,12 +2,15 @@ package acp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/runner"
+	"example.org/parley/store"
 )
 
 // listening is a session whose program is a test: what it is answered goes nowhere.
@@ -69,6 +72,49 @@ func FuzzSession(f *testing.F) {
 			t.Fatalf("%v, %v are charged", *usage.InputTokens, cost)
 		}
 	})
+}
+
+// left is a turn that its run leaves.
+type left struct {
+	runner.Turn
+	claim     store.Claim
+	cancelled bool
+}
+
+func (l *left) Claim() *store.Claim { return &l.claim }
+func (l *left) Cancelled() bool     { return l.cancelled }
+func (l *left) Context() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	end()
+	return ctx
+}
+
+// TestAWaitingTurnKeepsItsProgram: a decision may let a turn go on while the run that parked it is still on its way
+// out, its context ended. The prompt goes on then, and only a cancel ends it.
+func TestAWaitingTurnKeepsItsProgram(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ waits, cancelled, kept bool }{
+		"claimed again":  {waits: true, kept: true},
+		"cancelled":      {waits: true, cancelled: true},
+		"it did not end": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := listening()
+			s.finished = make(chan struct{})
+			close(s.finished)
+			turnID := s.turnID
+			v := &voice{runtime: s.runtime, session: s, turn: &left{
+				claim: store.Claim{Fence: store.Fence{TurnID: turnID}}, cancelled: test.cancelled,
+			}}
+			v.leave(test.waits)
+			s.runtime.ending.Wait()
+			if kept := s.of(turnID); kept != test.kept {
+				t.Errorf("the prompt is kept: %t, not %t", kept, test.kept)
+			}
+			s.busy() // stops the timer
+		})
+	}
 }
 
 // TestSpending: the context counts once for each time that it has changed, and the costs

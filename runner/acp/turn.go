@@ -183,13 +183,14 @@ func (v *voice) drop() {
 }
 
 // leave lets go of the program: it is kept for a turn that waits, told of one that was
-// interrupted, and ended when it has been idle for a while.
+// interrupted, and ended when it has been idle for a while. A turn that waits may have been
+// claimed again by now, and its next run goes on with the program's prompt.
 func (v *voice) leave(waits bool) {
 	s := v.session
 	if s == nil {
 		return
 	}
-	if waits && v.turn.Context().Err() == nil {
+	if waits && !v.turn.Cancelled() {
 		s.await(v.turn.Claim().Fence.TurnID)
 		return
 	}
