@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "49bd1088b70e3f298e55d846d1cf5d2ff77feb58d0f9c1407ab7ceac57ef5878"
+const schemaHash = "f81447158038ec8b1e195c3c5ac345c617ed64ea7bbed63138b051ac6df708a2"

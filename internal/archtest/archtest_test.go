@@ -112,6 +112,7 @@ var rules = []struct {
 	{"internal/cgroup", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
+	{"internal/timetable", []string{"."}},
 	{"internal/upload", []string{"."}},
 	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
@@ -144,6 +145,7 @@ var rules = []struct {
 			"internal/inflight",
 			"internal/projectdir",
 			"internal/schema",
+			"internal/timetable",
 			"internal/upload",
 			"internal/words",
 			"model",
@@ -163,6 +165,7 @@ var rules = []struct {
 			"internal/inflight",
 			"internal/dryrun",
 			"internal/schema",
+			"internal/timetable",
 			"internal/upload",
 			"model",
 			"observe",

@@ -80,20 +80,28 @@ func (w changes) UpdateApprovals(_ *transition.Head, approvals []*parley.Approva
 // The one turn of a dry run reads nothing else again: its head keeps its state (Memory.keep), and no other session,
 // process or turn ever sees the rest.
 
-func (changes) MoveHead(*transition.Head) error                               { return nil }
-func (changes) Create(*transition.Head, *transition.Creation) error           { return nil }
-func (changes) ClearContext(*transition.Head, int64) error                    { return nil }
-func (changes) UpdateListed(*transition.Head) error                           { return nil }
-func (changes) Accept(*transition.Head, *parley.Accepted) error               { return nil }
-func (changes) UpdateSetting(*transition.Head, *transition.Setting) error     { return nil }
-func (changes) Bury(*transition.Head) error                                   { return nil }
-func (changes) RemoveQueued(*transition.Head, []parley.ID) error              { return nil }
-func (changes) EnterMessages(*transition.Head, []*parley.Message) error       { return nil }
-func (changes) Requeue(*transition.Head, []transition.Entry) error            { return nil }
-func (changes) EditQueued(*transition.Head, []*parley.Message) error          { return nil }
-func (changes) Mark(*transition.Head, []transition.Marked) error              { return nil }
-func (changes) InsertLoops(*transition.Head, []transition.NewLoop) error      { return nil }
-func (changes) UpdateLoops(*transition.Head, []transition.NewLoop) error      { return nil }
+func (changes) MoveHead(*transition.Head) error                           { return nil }
+func (changes) Create(*transition.Head, *transition.Creation) error       { return nil }
+func (changes) ClearContext(*transition.Head, int64) error                { return nil }
+func (changes) UpdateListed(*transition.Head) error                       { return nil }
+func (changes) Accept(*transition.Head, *parley.Accepted) error           { return nil }
+func (changes) UpdateSetting(*transition.Head, *transition.Setting) error { return nil }
+func (changes) Bury(*transition.Head) error                               { return nil }
+func (changes) RemoveQueued(*transition.Head, []parley.ID) error          { return nil }
+func (changes) EnterMessages(*transition.Head, []*parley.Message) error   { return nil }
+func (changes) Requeue(*transition.Head, []transition.Entry) error        { return nil }
+func (changes) EditQueued(*transition.Head, []*parley.Message) error      { return nil }
+func (changes) Mark(*transition.Head, []transition.Marked) error          { return nil }
+func (changes) InsertLoops(*transition.Head, []transition.NewLoop) error  { return nil }
+func (changes) UpdateLoops(*transition.Head, []transition.NewLoop) error  { return nil }
+func (changes) InsertSchedules(*transition.Head, []transition.NewSchedule) error {
+	return nil
+}
+
+func (changes) MoveSchedules(*transition.Head, []transition.MovedSchedule) error {
+	return nil
+}
+
 func (changes) ResumeTurns(*transition.Head, []transition.Resumed) error      { return nil }
 func (changes) SuspectTurn(*transition.Head, *parley.Turn) error              { return nil }
 func (changes) RecordReplay(*transition.Head, *store.NewReplay) error         { return nil }

@@ -1834,7 +1834,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["ScheduleAlertEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -3136,6 +3136,16 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageSchedule: {
+            data: components["schemas"]["Schedule"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageScheduleRun: {
+            data: components["schemas"]["ScheduleRun"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageSession: {
             data: components["schemas"]["Session"][];
             /** @description The cursor of the next page; null at the end. */
@@ -3787,6 +3797,152 @@ export interface components {
             sentences?: {
                 [key: string]: string;
             } | null;
+        };
+        Schedule: {
+            /** Format: uuid */
+            agent_id: string | null;
+            /** Format: date-time */
+            at: string | null;
+            author: components["schemas"]["Author"];
+            /** Format: date-time */
+            created_at: string;
+            cron: string | null;
+            enabled: boolean;
+            every: string | null;
+            /** Format: uuid */
+            id: string;
+            jitter: string | null;
+            last_run: components["schemas"]["ScheduleRun"] | null;
+            message: string;
+            missed: string;
+            name: string | null;
+            /** Format: date-time */
+            next_at: string | null;
+            overlap: string;
+            /** Format: int64 */
+            skipped_in_a_row: number;
+            time_zone: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        /** @description Reports that a schedule of the session's agent has been skipped several times in a row. The next run that is posted ends that. */
+        ScheduleAlert: {
+            /**
+             * Format: date-time
+             * @description When that was due.
+             */
+            due_at: string;
+            /** @description Its name; may be empty. */
+            name: string;
+            /**
+             * @description Why the last of them was.
+             * @enum {string}
+             */
+            reason: "overlap" | "missed" | "archived" | "queue_full" | "refused";
+            /**
+             * Format: uuid
+             * @description The schedule.
+             */
+            schedule_id: string;
+            /**
+             * Format: int64
+             * @description How many runs were skipped.
+             */
+            skipped: number;
+        };
+        /** @description Reports that a schedule of the session's agent has been skipped several times in a row. The next run that is posted ends that. */
+        ScheduleAlertEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            data: components["schemas"]["ScheduleAlert"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "schedule.alert";
+        };
+        ScheduleInput: {
+            /** @description Id or slug of the agent that is to work. */
+            agent_id: string | null;
+            /**
+             * Format: date-time
+             * @description Once, at this time.
+             */
+            at?: string | null;
+            /** @description Five fields: minute, hour, day of month, month, day of week. A local time that a change of the clocks leaves out runs once, at the change; one that it repeats runs once. */
+            cron?: string;
+            /** @description true by default. */
+            enabled?: boolean;
+            /** @description A duration of at least a minute, as 90m or 24h, counted from the creation. */
+            every?: string;
+            /** @description A duration of at most an hour: the schedule runs later by up to as much, always by the same. */
+            jitter?: string;
+            /** @description The text that begins each run. */
+            message: string | null;
+            /**
+             * @description What happens after a time without a server: once, the default, makes up for all missed runs by one; skip waits for the next time.
+             * @enum {string}
+             */
+            missed?: "once" | "skip";
+            /** @description For people. */
+            name?: string;
+            /**
+             * @description What happens to a run that is due before the previous one has ended: skip, the default, or queue, which holds one waiting run.
+             * @enum {string}
+             */
+            overlap?: "skip" | "queue";
+            /** @description Of cron: a name such as Europe/Berlin; UTC by default. */
+            time_zone?: string;
+        };
+        SchedulePatch: {
+            /** Format: date-time */
+            at?: string | null;
+            cron?: string | null;
+            enabled?: boolean | null;
+            every?: string | null;
+            jitter?: string | null;
+            message?: string | null;
+            /** @enum {string|null} */
+            missed?: "once" | "skip" | null;
+            name?: string | null;
+            /** @enum {string|null} */
+            overlap?: "skip" | "queue" | null;
+            time_zone?: string | null;
+        };
+        SchedulePreview: {
+            /** @description The next times, at most five, before jitter. */
+            times: (string | null)[];
+        };
+        ScheduleRun: {
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            due_at: string | null;
+            /** Format: uuid */
+            message_id: string | null;
+            reason: string | null;
+            /** Format: uuid */
+            schedule_id: string | null;
+            /** Format: uuid */
+            session_id: string;
+            state: string;
+            /** Format: uuid */
+            turn_id: string | null;
         };
         ScriptedResult: {
             /** @description The tool fails with this instead. */
@@ -5043,6 +5199,12 @@ export interface components {
             /** @description The summary, up to 256 KiB. */
             text: string | null;
         };
+        TaskInput: {
+            /** @description Files that belong to it. */
+            files?: (string | null)[];
+            /** @description What the agent is to do. */
+            text: string | null;
+        };
         Team: {
             description: string;
             /** Format: uuid */
@@ -5116,6 +5278,21 @@ export interface components {
              * @enum {string}
              */
             type: "text";
+        };
+        TimingInput: {
+            /**
+             * Format: date-time
+             * @description Once, at this time.
+             */
+            at?: string | null;
+            /** @description Five fields: minute, hour, day of month, month, day of week. A local time that a change of the clocks leaves out runs once, at the change; one that it repeats runs once. */
+            cron?: string;
+            /** @description A duration of at least a minute, as 90m or 24h, counted from the creation. */
+            every?: string;
+            /** @description A duration of at most an hour: the schedule runs later by up to as much, always by the same. */
+            jitter?: string;
+            /** @description Of cron: a name such as Europe/Berlin; UTC by default. */
+            time_zone?: string;
         };
         Tokens: {
             /** Format: int64 */
@@ -5825,6 +6002,8 @@ export type PageLoop = components['schemas']['PageLoop'];
 export type PageMessage = components['schemas']['PageMessage'];
 export type PageMessageId = components['schemas']['PageMessageID'];
 export type PageProject = components['schemas']['PageProject'];
+export type PageSchedule = components['schemas']['PageSchedule'];
+export type PageScheduleRun = components['schemas']['PageScheduleRun'];
 export type PageSession = components['schemas']['PageSession'];
 export type PageSessionClient = components['schemas']['PageSessionClient'];
 export type PageShare = components['schemas']['PageShare'];
@@ -5866,6 +6045,13 @@ export type ResumeInput = components['schemas']['ResumeInput'];
 export type Resync = components['schemas']['Resync'];
 export type ResyncEvent = components['schemas']['ResyncEvent'];
 export type RetryPolicy = components['schemas']['RetryPolicy'];
+export type Schedule = components['schemas']['Schedule'];
+export type ScheduleAlert = components['schemas']['ScheduleAlert'];
+export type ScheduleAlertEvent = components['schemas']['ScheduleAlertEvent'];
+export type ScheduleInput = components['schemas']['ScheduleInput'];
+export type SchedulePatch = components['schemas']['SchedulePatch'];
+export type SchedulePreview = components['schemas']['SchedulePreview'];
+export type ScheduleRun = components['schemas']['ScheduleRun'];
 export type ScriptedResult = components['schemas']['ScriptedResult'];
 export type SearchHit = components['schemas']['SearchHit'];
 export type SearchResults = components['schemas']['SearchResults'];
@@ -5921,6 +6107,7 @@ export type StepStarted = components['schemas']['StepStarted'];
 export type StepStartedEvent = components['schemas']['StepStartedEvent'];
 export type Stubs = components['schemas']['Stubs'];
 export type SummaryInput = components['schemas']['SummaryInput'];
+export type TaskInput = components['schemas']['TaskInput'];
 export type Team = components['schemas']['Team'];
 export type TeamLead = components['schemas']['TeamLead'];
 export type TeamMember = components['schemas']['TeamMember'];
@@ -5928,6 +6115,7 @@ export type TeamSession = components['schemas']['TeamSession'];
 export type TextBounds = components['schemas']['TextBounds'];
 export type TextContent = components['schemas']['TextContent'];
 export type TextPart = components['schemas']['TextPart'];
+export type TimingInput = components['schemas']['TimingInput'];
 export type Tokens = components['schemas']['Tokens'];
 export type ToolAnnotations = components['schemas']['ToolAnnotations'];
 export type ToolCallContent = components['schemas']['ToolCallContent'];
