@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "dc8ddb859c587ca44445ad0281699f4ba02ae2ef692584b51ba461aa73bfcc77"
+const schemaHash = "df6470f8e1bae4d951ee27355089aad2c0db9526b9085e364fde7f5928356327"
