@@ -205,6 +205,9 @@ func (t *Tx) cancelUnbegun(h *Head, turn *parley.Turn) error {
 	}
 	t.event(h, turn.ID, cancelled)
 	h.saveTurn(turn)
+	if err := t.endDelegated(h, turn); err != nil {
+		return err
+	}
 	_, err = t.iterate(h, turn, store.TurnEnd{Status: parley.TurnCancelled})
 	return err
 }

@@ -54,10 +54,15 @@ func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
 	}
 }
 
-// triggers counts the entries that will start turns.
+// triggers counts the turns that entries will start.
 func (q *queue) triggers() (n int) {
 	for i := range q.entries {
-		if e := &q.entries[i]; !e.Steer && !e.TurnID.IsZero() {
+		e := &q.entries[i]
+		if e.Steer || e.TurnID.IsZero() {
+			continue
+		}
+		sameTurn := func(before Entry) bool { return before.TurnID == e.TurnID && !before.Steer }
+		if !slices.ContainsFunc(q.entries[:i], sameTurn) {
 			n++
 		}
 	}
