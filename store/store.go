@@ -27,6 +27,7 @@ type Store interface {
 	Replays
 	DryRuns
 	Agents
+	Teams
 	Projects
 	Keys
 	Workspaces

@@ -43,6 +43,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Context":     testContext,
 		"TurnLog":     testTurnLog,
 		"Agents":      testAgents,
+		"Teams":       testTeams,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"SignIns":     testSignIns,
