@@ -28,6 +28,7 @@ type Store interface {
 	DryRuns
 	Agents
 	Teams
+	Delegations
 	Projects
 	Keys
 	Workspaces
