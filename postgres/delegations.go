@@ -197,24 +197,21 @@ func (w *changes) MoveDelegations(_ *transition.Head, moved []transition.MovedDe
 }
 
 // HearDelegations implements transition.Writer.
-func (w *changes) HearDelegations(h *transition.Head, turns []parley.ID) error {
-	for _, turnID := range turns {
-		w.write(
-			"UPDATE parley.delegations SET heard_at = $4 WHERE workspace_id = $1 AND from_session_id = $2 "+
-				"AND return_turn_id = $3 AND heard_at IS NULL",
-			h.WorkspaceID,
-			h.ID,
-			turnID,
-			h.Changes.At,
-		)
-		w.write(
-			"UPDATE parley.delegations SET heard_at = $4 WHERE workspace_id = $1 AND to_session_id = $2 "+
-				"AND turn_id = $3 AND kind IN ('report', 'briefing') AND heard_at IS NULL",
-			h.WorkspaceID,
-			h.ID,
-			turnID,
-			h.Changes.At,
-		)
+func (w *changes) HearDelegations(h *transition.Head, heard []transition.Heard) error {
+	const (
+		answers = "UPDATE parley.delegations SET heard_at = $4 WHERE workspace_id = $1 AND from_session_id = $2 " +
+			"AND heard_at IS NULL AND return_"
+		reports = "UPDATE parley.delegations SET heard_at = $4 WHERE workspace_id = $1 AND to_session_id = $2 " +
+			"AND heard_at IS NULL AND kind IN ('report', 'briefing') AND "
+	)
+	for _, one := range heard {
+		term, id := "turn_id = $3", one.TurnID
+		if !one.MessageID.IsZero() {
+			term, id = "message_id = $3", one.MessageID
+		}
+		for _, statement := range []string{answers, reports} {
+			w.write(statement+term, h.WorkspaceID, h.ID, id, h.Changes.At)
+		}
 	}
 	return nil
 }

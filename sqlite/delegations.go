@@ -210,15 +210,20 @@ func (w changes) MoveDelegations(_ *transition.Head, moved []transition.MovedDel
 }
 
 // HearDelegations implements transition.Writer.
-func (w changes) HearDelegations(h *transition.Head, turns []parley.ID) error {
-	for _, turnID := range turns {
-		for _, statement := range []string{
-			"UPDATE delegations INDEXED BY delegations_from SET heard_at = ?1 WHERE from_session_id = ?2 " +
-				"AND return_turn_id = ?3 AND heard_at IS NULL",
-			"UPDATE delegations INDEXED BY delegations_to SET heard_at = ?1 WHERE to_session_id = ?2 " +
-				"AND turn_id = ?3 AND kind IN ('report', 'briefing') AND heard_at IS NULL",
-		} {
-			if _, err := w.exec(statement, h.Changes.At, h.ID, turnID); err != nil {
+func (w changes) HearDelegations(h *transition.Head, heard []transition.Heard) error {
+	const (
+		answers = "UPDATE delegations INDEXED BY delegations_from SET heard_at = ?1 WHERE from_session_id = ?2 " +
+			"AND heard_at IS NULL AND return_"
+		reports = "UPDATE delegations INDEXED BY delegations_to SET heard_at = ?1 WHERE to_session_id = ?2 " +
+			"AND heard_at IS NULL AND kind IN ('report', 'briefing') AND "
+	)
+	for _, one := range heard {
+		term, id := "turn_id = ?3", one.TurnID
+		if !one.MessageID.IsZero() {
+			term, id = "message_id = ?3", one.MessageID
+		}
+		for _, statement := range []string{answers, reports} {
+			if _, err := w.exec(statement+term, h.Changes.At, h.ID, id); err != nil {
 				return err
 			}
 		}

@@ -251,7 +251,14 @@ func (t *Tx) RemoveQueued(scope store.Scope, messageID parley.ID) (parley.Messag
 	if err != nil {
 		return parley.Message{}, err
 	}
+	member, err := t.member(h, m)
+	if err != nil {
+		return parley.Message{}, err
+	}
 	switch {
+	case member != nil:
+		t.removeQueued(h, m.ID)
+		h.Changes.Heard = append(h.Changes.Heard, Heard{MessageID: m.ID})
 	case m.Steer:
 		h.Steers--
 		t.removeQueued(h, m.ID)

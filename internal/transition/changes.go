@@ -59,7 +59,7 @@ type Changes struct {
 
 	NewDelegations []*parley.Delegation
 	Delegations    []MovedDelegation
-	Heard          []parley.ID // turns that begin with answers or reports: set heard_at At of these
+	Heard          []Heard // set heard_at At of the answers and reports, unless it is set
 
 	Compaction *parley.Compaction // insert the session's row, or update all of it
 

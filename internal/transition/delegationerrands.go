@@ -75,7 +75,7 @@ func (w ReturnDelegation) Target() parley.ID { return w.DelegationID }
 
 func (w ReturnDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 	again, err := by.Step(workspaceID, func(t *Tx) (bool, error) {
-		return t.returnDelegation(workspaceID, w.DelegationID)
+		return t.returnDelegation(workspaceID, w)
 	})
 	return !again, err
 }

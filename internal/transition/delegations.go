@@ -22,6 +22,9 @@ type MovedDelegation struct {
 	Was parley.DelegationStatus
 }
 
+// Heard are answers and reports that a turn begins with or, if MessageID is set, one whose message will not be read.
+type Heard struct{ TurnID, MessageID parley.ID }
+
 // Unheard is a task or a question whose sender has not begun a turn with its answer.
 type Unheard struct {
 	ID           parley.ID
@@ -82,9 +85,6 @@ func (t *Tx) agentNow(workspaceID, agentID parley.ID) (*parley.Agent, error) {
 // send records what a call's result has the session send to another agent. It is CodeInvalid, with a sentence for the
 // model, for what may not be sent.
 func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error {
-	if err := sending.Validate(); err != nil {
-		return err
-	}
 	if !h.InBackground() {
 		return parley.Errorf(parley.CodeInvalid, "only an agent that works in the background sends to its team")
 	}
@@ -406,6 +406,18 @@ func (q *queue) members(turn *parley.Turn) (members []Entry) {
 	return members
 }
 
+// member returns the turn that a queued message enters without being its trigger; nil for any other message.
+func (t *Tx) member(h *Head, m *parley.Message) (*parley.Turn, error) {
+	if h.Mode != parley.ModeBackground || m.Steer || m.TurnID.IsZero() || m.Author.Kind != parley.AuthorAgent {
+		return nil, nil
+	}
+	turn, err := t.readTurn(h, m.TurnID)
+	if err != nil || turn.TriggerMessageID == m.ID {
+		return nil, err
+	}
+	return turn, nil
+}
+
 // enterMembers enters what waits to begin a turn with its trigger.
 func (t *Tx) enterMembers(h *Head, turn *parley.Turn) error {
 	if h.Queued == 0 || h.Mode != parley.ModeBackground {
@@ -457,7 +469,7 @@ func (t *Tx) beginDelegated(h *Head, turn *parley.Turn, trigger *parley.Message)
 	}
 	if d.ReturnMessageID == trigger.ID || !d.Kind.Asks() {
 		if d.HeardAt == 0 {
-			h.Changes.Heard = append(h.Changes.Heard, turn.ID)
+			h.Changes.Heard = append(h.Changes.Heard, Heard{TurnID: turn.ID})
 		}
 		return nil
 	}
@@ -483,10 +495,21 @@ func (t *Tx) endDelegated(h *Head, turn *parley.Turn) error {
 		return err
 	}
 	if at.carried != at.work && at.carried.HeardAt == 0 { // a turn that was cancelled before it began
-		h.Changes.Heard = append(h.Changes.Heard, turn.ID)
+		h.Changes.Heard = append(h.Changes.Heard, Heard{TurnID: turn.ID})
 	}
 	if at.work == nil || at.work.Finished() || at.work.ToSessionID != h.ID {
 		return nil
+	}
+	if turn.ID != h.TurnID && !h.TurnID.IsZero() { // cancelled behind another, which may be for the same work
+		current, err := t.currentTurn(h)
+		if err != nil {
+			return err
+		}
+		if ahead, err := t.assigned(h, current.TriggerMessageID); err != nil {
+			return err
+		} else if ahead.work != nil && ahead.work.ID == at.work.ID {
+			return nil
+		}
 	}
 	unheard, err := t.rows.UnheardBelow(h, at.work.ID)
 	if err != nil {
@@ -509,14 +532,27 @@ func (t *Tx) endDelegated(h *Head, turn *parley.Turn) error {
 
 // returnDelegation tells the sender how a delegation ended: a message in its session, and a turn that reads it. It
 // reports whether it must be tried again because the session's queue is full.
-func (t *Tx) returnDelegation(workspaceID, id parley.ID) (again bool, err error) {
-	d, err := t.rows.Delegation(workspaceID, id)
+func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again bool, err error) {
+	d, err := t.rows.Delegation(workspaceID, w.DelegationID)
 	if err != nil || d == nil || !d.Finished() || !d.ReturnMessageID.IsZero() {
 		return false, err
 	}
 	h, err := t.load(d.FromSessionID)
 	if err != nil || h == nil || h.DeletedAt != 0 || h.ArchivedAt != 0 {
 		return false, err
+	}
+	if d.Status == parley.DelegationCancelled { // nobody reads it if the work that asked has ended too
+		above, err := t.delegation(workspaceID, d.ParentID)
+		if err != nil {
+			return false, err
+		}
+		if above != nil && above.Finished() {
+			first, err := t.deliver(h, Delivery{w.Kind(), d.ID})
+			if first {
+				t.tellDelegation(h, d)
+			}
+			return false, err
+		}
 	}
 	to, err := t.agentNow(workspaceID, d.ToAgentID)
 	if err != nil || to == nil {

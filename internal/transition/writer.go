@@ -49,7 +49,7 @@ type Writer interface {
 
 	InsertDelegations(h *Head, delegations []*parley.Delegation) error
 	MoveDelegations(h *Head, moved []MovedDelegation) error
-	HearDelegations(h *Head, turns []parley.ID) error
+	HearDelegations(h *Head, heard []Heard) error
 
 	PutCompaction(h *Head, compaction *parley.Compaction) error
 	UpdateReady(h *Head) error
@@ -142,7 +142,7 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 
 	many("NewDelegations", func(c *Changes) []*parley.Delegation { return c.NewDelegations }, Writer.InsertDelegations),
 	many("Delegations", func(c *Changes) []MovedDelegation { return c.Delegations }, Writer.MoveDelegations),
-	many("Heard", func(c *Changes) []parley.ID { return c.Heard }, Writer.HearDelegations),
+	many("Heard", func(c *Changes) []Heard { return c.Heard }, Writer.HearDelegations),
 
 	one("Compaction", func(c *Changes) *parley.Compaction { return c.Compaction }, Writer.PutCompaction),
 	fact("Unready Ready", func(c *Changes) bool { return c.Unready || c.Ready }, Writer.UpdateReady),

@@ -44,6 +44,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"TurnLog":     testTurnLog,
 		"Agents":      testAgents,
 		"Teams":       testTeams,
+		"Delegations": testDelegations,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"SignIns":     testSignIns,
