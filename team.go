@@ -2,6 +2,12 @@ package parley
 
 // A team is a lead and the agents whose lead_id leads to it.
 
+// The bounds of a team.
+const (
+	MaxTeamMembers = 64 // active agents, its lead included
+	MaxTeamDepth   = 5  // levels, the lead's included
+)
+
 // BackgroundTitle is the title of background sessions that nobody has renamed.
 const BackgroundTitle = "Background work"
 

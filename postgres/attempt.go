@@ -47,6 +47,9 @@ func (a *attempt) read(reset func(), query string, visit func(*row) error, args 
 	return a.ask(func() *batch {
 		reset()
 		b := tenant(a.workspace)
+		if a.workspace.IsZero() { // a claim, of sessions of any workspace
+			b = system()
+		}
 		b.read(query, visit, args...)
 		return b
 	})

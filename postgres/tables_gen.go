@@ -700,7 +700,7 @@ func settleMessageArgs(to []arg, of *transition.SettledRow) ([]arg, error) {
 const turnColumns = "t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.status, t.wait_reason, t.ordinal, " +
 	"t.attempt, t.takeovers, t.step, t.agent_id, t.agent_version, t.loop_id, t.iteration, t.error, " +
 	"t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls, t.cost, t.created_at, " +
-	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled"
+	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled, t.urgent"
 
 // fillTurn reads turnColumns.
 func fillTurn(r *row, to *parley.Turn) error {
@@ -741,6 +741,7 @@ func fillTurn(r *row, to *parley.Turn) error {
 			return err
 		}
 	}
+	to.Urgent = r.bool()
 	return nil
 }
 
@@ -751,9 +752,9 @@ func scanTurn(r *row) (found parley.Turn, err error) {
 
 // insertTurnColumns and insertTurnPlaces are for an INSERT INTO turns, with the arguments of insertTurnArgs.
 const insertTurnColumns = "id, workspace_id, session_id, trigger_message_id, status, wait_reason, ordinal, attempt, step, " +
-	"agent_id, agent_version, loop_id, iteration, created_at, started_at"
+	"agent_id, agent_version, loop_id, iteration, created_at, started_at, urgent"
 
-const insertTurnPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15"
+const insertTurnPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16"
 
 // insertTurnArgs appends the arguments of its columns.
 func insertTurnArgs(to []arg, of *parley.Turn) []arg {
@@ -773,13 +774,14 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 		of.Iteration,
 		of.CreatedAt,
 		of.StartedAt,
+		of.Urgent,
 	)
 }
 
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
 const updateTurnSet = "status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8, " +
 	"agent_version = $9, error = $10, input_tokens = $11, output_tokens = $12, cached_tokens = $13, " +
-	"unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17, cancelled = $18"
+	"unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17, cancelled = $18, urgent = $19"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -791,7 +793,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 18),
+	return append(slices.Grow(to, 19),
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,
@@ -808,6 +810,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 		of.StartedAt,
 		of.FinishedAt,
 		cancelled,
+		of.Urgent,
 	), nil
 }
 

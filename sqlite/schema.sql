@@ -44,7 +44,7 @@ CREATE TABLE agents (
   fingerprint     BLOB,
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL
-, owner_id BLOB, version_before INTEGER) WITHOUT ROWID;
+, owner_id BLOB, version_before INTEGER, lead_id BLOB) WITHOUT ROWID;
 
 CREATE UNIQUE INDEX agents_slug ON agents (workspace_id, slug);
 
@@ -310,7 +310,7 @@ CREATE TABLE turns (
   created_at         INTEGER NOT NULL,
   started_at         INTEGER,
   finished_at        INTEGER
-, ordinal INTEGER NOT NULL DEFAULT 0, continues_id BLOB, idempotency_key TEXT, fingerprint BLOB, posted_event INTEGER NOT NULL DEFAULT 0, caught_by BLOB, accused_by BLOB, cancelled TEXT);
+, ordinal INTEGER NOT NULL DEFAULT 0, continues_id BLOB, idempotency_key TEXT, fingerprint BLOB, posted_event INTEGER NOT NULL DEFAULT 0, caught_by BLOB, accused_by BLOB, cancelled TEXT, urgent INTEGER NOT NULL DEFAULT 0);
 
 CREATE TABLE calls (
   id              BLOB PRIMARY KEY NOT NULL,
@@ -825,6 +825,8 @@ CREATE TABLE dry_calls (
 CREATE INDEX dry_calls_time ON dry_calls (workspace_id, created_at);
 
 CREATE INDEX dry_calls_session ON dry_calls (session_id);
+
+CREATE INDEX agents_lead ON agents (workspace_id, lead_id) WHERE lead_id IS NOT NULL;
 
 CREATE TABLE delegations (
   id                BLOB NOT NULL,

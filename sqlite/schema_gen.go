@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "df6470f8e1bae4d951ee27355089aad2c0db9526b9085e364fde7f5928356327"
+const schemaHash = "3c7dc31295b0f9c90c1067f94bf4416488c69e639e67f7247a620004c23e0436"

@@ -677,7 +677,7 @@ func settleMessageArgs(to []arg, of *transition.SettledRow) ([]arg, error) {
 const turnColumns = "t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.status, t.wait_reason, t.ordinal, " +
 	"t.attempt, t.takeovers, t.step, t.agent_id, t.agent_version, t.loop_id, t.iteration, t.error, " +
 	"t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls, t.cost, t.created_at, " +
-	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled"
+	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled, t.urgent"
 
 // fillTurn reads turnColumns.
 func fillTurn(r *row, to *parley.Turn) error {
@@ -718,6 +718,7 @@ func fillTurn(r *row, to *parley.Turn) error {
 			return err
 		}
 	}
+	to.Urgent = r.bool()
 	return nil
 }
 
@@ -728,9 +729,9 @@ func scanTurn(r *row) (found parley.Turn, err error) {
 
 // insertTurnColumns and insertTurnPlaces are for an INSERT INTO turns, with the arguments of insertTurnArgs.
 const insertTurnColumns = "id, workspace_id, session_id, trigger_message_id, status, wait_reason, ordinal, attempt, step, " +
-	"agent_id, agent_version, loop_id, iteration, created_at, started_at"
+	"agent_id, agent_version, loop_id, iteration, created_at, started_at, urgent"
 
-const insertTurnPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertTurnPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertTurnArgs appends the arguments of its columns.
 func insertTurnArgs(to []arg, of *parley.Turn) []arg {
@@ -750,13 +751,14 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 		of.Iteration,
 		&of.CreatedAt,
 		&of.StartedAt,
+		of.Urgent,
 	)
 }
 
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
 const updateTurnSet = "status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?, agent_version = ?, " +
 	"error = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, " +
-	"started_at = ?, finished_at = ?, cancelled = ?"
+	"started_at = ?, finished_at = ?, cancelled = ?, urgent = ?"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -768,7 +770,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 18),
+	return append(slices.Grow(to, 19),
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,
@@ -785,6 +787,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 		&of.StartedAt,
 		&of.FinishedAt,
 		cancelled,
+		of.Urgent,
 	), nil
 }
 

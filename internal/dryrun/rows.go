@@ -199,6 +199,7 @@ func (rows) Accepted(*transition.Head) (*parley.Accepted, error)                
 func (rows) Delivered(*transition.Head, transition.Delivery) (bool, error)        { return false, nil }
 func (rows) SessionByKey(parley.ID, string) (parley.ID, error)                    { return parley.ID{}, nil }
 func (rows) OpenedIn(parley.ID, parley.ID, string) (parley.ID, error)             { return parley.ID{}, nil }
+func (rows) Teammates(parley.ID, []parley.ID) ([]transition.Teammate, error)      { return nil, nil }
 
 func (rows) ResumedTurn(*transition.Head, string) (transition.Earlier, error) {
 	return transition.Earlier{}, nil

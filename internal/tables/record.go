@@ -124,6 +124,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "caught_by", Kind: ID, Field: "CaughtBy", In: "read"},
 			{Name: "accused_by", Kind: ID, Field: "AccusedBy", In: "read"},
 			{Name: "cancelled", Kind: Text, Field: "Cancelled", In: "read update", Codec: JSON},
+			{Name: "urgent", Kind: Flag, Field: "Urgent", In: "read insert update"},
 		},
 	},
 	{

@@ -122,6 +122,10 @@ type Rows interface {
 	Agent(workspaceID, agentID parley.ID) (version int, status parley.AgentStatus, err error)
 	// AgentVersion reads a version of an agent; nil if there is none.
 	AgentVersion(workspaceID, agentID parley.ID, version int) (*parley.Agent, error)
+	// Teammates locks the teams of a workspace until the commit, and reads agents, those that they lead, directly or
+	// through others, and the whole teams of their leads: without archived agents, unless they are asked for or lead
+	// one that is.
+	Teammates(workspaceID parley.ID, agentIDs []parley.ID) ([]Teammate, error)
 	// Project reads a project of a workspace; nil if there is none.
 	Project(workspaceID, projectID parley.ID) (*parley.Project, error)
 	// HasProject reports whether a workspace has a project.
