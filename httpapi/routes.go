@@ -26,6 +26,7 @@ func listedRoutes() []route {
 		compactionRoutes(),
 		loopRoutes(),
 		approvalRoutes(),
+		delegationRoutes(),
 		projectRoutes(),
 		fileRoutes(),
 		modelRoutes(),
