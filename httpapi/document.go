@@ -64,6 +64,7 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 		Paths:   map[string]*huma.PathItem{},
 		Tags: []*huma.Tag{
 			{Name: "agents", Description: "Configurations of agentic loops, versioned."},
+			{Name: "teams", Description: "Leads and the agents below them, and agents' own sessions."},
 			{Name: "approvals", Description: "Questions to people about exact tool calls."},
 			{Name: "delegations", Description: "What the agents of teams hand to each other."},
 			{Name: "sessions", Description: "Conversations of one agent."},

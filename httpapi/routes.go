@@ -19,6 +19,7 @@ func routes() []route { return withViews(withStreams(listedRoutes())) }
 func listedRoutes() []route {
 	return slices.Concat(
 		agentRoutes(),
+		teamRoutes(),
 		sessionRoutes(),
 		messageRoutes(),
 		eventRoutes(),

@@ -416,6 +416,10 @@ func agentsQuery(q store.AgentQuery) (text string, rows int, args []arg) {
 	if !q.OwnerID.IsZero() {
 		l.must("a.owner_id = ?", q.OwnerID)
 	}
+	if q.Leads {
+		l.must("a.lead_id IS NULL AND EXISTS (SELECT FROM parley.agents b WHERE b.workspace_id = " + here +
+			" AND b.lead_id = a.id AND b.status = 'active')")
+	}
 	if q.Status != "" {
 		l.must("a.status = ?", string(q.Status))
 	}

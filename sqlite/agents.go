@@ -377,6 +377,10 @@ func agentsQuery(workspaceID parley.ID, q store.AgentQuery) (string, []arg) {
 	if !q.OwnerID.IsZero() {
 		l.by("agents_owner", "a.owner_id = ?", q.OwnerID)
 	}
+	if q.Leads {
+		l.must("a.lead_id IS NULL AND EXISTS (SELECT 1 FROM agents b INDEXED BY agents_lead "+
+			"WHERE b.workspace_id = ? AND b.lead_id = a.id AND b.status = 'active')", workspaceID)
+	}
 	if q.Status != "" {
 		l.by("agents_status", "a.status = ?", string(q.Status))
 	}

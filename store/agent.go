@@ -12,6 +12,7 @@ type AgentQuery struct {
 	Status     parley.AgentStatus
 	Tag        string
 	OwnerID    parley.ID // zero: any
+	Leads      bool      // only those at the top of a team: active, with active subordinates and without a lead
 	Descending bool
 	AfterSlug  string
 	Limit      int

@@ -1,6 +1,8 @@
 package transition
 
 import (
+	"encoding/json"
+
 	"example.org/parley"
 	"example.org/parley/store"
 )
@@ -86,4 +88,22 @@ func (t *Tx) open(session parley.Session, most int64) (*Head, error) {
 	h := t.createSession(store.NewSession{Session: session})
 	t.updatedFeed(h)
 	return h, nil
+}
+
+// Doing returns the first line of a user message's content; "" if there is none.
+func Doing(content json.RawMessage) string {
+	var said parley.UserContent
+	if len(content) == 0 || json.Unmarshal(content, &said) != nil {
+		return ""
+	}
+	return parley.TitleFrom(said.Text)
+}
+
+// BackgroundKeys returns the keys of the background sessions of agents.
+func BackgroundKeys(agents []parley.Agent) []string {
+	keys := make([]string, len(agents))
+	for i := range agents {
+		keys[i] = parley.BackgroundKey(agents[i].ID, agents[i].OwnerID)
+	}
+	return keys
 }
