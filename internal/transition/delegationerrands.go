@@ -42,6 +42,17 @@ type EndDelegations struct {
 	Session   bool      `json:"session,omitempty"` // the subject is a session
 }
 
+// LeavesTeam returns the errand of an agent that leaves its team by a change: its open delegations end. false if the
+// agent stays where it is.
+func LeavesTeam(before, after *parley.Agent) (Errand, bool) {
+	stays := before.LeadID == after.LeadID && before.OwnerID == after.OwnerID &&
+		(after.Status != parley.AgentArchived || before.Status == after.Status)
+	if before.LeadID.IsZero() || stays {
+		return Errand{}, false
+	}
+	return Errand{WorkspaceID: before.WorkspaceID, Work: EndDelegations{SubjectID: before.ID}}, true
+}
+
 // Kind implements Work.
 func (DeliverDelegation) Kind() string { return "deliver_delegation" }
 

@@ -27,6 +27,7 @@ func testDelegations(t *testing.T, open Open) {
 		"ACancelledTask":                 delegationCancelled,
 		"ATargetThatTakesNothing":        delegationRefused,
 		"ADeletedReceiver":               delegationDeleted,
+		"AMemberLeaves":                  delegationLeft,
 		"WhatMayNotBeSent":               delegationBounds,
 		"WakeTurnsThatNeverBegin":        delegationWakeCancelled,
 		"WhoSeesADelegation":             delegationScope,
@@ -423,18 +424,18 @@ func delegationCancelled(t *testing.T, w *world) {
 func delegationRefused(t *testing.T, w *world) {
 	c := w.crew(t)
 	archived := true
-	session := c.background(t, &c.clerk).ID
+	session := c.background(t, &c.scout).ID
 	_, err := c.store.UpdateSession(c.ctx, c.scope, session, store.SessionChange{Archived: &archived})
 	must(t, "UpdateSession", err)
 	claim := c.begins(t)
 	ids := c.sends(t, claim, 1, c.task(c.scout, "Look."), c.task(c.clerk, "Count."))
-	c.scout.Status = parley.AgentArchived
-	_, err = c.store.UpdateAgent(c.ctx, c.scout)
+	c.clerk.Status = parley.AgentArchived
+	_, err = c.store.UpdateAgent(c.ctx, c.clerk)
 	must(t, "UpdateAgent", err)
 	claim.Turn.Step = 1
 	c.answer(t, claim, "They are at work.")
 	c.errands(t)
-	for i, reason := range []string{"the agent is archived", "the agent's background session is archived"} {
+	for i, reason := range []string{"the agent's background session is archived", "the agent is archived"} {
 		if d := c.is(t, ids[i], parley.DelegationFailed); d.Reason != reason {
 			t.Errorf("the task failed because %q; want %q", d.Reason, reason)
 		}
@@ -456,6 +457,23 @@ func delegationDeleted(t *testing.T, w *world) {
 	c.answer(t, c.claim(t), "Pity.")
 	c.hears(t, c.at,
 		`No answer to your task to scout (scout), "Look.": it was cancelled: a background session was deleted.`)
+}
+
+// delegationLeft: what is open from and to an agent that leaves its team ends, and the other side is told.
+func delegationLeft(t *testing.T, w *world) {
+	c := w.crew(t)
+	ids := c.hands(t, c.task(c.scout, "Look."), c.task(c.clerk, "Count."))
+	work := c.claimed(t)["scout"]
+	c.scout.LeadID = parley.ID{}
+	_, err := c.store.UpdateAgent(c.ctx, c.scout)
+	must(t, "UpdateAgent", err)
+	c.errands(t)
+	c.is(t, ids[0], parley.DelegationCancelled)
+	c.is(t, ids[1], parley.DelegationRunning)
+	_, err = c.store.FinishTurn(c.ctx, work.Fence, store.TurnEnd{Status: parley.TurnCancelled})
+	must(t, "FinishTurn", err)
+	c.answer(t, c.claim(t), "Pity.")
+	c.hears(t, c.at, `No answer to your task to scout (scout), "Look.": it was cancelled: an agent left the team.`)
 }
 
 // delegationBounds: nothing is recorded of what may not be sent, and the call has no result then.
