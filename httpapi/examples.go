@@ -187,6 +187,16 @@ const (
 		`"reason":"rule","explanation":null,"approvers":1,"missing":0,"approved_by":[{"kind":"person","id":"` +
 		otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
 
+	delegationExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+		`","kind":"task","status":"answered","from_agent_id":"` + agentIDExample + `","from_session_id":"` +
+		sessionIDExample + `","call_message_id":"` + messageIDExample + `","to_agent_id":"` + otherIDExample +
+		`","to_session_id":"` + otherIDExample + `","parent_id":null,"root_id":"` + messageIDExample +
+		`","hop":1,"text":"Look for bugs in the parser.","message_id":"` + otherIDExample + `","turn_id":"` +
+		turnIDExample + `","answer_message_id":"` + otherIDExample + `","answer_turn_id":"` + turnIDExample +
+		`","return_message_id":"` + messageIDExample + `","return_turn_id":"` + turnIDExample +
+		`","reason":null,"deadline_at":"` + timeExample + `","created_at":"` + timeExample + `","delivered_at":"` +
+		timeExample + `","finished_at":"` + timeExample + `"}`
+
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +
 		`","state":"completed","reason":"messages","through":null,"instructions":null,"from":null,"attempt":1,` +

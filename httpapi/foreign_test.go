@@ -15,7 +15,7 @@ type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
 	lead                                                          string
-	schedule                                                      string
+	schedule, delegation                                          string
 	slug, reader, approval, signIn                                string
 }
 
@@ -90,6 +90,7 @@ func (s *testServer) build(workspace, slug string) estate {
 		fmt.Sprintf(`{"agent_id":%q,"every":"1h","message":"Look around."}`, e.agent), auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
+	e.delegation = s.handedOver(auth...).ID.String()
 	return e
 }
 
@@ -122,6 +123,8 @@ func (e estate) fill(path string) string {
 		e.reader,
 		"{approval}",
 		e.approval,
+		"{delegation}",
+		e.delegation,
 		"{sign_in}",
 		e.signIn,
 		"{client}",

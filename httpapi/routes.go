@@ -28,6 +28,7 @@ func listedRoutes() []route {
 		loopRoutes(),
 		scheduleRoutes(),
 		approvalRoutes(),
+		delegationRoutes(),
 		projectRoutes(),
 		fileRoutes(),
 		modelRoutes(),

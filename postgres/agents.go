@@ -171,6 +171,11 @@ func (s *Store) UpdateAgent(
 			if err := updateAgent(b, current, next, body, tags); err != nil {
 				return parley.Agent{}, err
 			}
+			if errand, leaves := transition.LeavesTeam(current, next); leaves {
+				if err := b.errand(errand); err != nil {
+					return parley.Agent{}, err
+				}
+			}
 		}
 		if stored == len(after) {
 			a.audit.Wrote()

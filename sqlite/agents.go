@@ -138,6 +138,11 @@ func (s *Store) UpdateAgent(
 
 // updateAgent stores the next version of an agent.
 func updateAgent(tx *txn, current, next *parley.Agent) error {
+	if errand, leaves := transition.LeavesTeam(current, next); leaves {
+		if err := tx.leaveFor(errand); err != nil {
+			return err
+		}
+	}
 	if err := freeSlug(tx.conn, next); err != nil {
 		return err
 	}

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "f81447158038ec8b1e195c3c5ac345c617ed64ea7bbed63138b051ac6df708a2"
+const schemaHash = "ebd710313121dcb3c07f99a0e8b651a40edecfb2d4d0373e542645f1f68c9af7"

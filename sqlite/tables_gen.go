@@ -1164,6 +1164,114 @@ func updateLoopArgs(to []arg, of *transition.NewLoop) []arg {
 	)
 }
 
+// delegationColumns reads "d".
+const delegationColumns = "d.id, d.workspace_id, d.kind, d.status, d.from_agent_id, d.from_session_id, d.call_message_id, " +
+	"d.to_agent_id, d.to_session_id, d.parent_id, d.root_id, d.hop, d.text, d.message_id, d.turn_id, " +
+	"d.work_id, d.answer_message_id, d.answer_turn_id, d.answer_step, d.return_message_id, " +
+	"d.return_turn_id, d.reason, d.deadline_at, d.created_at, d.delivered_at, d.finished_at, d.heard_at"
+
+// fillDelegation reads delegationColumns.
+func fillDelegation(r *row, to *parley.Delegation) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.Kind = parley.DelegationKind(r.text())
+	to.Status = parley.DelegationStatus(r.text())
+	to.FromAgentID = r.id()
+	to.FromSessionID = r.id()
+	to.CallMessageID = r.id()
+	to.ToAgentID = r.id()
+	to.ToSessionID = r.id()
+	to.ParentID = r.id()
+	to.RootID = r.id()
+	to.Hop = r.int()
+	to.Text = r.text()
+	to.MessageID = r.id()
+	to.TurnID = r.id()
+	to.WorkID = r.id()
+	to.AnswerMessageID = r.id()
+	to.AnswerTurnID = r.id()
+	to.AnswerStep = r.int()
+	to.ReturnMessageID = r.id()
+	to.ReturnTurnID = r.id()
+	to.Reason = r.text()
+	to.DeadlineAt = r.time()
+	to.CreatedAt = r.time()
+	to.DeliveredAt = r.time()
+	to.FinishedAt = r.time()
+	to.HeardAt = r.time()
+	return nil
+}
+
+func scanDelegation(r *row) (found parley.Delegation, err error) {
+	err = fillDelegation(r, &found)
+	return found, err
+}
+
+// insertDelegationColumns and insertDelegationPlaces are for an INSERT INTO delegations, with the arguments of insertDelegationArgs.
+const insertDelegationColumns = "id, workspace_id, kind, status, from_agent_id, from_session_id, call_message_id, to_agent_id, " +
+	"to_session_id, parent_id, root_id, hop, text, message_id, turn_id, work_id, answer_message_id, " +
+	"answer_turn_id, answer_step, return_message_id, return_turn_id, reason, deadline_at, created_at, " +
+	"delivered_at, finished_at, heard_at"
+
+const insertDelegationPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+
+// insertDelegationArgs appends the arguments of its columns.
+func insertDelegationArgs(to []arg, of *parley.Delegation) []arg {
+	return append(to,
+		&of.ID,
+		&of.WorkspaceID,
+		string(of.Kind),
+		string(of.Status),
+		&of.FromAgentID,
+		&of.FromSessionID,
+		&of.CallMessageID,
+		&of.ToAgentID,
+		&of.ToSessionID,
+		&of.ParentID,
+		&of.RootID,
+		of.Hop,
+		of.Text,
+		&of.MessageID,
+		&of.TurnID,
+		&of.WorkID,
+		&of.AnswerMessageID,
+		&of.AnswerTurnID,
+		of.AnswerStep,
+		&of.ReturnMessageID,
+		&of.ReturnTurnID,
+		of.Reason,
+		&of.DeadlineAt,
+		&of.CreatedAt,
+		&of.DeliveredAt,
+		&of.FinishedAt,
+		&of.HeardAt,
+	)
+}
+
+// updateDelegationSet is for an UPDATE of delegations, with the arguments of updateDelegationArgs.
+const updateDelegationSet = "status = ?, to_session_id = ?, message_id = ?, turn_id = ?, work_id = ?, answer_message_id = ?, " +
+	"answer_turn_id = ?, answer_step = ?, return_message_id = ?, return_turn_id = ?, reason = ?, " +
+	"delivered_at = ?, finished_at = ?"
+
+// updateDelegationArgs appends the arguments of its columns.
+func updateDelegationArgs(to []arg, of *parley.Delegation) []arg {
+	return append(slices.Grow(to, 15),
+		string(of.Status),
+		&of.ToSessionID,
+		&of.MessageID,
+		&of.TurnID,
+		&of.WorkID,
+		&of.AnswerMessageID,
+		&of.AnswerTurnID,
+		of.AnswerStep,
+		&of.ReturnMessageID,
+		&of.ReturnTurnID,
+		of.Reason,
+		&of.DeliveredAt,
+		&of.FinishedAt,
+	)
+}
+
 // insertDeliveryColumns and insertDeliveryPlaces are for an INSERT INTO deliveries, with the arguments of insertDeliveryArgs.
 const insertDeliveryColumns = "session_id, workspace_id, kind, key, delivered_at"
 

@@ -29,6 +29,7 @@ type Store interface {
 	Agents
 	Schedules
 	Teams
+	Delegations
 	Projects
 	Keys
 	Workspaces

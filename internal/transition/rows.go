@@ -93,6 +93,19 @@ type Rows interface {
 	CreatedSchedule(workspaceID parley.ID, key string) (Earlier, error)
 	CountSchedules(workspaceID, agentID parley.ID) (ofAgent, ofWorkspace int64, err error)
 
+	// Delegation reads a delegation of a workspace; DelegationOf the one that a message of the session carries, or
+	// brings the end of.
+	Delegation(workspaceID, id parley.ID) (*parley.Delegation, error)
+	DelegationOf(h *Head, messageID parley.ID) (*parley.Delegation, error)
+	// CountDelegations counts the delegations of a root, and those of them from one agent to another.
+	CountDelegations(h *Head, rootID, fromAgentID, toAgentID parley.ID) (all, pair int, err error)
+	// UnheardBelow reads the tasks and questions that were sent for a delegation and whose answer no turn has begun
+	// with.
+	UnheardBelow(h *Head, delegationID parley.ID) ([]Unheard, error)
+	// WakeTurns returns the turn of every answer and report in the session for the work (zero: none) of a root that no
+	// turn has begun with yet: a turn with several of them several times.
+	WakeTurns(h *Head, rootID, workID parley.ID) ([]parley.ID, error)
+
 	// Accepted reads what a session's owner has accepted; nil for a session older than recorded acceptances.
 	Accepted(h *Head) (*parley.Accepted, error)
 

@@ -337,7 +337,7 @@ func verbs() []verb {
 		},
 		{
 			noun: "schedules", name: "update", kind: update, operation: "updateSchedule", place: "SCHEDULE",
-			says: "Change a schedule: what no flag names stays as it is",
+			says:   "Change a schedule: what no flag names stays as it is",
 			prints: "asRow(schedulesTable())",
 		},
 		{
@@ -370,6 +370,14 @@ func verbs() []verb {
 		{
 			noun: "loops", name: "stop", kind: create, operation: "stopLoop", place: "LOOP",
 			says: "Stop a loop after its running iteration", prints: "asRow(loopsTable())",
+		},
+		{
+			noun: "delegations", name: "list", kind: list, operation: "listDelegations", most: 20,
+			says: "List what the agents of teams handed to each other, newest first", columns: delegationColumns(),
+		},
+		{
+			noun: "delegations", name: "show", kind: show, operation: "getDelegation", place: "DELEGATION",
+			says: "Show a delegation with its text", prints: "printDelegation",
 		},
 		{
 			noun: "cache", name: "show", kind: show, operation: "getResponseCache",
@@ -451,6 +459,13 @@ func verbs() []verb {
 
 func fileColumns() []column {
 	return []column{{"ID", "id", ""}, {"NAME", "name", ""}, {"TYPE", "media_type", ""}, {"BYTES", "size", ""}}
+}
+
+func delegationColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"KIND", "kind", ""}, {"STATUS", "status", ""}, {"FROM", "from_agent_id", ""},
+		{"TO", "to_agent_id", ""}, {"TEXT", "", "delegationTitle"}, {"CREATED", "created_at", ""},
+	}
 }
 
 func loopColumns() []column {
