@@ -11,9 +11,10 @@ import (
 // stubs, oldest first. If that is not enough, its oldest steps are left out, and the request says so in their place.
 //
 // Both happen in blocks, so that the requests in between share their beginnings. A block begins when the request
-// reaches Budget.Due and the turn's own steps are more than ownShare percent of it. It ends at Budget.Half; if stubs
-// alone bring the request down to stubShare percent, nothing is left out. Before steps are dropped, a summary of them
-// is requested. Without one, a limit that only the policy sets drops nothing.
+// reaches Budget.Due and the turn's own steps are more than ownShare percent of the window. What a summary covers does
+// not count: what people said there stays, and if it counted, each step would begin a block. A block ends at
+// Budget.Half; if stubs alone bring the request down to stubShare percent, nothing is left out. Before steps are
+// dropped, a summary of them is requested. Without one, a limit that only the policy sets drops nothing.
 
 // The sentences in requests. They never change: requests must rebuild to the same bytes.
 const (
