@@ -324,7 +324,7 @@ func (c *conversation) check(selection prompt.Selection) {
 }
 
 // shortened requires that a running turn whose steps fill the window, or what the policy allows of it, shows no result
-// of an older step in full. What a summary covers is no step any more: what people said there stays, as the message
+// of an older step in full, nor does one that does not fit. What a summary covers is no step any more: what people said there stays, as the message
 // does that the turn answers, and shortening the turn would make no room in it.
 func (c *conversation) shortened(t rapid.TB, selection prompt.Selection, manifest parley.Manifest) {
 	t.Helper()
@@ -359,7 +359,7 @@ func (c *conversation) shortened(t rapid.TB, selection prompt.Selection, manifes
 			}
 		}
 	}
-	if selection.Tokens <= due || own*100 <= due*51 {
+	if selection.Excess == 0 && (selection.Tokens <= due || own*100 <= due*51) {
 		return
 	}
 	for _, m := range shown {
@@ -461,6 +461,32 @@ func TestWishesBehindASummaryAreNoSteps(t *testing.T) {
 		}
 		c.shortened(t, selection, manifest)
 	}
+}
+
+// A request that does not fit has its turn shortened, however small the part of the turn's steps is: the message that
+// the turn answers takes three quarters of the window here, and a result that could be a stub must not fail the turn.
+func TestATurnIsShortenedBeforeItFails(t *testing.T) {
+	t.Parallel()
+	turn := turnID(1)
+	c := &conversation{
+		record: &record{}, policy: parley.Policy{Kind: parley.PolicyAuto},
+		budget:  prompt.Budget{Tokens: 1000, Most: 1100, Ratio: 1}, // steps of up to 400 tokens do not fill the window
+		running: parley.Turn{ID: turn, TriggerMessageID: turnID(99)},
+	}
+	trigger := c.add(user(turn, "the task"))
+	trigger.ID, trigger.TokenEstimate = turnID(99), 750
+	c.add(call(turn, 1, "a", `{}`)).TokenEstimate = 20
+	c.add(result(turn, 1, "a", `"found"`)).TokenEstimate = 300
+	c.add(assistant(turn, 2, parley.AssistantContent{Text: "next"})).TokenEstimate = 20
+	v := c.view(len(c.rows), c.policy, 0, c.budget)
+	v.Turn, v.Said, v.Bounds = c.running, c.said, parley.TextBounds{Text: 5000, Step: 10_000}
+	selection := mustView(t, v)
+	_, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
+	if selection.Excess > 0 || selection.Cut.Stubbed != 3 {
+		t.Errorf("%d tokens do not fit by %d, with the turn shown as %+v",
+			selection.Tokens, selection.Excess, selection.Cut)
+	}
+	c.shortened(t, selection, manifest)
 }
 
 // A pinned answer that a summary covers is marked: it would read as the answer to the question above it.
