@@ -262,7 +262,7 @@ func (c *conversation) check(selection prompt.Selection) {
 	if selection.Tokens > c.budget.Tokens && selection.Excess == 0 {
 		t.Fatalf("%d tokens of %d are shown", selection.Tokens, c.budget.Tokens)
 	}
-	c.shortened(selection, manifest)
+	c.shortened(t, selection, manifest)
 	shown := map[int64]bool{}
 	var covers int64
 	for i := range selection.Messages {
@@ -323,9 +323,11 @@ func (c *conversation) check(selection prompt.Selection) {
 	sameAgain(t, c.rows, request, manifest, nil)
 }
 
-// shortened requires that a running turn that fills the window, or what the policy allows of it, shows no result of an
-// older step, and that only a full window drops steps when no summary of them was to be had.
-func (c *conversation) shortened(selection prompt.Selection, manifest parley.Manifest) {
+// shortened requires that a running turn whose steps fill the window, or what the policy allows of it, shows no result
+// of an older step in full, nor does one that does not fit. What a summary covers is no step any more: what people said there stays, as the message
+// does that the turn answers, and shortening the turn would make no room in it.
+func (c *conversation) shortened(t rapid.TB, selection prompt.Selection, manifest parley.Manifest) {
+	t.Helper()
 	due, own := c.budget.Due(), 0
 	type step struct {
 		turnID parley.ID
@@ -333,13 +335,18 @@ func (c *conversation) shortened(selection prompt.Selection, manifest parley.Man
 	}
 	var newest step
 	fateOf := prompt.FateOf(manifest, c.rows)
-	began := int64(slices.IndexFunc(c.rows, func(m parley.Message) bool {
+	behind := int64(slices.IndexFunc(c.rows, func(m parley.Message) bool {
 		return m.ID == c.running.TriggerMessageID
 	}) + 1)
+	for i := range selection.Messages {
+		if covers := selection.Messages[i].CoversThrough; covers != nil {
+			behind = max(behind, *covers)
+		}
+	}
 	var shown []*parley.Message // results in full, not as stubs
 	for i := range selection.Messages {
 		m := &selection.Messages[i]
-		if fate, _ := fateOf(m); m.Sequence <= began || m.CoversThrough != nil || fate != prompt.FateShown {
+		if fate, _ := fateOf(m); m.Sequence <= behind || m.CoversThrough != nil || fate != prompt.FateShown {
 			continue
 		}
 		own += prompt.TokensOf(m)
@@ -352,12 +359,12 @@ func (c *conversation) shortened(selection prompt.Selection, manifest parley.Man
 			}
 		}
 	}
-	if selection.Tokens <= due || own*100 <= due*51 {
+	if selection.Excess == 0 && (selection.Tokens <= due || own*100 <= due*51) {
 		return
 	}
 	for _, m := range shown {
 		if newest != (step{m.TurnID, m.Step}) {
-			c.t.Fatalf("%d tokens are shown, %d of them the turn's own; results become stubs from %d on, but message "+
+			t.Fatalf("%d tokens are shown, %d of them the turn's own; results become stubs from %d on, but message "+
 				"%d of step %d is shown in full: %+v", selection.Tokens, own, due, m.Sequence, m.Step, c.cut)
 		}
 	}
@@ -414,6 +421,72 @@ func TestEveryMessageIsAccountedFor(t *testing.T) {
 			c.between()
 		}
 	})
+}
+
+// What people said in a running turn stays when a summary covers it, but is none of the turn's steps: however much it
+// is, the turn is shortened only when its steps since the summary are more than half of what the window may have. Else
+// many words of people would have each step's result become a stub at once, and no request would begin with the one
+// before.
+func TestWishesBehindASummaryAreNoSteps(t *testing.T) {
+	t.Parallel()
+	turn := turnID(1)
+	c := &conversation{
+		record: &record{}, policy: parley.Policy{Kind: parley.PolicySummary},
+		budget:  prompt.Budget{Tokens: 1250, Ratio: 1}, // results become stubs from 1000 tokens on
+		running: parley.Turn{ID: turn, TriggerMessageID: turnID(99)},
+	}
+	c.add(user(turn, "the task")).ID = turnID(99)
+	c.add(assistant(turn, 1, parley.AssistantContent{Text: "first step"}))
+	c.add(user(turn, "a wish")).TokenEstimate = 600
+	covers := int64(len(c.rows))
+	c.add(parley.Message{Role: parley.RoleSummary, Content: content(parley.TextContent{Text: "they talked"})}).
+		CoversThrough = &covers
+	c.add(call(turn, 2, "a", `{}`)).TokenEstimate = 20
+	c.add(result(turn, 2, "a", `"found"`)).TokenEstimate = 400
+	for _, answer := range []struct {
+		tokens  int
+		stubbed int64
+	}{{50, 0}, {20, 6}} { // 482 and 506 tokens of steps
+		c.add(assistant(turn, len(c.rows), parley.AssistantContent{Text: "next"})).TokenEstimate = answer.tokens
+		v := c.view(len(c.rows), c.policy, 0, c.budget)
+		v.Turn, v.Said, v.Bounds = c.running, c.said, parley.TextBounds{Text: 5000, Step: 10_000}
+		selection := mustView(t, v)
+		_, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
+		if selection.Cut.Stubbed != answer.stubbed {
+			t.Errorf("of %d tokens results become stubs up to %d; want %d",
+				selection.Tokens, selection.Cut.Stubbed, answer.stubbed)
+		}
+		if selection.Cut.IsZero() && selection.Tokens <= c.budget.Due() {
+			t.Errorf("%d tokens are too few to shorten anything", selection.Tokens)
+		}
+		c.shortened(t, selection, manifest)
+	}
+}
+
+// A request that does not fit has its turn shortened, however small the part of the turn's steps is: the message that
+// the turn answers takes three quarters of the window here, and a result that could be a stub must not fail the turn.
+func TestATurnIsShortenedBeforeItFails(t *testing.T) {
+	t.Parallel()
+	turn := turnID(1)
+	c := &conversation{
+		record: &record{}, policy: parley.Policy{Kind: parley.PolicyAuto},
+		budget:  prompt.Budget{Tokens: 1000, Most: 1100, Ratio: 1}, // steps of up to 400 tokens do not fill the window
+		running: parley.Turn{ID: turn, TriggerMessageID: turnID(99)},
+	}
+	trigger := c.add(user(turn, "the task"))
+	trigger.ID, trigger.TokenEstimate = turnID(99), 750
+	c.add(call(turn, 1, "a", `{}`)).TokenEstimate = 20
+	c.add(result(turn, 1, "a", `"found"`)).TokenEstimate = 300
+	c.add(assistant(turn, 2, parley.AssistantContent{Text: "next"})).TokenEstimate = 20
+	v := c.view(len(c.rows), c.policy, 0, c.budget)
+	v.Turn, v.Said, v.Bounds = c.running, c.said, parley.TextBounds{Text: 5000, Step: 10_000}
+	selection := mustView(t, v)
+	_, manifest := mustBuild(t, prompt.Settings{Model: modelA}, selection)
+	if selection.Excess > 0 || selection.Cut.Stubbed != 3 {
+		t.Errorf("%d tokens do not fit by %d, with the turn shown as %+v",
+			selection.Tokens, selection.Excess, selection.Cut)
+	}
+	c.shortened(t, selection, manifest)
 }
 
 // A pinned answer that a summary covers is marked: it would read as the answer to the question above it.

@@ -11,9 +11,11 @@ import (
 // stubs, oldest first. If that is not enough, its oldest steps are left out, and the request says so in their place.
 //
 // Both happen in blocks, so that the requests in between share their beginnings. A block begins when the request
-// reaches Budget.Due and the turn's own steps are more than ownShare percent of it. It ends at Budget.Half; if stubs
-// alone bring the request down to stubShare percent, nothing is left out. Before steps are dropped, a summary of them
-// is requested. Without one, a limit that only the policy sets drops nothing.
+// reaches Budget.Due and the turn's own steps are more than ownShare percent of the window, or when the request would
+// not fit. What a summary covers does not count: what people said there stays, and if it counted, each step would begin
+// a block. A block ends at Budget.Half; if stubs alone bring the request down to stubShare percent, nothing is left
+// out. Before steps are dropped, a summary of them is requested. Without one, a limit that only the policy sets drops
+// nothing.
 
 // The sentences in requests. They never change: requests must rebuild to the same bytes.
 const (
@@ -117,7 +119,8 @@ func uncovered(cut parley.TurnCut, floor int64) parley.TurnCut {
 	return cut
 }
 
-// turnIsLong reports whether a window is so full with its running turn that the turn is to be shortened.
+// turnIsLong reports whether a window is so full with its running turn that the turn is to be shortened. A request that
+// does not fit has left out all else by now.
 func (v *View) turnIsLong(selection *Selection) bool {
 	due := v.Budget.Due()
 	if due <= 0 || v.Turn.ID.IsZero() || v.Budget.Scaled(selection.Tokens) <= due {
@@ -127,7 +130,7 @@ func (v *View) turnIsLong(selection *Selection) bool {
 	for _, tokens := range sizesOf(v.Bounds, stubbing{turn: &v.Cut}, v.stepsOf(selection.Messages)) {
 		own += tokens
 	}
-	return v.Budget.Scaled(own) > v.Budget.ofDue(ownShare)
+	return v.Budget.Scaled(own) > v.Budget.ofDue(ownShare) || own > 0 && selection.Excess > 0
 }
 
 // stepsOf returns the messages of the running turn behind the one that began it, without those that a summary covers.
