@@ -49,6 +49,18 @@ once('headings, tasks, tables, formulas and other scripts are shown as they are 
   right(page);
 });
 
+once('an answer that is written to stop the page is read like any other', async () => {
+  const session = await server.ask('POST', '/v1/sessions', { title: 'Hostile' });
+  for (const text of ['>'.repeat(100_000), '_a_'.repeat(33_000), 'a *short* one']) {
+    await server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'assistant', content: { text } });
+  }
+  const page = await tab(`/c/${session.id}`);
+  await page.locator('article[aria-label^="Answer"] em', { hasText: 'short' }).waitFor();
+  await page.locator(composer).fill('still here');
+  assert.equal(await page.locator(composer).inputValue(), 'still here');
+  right(page);
+});
+
 once('code has its colours while it streams', async () => {
   const lines = Array.from({ length: 60 }, (_, i) => ({ text: `${i === 0 ? '```go\n' : ''}func f${i}() string { return "x" }\n`, wait_ms: 500 }));
   const session = await script([[...lines.flatMap((one) => [{ text: one.text }, { wait_ms: one.wait_ms }])]], { title: 'Code' });

@@ -1,4 +1,4 @@
-import { Marked, type Token, type TokenizerAndRendererExtension } from 'marked';
+import { Lexer, Marked, type Token, type TokenizerAndRendererExtension, type TokensList } from 'marked';
 
 export const MATH = 'math';
 
@@ -11,19 +11,47 @@ const INLINE = /^(?:\$\$(?!\s)[^$]+?\$\$|\$(?![\s$])(?:\\.|[^$\\\n])*?(?<!\s)\$(
 const formula = (level: 'block' | 'inline', rule: RegExp, begins: RegExp): TokenizerAndRendererExtension => ({
   name: MATH,
   level,
-  start: (text) => {
-    const at = text.search(begins);
-    return at < 0 ? undefined : at;
-  },
+  start: (text) => text.search(begins),
   tokenizer: (text) => {
     const found = rule.exec(text);
     return found ? { type: MATH, raw: found[0] } : undefined;
   },
 });
 
-const lexer = new Marked({ gfm: true, breaks: true, extensions: [formula('block', BLOCK, /^(?:\$\$|\\\[)/m), formula('inline', INLINE, /\$|\\[([]/)] });
+const { defaults } = new Marked({ breaks: true, extensions: [formula('block', BLOCK, /^(?:\$\$|\\\[)/m), formula('inline', INLINE, /\$|\\[([]/)] });
+
+// A text may be written to stop every page that shows it: reading a line of brackets or
+// asterisks takes time that grows with the square of its length, and each level of quotes
+// and lists takes room on the stack. What is beyond these bounds stays as it was written.
+const DEEPEST = 20; // levels of quotes and lists
+const MOST_WORK = 200_000_000; // sum of the squares of the lengths of all that is read inside lines and paragraphs
+
+class Bounded extends Lexer {
+  private depth = 0;
+  private left = MOST_WORK;
+
+  override blockTokens(text: string, into: TokensList = [] as never, clipped?: boolean): TokensList {
+    if (this.depth > DEEPEST) return plain(text, into);
+    this.depth++;
+    super.blockTokens(text, into, clipped);
+    this.depth--;
+    return into;
+  }
+
+  override inlineTokens(text: string, into: Token[] = []): Token[] {
+    const work = text.length ** 2;
+    if (work > this.left) return plain(text, into);
+    this.left -= work;
+    return super.inlineTokens(text, into);
+  }
+}
+
+function plain<T extends Token[]>(raw: string, into: T): T {
+  into.push({ type: 'plain', raw });
+  return into;
+}
 
 // tokens reads Markdown as models write it.
 export function tokens(text: string): Token[] {
-  return lexer.lexer(text);
+  return new Bounded(defaults).lex(text);
 }

@@ -1,33 +1,19 @@
-import type { Token } from 'marked';
-import { memo, useLayoutEffect, useRef } from 'react';
-import { Blocks } from './blocks';
-import { blockOf } from './render';
+import { memo, Suspense } from 'react';
+import { part } from '../live/arrive';
+import type { Props } from './reading';
 
-const Piece = memo(
-  function Piece({ token, closed }: { token: Token; closed: boolean }) {
-    return blockOf(token, closed);
-  },
-  (before, after) => before.token === after.token || (before.token.raw === after.token.raw && before.closed === after.closed),
-);
+// The parser is not among the first scripts. It is requested as soon as they run, so that it
+// arrives with the conversation's messages rather than after them.
+const Reading = part(() => import('./reading'), 'Reading');
 
-interface Props {
-  text: string;
-  complete: boolean;
-  drew?: (took: number) => void; // milliseconds, for the next pause
-}
+// readingHere resolves once texts are rendered at once, or could not be fetched.
+export const readingHere = Reading.preload();
 
-// Markdown renders a text that may still grow.
-export const Markdown = memo(function Markdown({ text, complete, drew }: Props) {
-  const blocks = useRef<Blocks | null>(null);
-  blocks.current ??= new Blocks();
-  const began = performance.now();
-  const shown = blocks.current.read(text, complete);
-  useLayoutEffect(() => drew?.(performance.now() - began));
+// Markdown renders a text that may still grow: as it was written until the parser is here.
+export const Markdown = memo(function Markdown(props: Props) {
   return (
-    <div className="prose-chat">
-      {shown.map((block) => (
-        <Piece key={block.key} token={block.token} closed={block.closed} />
-      ))}
-    </div>
+    <Suspense fallback={<div className="prose-chat"><p dir="auto" className="whitespace-pre-wrap">{props.text}</p></div>}>
+      <Reading {...props} />
+    </Suspense>
   );
 });

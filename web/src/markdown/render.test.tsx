@@ -2,10 +2,11 @@
 import { act } from 'react';
 import { createRoot } from 'react-dom/client';
 import { beforeAll, expect, test } from 'vitest';
-import { Markdown } from './markdown';
+import { Markdown, readingHere } from './markdown';
 
-beforeAll(() => {
+beforeAll(async () => {
   (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
+  await readingHere;
 });
 
 function shown(text: string): HTMLElement {
@@ -39,4 +40,24 @@ test('a link sends no referrer', () => {
 
 test('characters that HTML escapes are shown as they were written', () => {
   expect(shown('a < b & "c" `<d>`').textContent).toBe('a < b & "c" <d>');
+});
+
+test.each(['>', '> - ', '- > '])('%s again and again makes no endless nest', (level) => {
+  const element = shown(level.repeat(5_000) + 'the end');
+  expect(element.querySelectorAll('blockquote, li').length).toBeLessThan(50);
+  expect(element.textContent).toContain('the end');
+});
+
+test('a line that would take minutes to read stays as it was written', () => {
+  const line = '_a_ &amp; '.repeat(1_500);
+  const element = shown(`${line}\n\nand _this_`);
+  expect(element.querySelector('p')!.textContent === line).toBe(true); // nobody reads the difference of such texts
+  expect([...element.querySelectorAll('em')].map((one) => one.textContent)).toEqual(['this']);
+});
+
+test('many long paragraphs are read up to a bound together', () => {
+  const paragraph = `_${'word '.repeat(1_800)}word_`;
+  const element = shown(Array<string>(10).fill(paragraph).join('\n\n'));
+  expect(element.querySelectorAll('p').length).toBe(10);
+  expect(element.querySelectorAll('em').length).toBe(1);
 });

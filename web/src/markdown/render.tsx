@@ -67,10 +67,8 @@ export function blockOf(token: Token, closed: boolean): ReactNode {
     case 'space':
     case 'def':
       return null;
-    case 'text': {
-      const text = token as Tokens.Text;
-      return text.tokens ? <>{inline(text.tokens)}</> : <>{plain(text.text)}</>;
-    }
+    case 'text':
+      return <>{piece(token)}</>;
     case MATH:
       return (
         <p dir="ltr" className="math whitespace-pre-wrap">
@@ -92,11 +90,11 @@ function inline(tokens: Token[] | undefined): ReactNode {
 function piece(token: Token): ReactNode {
   switch (token.type) {
     case 'strong':
-      return <strong>{inline((token as Tokens.Strong).tokens)}</strong>;
     case 'em':
-      return <em>{inline((token as Tokens.Em).tokens)}</em>;
-    case 'del':
-      return <del>{inline((token as Tokens.Del).tokens)}</del>;
+    case 'del': {
+      const Tag = token.type;
+      return <Tag>{inline(token.tokens)}</Tag>;
+    }
     case 'codespan':
       return <code>{plain((token as Tokens.Codespan).text)}</code>;
     case MATH:
@@ -109,8 +107,6 @@ function piece(token: Token): ReactNode {
       return null;
     case 'br':
       return <br />;
-    case 'escape':
-      return plain((token as Tokens.Escape).text);
     case 'link': {
       const link = token as Tokens.Link;
       return SAFE.test(link.href) ? anchor(link.href, inline(link.tokens)) : <>{inline(link.tokens)}</>;
@@ -120,6 +116,7 @@ function piece(token: Token): ReactNode {
       const name = `image: ${image.text || image.href}`;
       return SAFE.test(image.href) ? anchor(image.href, name) : <>{name}</>;
     }
+    case 'escape':
     case 'text': {
       const text = token as Tokens.Text;
       return text.tokens ? inline(text.tokens) : plain(text.text);
