@@ -54,7 +54,7 @@ type Timing struct {
 	Every    string `json:"every,omitempty"`  // a duration, such as 90m
 	At       Time   `json:"at"`               // once
 	TimeZone string `json:"time_zone"`        // of Cron, such as Europe/Berlin
-	Jitter   string `json:"jitter,omitempty"` // a duration: the schedule runs later by up to as much, always by the same
+	Jitter   string `json:"jitter,omitempty"` // a duration: the schedule runs later by up to it, always by the same
 	// Anchor is the time from which Every counts.
 	Anchor Time `json:"-"`
 }

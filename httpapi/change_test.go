@@ -154,8 +154,8 @@ func TestAnEditIsForetold(t *testing.T) {
 	}
 }
 
-// A summary in other words is foretold as the request that its new version is sent with; one that the model does not see
-// is refused.
+// A summary in other words is foretold as the request that its new version is sent with; one that the model does
+// not see is refused.
 func TestAnEditedSummaryIsForetold(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

@@ -170,7 +170,10 @@ func TestBranchesOfStubs(t *testing.T) {
 				t.Errorf("it does not begin as its parent's request:\n%.3000s\n%.3000s", own, request)
 			}
 			if again := fmt.Sprintf("line %d of the long answer of a tool\\nline %d", lines-1, lines); c.stubs &&
-				!strings.Contains(request, again) || strings.Contains(request, fmt.Sprintf("%d of the long", lines+turns)) {
+				!strings.Contains(
+					request,
+					again,
+				) || strings.Contains(request, fmt.Sprintf("%d of the long", lines+turns)) {
 				t.Errorf("the number of a stub reads another result: %s", parley.Clip(request, 3000))
 			}
 			for _, out := range detail.LeftOut {

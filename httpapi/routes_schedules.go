@@ -24,8 +24,8 @@ func scheduleRoutes() []route {
 				"an archived agent, one without an owner, or one with too many schedules.",
 			headers: idempotent(),
 			input: inputOf[engine.ScheduleInput](
-				`{"agent_id":"release-writer","name":"Morning round","cron":"0 9 * * 1-5","time_zone":"Europe/Berlin",` +
-					`"message":"Look for new issues."}`,
+				`{"agent_id":"release-writer","name":"Morning round","cron":"0 9 * * 1-5",` +
+					`"time_zone":"Europe/Berlin","message":"Look for new issues."}`,
 			),
 			serve:   serveCreateSchedule,
 			answers: created[parley.Schedule]("The schedule, with its next time.", scheduleExample),

@@ -107,8 +107,8 @@ func schedulesQuery(q store.ScheduleQuery) (text string, rows int, args []arg) {
 		l.must("c.id "+after+" ?", q.AfterID)
 	}
 	limit, rows := limited(q.Limit)
-	return "SELECT " + scheduleColumns + " FROM parley.schedules c WHERE " + l.where.String() + " ORDER BY c.id " + word +
-		limit, rows, l.args
+	return "SELECT " + scheduleColumns + " FROM parley.schedules c WHERE " + l.where.String() + " ORDER BY c.id " +
+		word + limit, rows, l.args
 }
 
 // ScheduleRuns implements store.Schedules.

@@ -324,8 +324,8 @@ func (c *conversation) check(selection prompt.Selection) {
 }
 
 // shortened requires that a running turn whose steps fill the window, or what the policy allows of it, shows no result
-// of an older step in full, nor does one that does not fit. What a summary covers is no step any more: what people said there stays, as the message
-// does that the turn answers, and shortening the turn would make no room in it.
+// of an older step in full, nor does one that does not fit. What a summary covers is no step any more: what people said
+// there stays, as the message does that the turn answers, and shortening the turn would make no room in it.
 func (c *conversation) shortened(t rapid.TB, selection prompt.Selection, manifest parley.Manifest) {
 	t.Helper()
 	due, own := c.budget.Due(), 0

@@ -250,8 +250,8 @@ func TestLongTurnsKeepTheirWindow(t *testing.T) {
 }
 
 // TestAWishAmidDroppedStepsBringsNoneBack: the summary of a turn's first steps is undone while later ones are left out
-// and the newest fills the window. The first ones are left out too, so that what a person said is all that stands before
-// the newest; none of the later ones comes back for it.
+// and the newest fills the window. The first ones are left out too, so that what a person said is all that stands
+// before the newest; none of the later ones comes back for it.
 func TestAWishAmidDroppedStepsBringsNoneBack(t *testing.T) {
 	t.Parallel()
 	r, turn := &record{}, turnID(1)

@@ -395,9 +395,17 @@ var policies = []Variant{
 	{
 		Kind: string(parley.PolicyRecent), Label: "Recent messages",
 		Doc: "At least the newest questions and answers; older ones are not shown.",
-		Members: []Member{{
-			Name: "limit", Label: "Messages", Kind: Integer, Min: 1, Max: parley.MaxPolicyLimit, Default: "10", Needed: true,
-		}},
+		Members: []Member{
+			{
+				Name:    "limit",
+				Label:   "Messages",
+				Kind:    Integer,
+				Min:     1,
+				Max:     parley.MaxPolicyLimit,
+				Default: "10",
+				Needed:  true,
+			},
+		},
 	},
 	{
 		Kind: string(parley.PolicySingle), Label: "This turn alone",

@@ -232,7 +232,8 @@ func (w changes) InsertSchedules(_ *transition.Head, schedules []transition.NewS
 			return err
 		}
 		if _, err := w.exec(
-			"INSERT INTO schedules ("+insertScheduleColumns+") VALUES ("+insertSchedulePlaces+")", args...); err != nil {
+			"INSERT INTO schedules ("+insertScheduleColumns+") VALUES ("+insertSchedulePlaces+")",
+			args...); err != nil {
 			return err
 		}
 	}

@@ -485,7 +485,12 @@ func TestADuplicateEventFailsAlone(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			one := parley.Event{Sequence: 1_000, Type: parley.EventSessionCompleted, Data: []byte("{}"), CreatedAt: tx.now}
+			one := parley.Event{
+				Sequence:  1_000,
+				Type:      parley.EventSessionCompleted,
+				Data:      []byte("{}"),
+				CreatedAt: tx.now,
+			}
 			return changes{tx}.AppendEvents(h, []transition.Event{{Event: one}, {Event: one}})
 		},
 		func(tx *txn) error { return note(tx, "note after") },

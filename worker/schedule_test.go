@@ -38,7 +38,11 @@ func newAgenda(t *testing.T) *agenda {
 		t.Fatal(err)
 	}
 	agent, _, err := db.CreateAgent(t.Context(), parley.Agent{
-		WorkspaceID: workspace, Slug: "digger", Name: "Digger", Runtime: parley.StandardRuntime, OwnerID: parley.NewID(),
+		WorkspaceID: workspace,
+		Slug:        "digger",
+		Name:        "Digger",
+		Runtime:     parley.StandardRuntime,
+		OwnerID:     parley.NewID(),
 	}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)

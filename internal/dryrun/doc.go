@@ -91,8 +91,8 @@ type Charges interface {
 // Charge makes the run's limits have real budgets; call it before the first transition.
 func (m *Memory) Charge(charges Charges) { m.charges = charges }
 
-// Change makes messages of the real store be read with the marks that they have here, and the summary that is shown with
-// the text that it has here; call it before the first transition.
+// Change makes messages of the real store be read with the marks that they have here, and the summary that is shown
+// with the text that it has here; call it before the first transition.
 func (m *Memory) Change(messages []parley.Message) {
 	m.changed = make(map[parley.ID]*parley.Message, len(messages))
 	for i := range messages {

@@ -121,7 +121,11 @@ func TestJitterStays(t *testing.T) {
 		}
 		first := timetable.Next(&s, at(t, "2026-01-01T00:30:00Z"))
 		second := timetable.Next(&s, first)
-		if offset := first - at(t, "2026-01-01T01:00:00Z"); offset < 0 || offset > 600_000 || second-first != 3_600_000 {
+		if offset := first - at(
+			t,
+			"2026-01-01T01:00:00Z",
+		); offset < 0 || offset > 600_000 ||
+			second-first != 3_600_000 {
 			t.Fatalf("the first run is %d ms late, and the second comes %d ms later", offset, second-first)
 		}
 		offsets[first] = true
@@ -162,7 +166,9 @@ func TestUnusableTimingsAreRefused(t *testing.T) {
 
 // FuzzCron: whatever the expression, its times lie ahead and come in order.
 func FuzzCron(f *testing.F) {
-	for _, seed := range []string{"* * * * *", "0 9 * * 1-5", "*/7 2-4 1,15 jan-mar fri", "0 0 29 2 1", "59 23 31 12 7"} {
+	for _, seed := range []string{
+		"* * * * *", "0 9 * * 1-5", "*/7 2-4 1,15 jan-mar fri", "0 0 29 2 1", "59 23 31 12 7",
+	} {
 		f.Add(seed, int64(1_772_000_000_000))
 	}
 	f.Fuzz(func(t *testing.T, text string, after int64) {

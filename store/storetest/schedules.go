@@ -291,7 +291,12 @@ func schedulePostersRace(t *testing.T, w *world) {
 	}
 	state := w.check(t, w.background(t, &agent).ID)
 	if posted != 1 || len(state.Record) != 1 {
-		t.Errorf("%d of %d posters say that they posted; the session has %d messages", posted, posters, len(state.Record))
+		t.Errorf(
+			"%d of %d posters say that they posted; the session has %d messages",
+			posted,
+			posters,
+			len(state.Record),
+		)
 	}
 }
 

@@ -172,8 +172,8 @@ func delegate(members []parley.Agent) tool.Tool {
 		parley.ToolDefinition{
 			Name: DelegateToAgent,
 			Description: "Hands a task to an agent of your team, who works on it by itself. The call returns at " +
-				"once; the answer comes later as a message of its own. End your turn when there is nothing to do before " +
-				"that. Your team:" + list.String(),
+				"once; the answer comes later as a message of its own. End your turn when there is nothing to do " +
+				"before that. Your team:" + list.String(),
 			Parameters: object([]string{"agent", "task"},
 				`"agent":{"description":"Who does it.","enum":`+string(names)+`,"type":"string"},`+
 					`"deadline":{"description":"How long the answer may take, such as 30m or 48h. Default 24h.",`+

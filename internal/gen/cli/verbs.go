@@ -90,7 +90,14 @@ func verbs() []verb {
 		{
 			noun: "team", name: "list", kind: list, operation: "listTeams", says: "List teams by their leads",
 			columns: []column{
-				{"LEAD", "slug", ""}, {"NAME", "name", ""}, {"MEMBERS", "member_count", ""}, {"OWNER", "owner_name", ""},
+				{
+					"LEAD",
+					"slug",
+					"",
+				},
+				{"NAME", "name", ""},
+				{"MEMBERS", "member_count", ""},
+				{"OWNER", "owner_name", ""},
 			},
 		},
 		{

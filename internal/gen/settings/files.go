@@ -80,8 +80,8 @@ export const FIELD_SETTINGS: SettingForm[] = [` + strings.Join(names, ", ") + `]
 `
 }
 
-// choices returns the values of the settings that are a choice, for TypeScript. They are a file of their own, because the
-// page's first load needs one of them and nothing else of settings.
+// choices returns the values of the settings that are a choice, for TypeScript. They are a file of their own, because
+// the page's first load needs one of them and nothing else of settings.
 func choices(every []setting.Setting) string {
 	var lists strings.Builder
 	for _, one := range every {
