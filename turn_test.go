@@ -156,6 +156,8 @@ func TestATurnsJSONHasEveryField(t *testing.T) {
 			field.SetString("text " + fields.Type().Field(i).Name)
 		case reflect.Int, reflect.Int64:
 			field.SetInt(int64(1_000 + i))
+		case reflect.Bool:
+			field.SetBool(true)
 		case reflect.Struct: // sums
 			for n := range field.NumField() {
 				field.Field(n).SetInt(int64(100*i + n))
