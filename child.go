@@ -2,7 +2,6 @@ package parley
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -65,13 +64,7 @@ func (a AgentTool) FirstText(arguments json.RawMessage) (string, error) {
 // ChildID returns the id of the session that a call of an agent tool opens. It derives from the id of the tool_call
 // message, so the session cannot be opened twice and the link between the two needs no look-up. It keeps the time of
 // the call.
-func ChildID(callMessageID ID) ID {
-	sum := sha256.Sum256(append([]byte("parley tool session "), callMessageID[:]...))
-	id := callMessageID
-	copy(id[6:], sum[:])
-	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
-	return id
-}
+func ChildID(callMessageID ID) ID { return derived("parley tool session ", callMessageID) }
 
 // ChildLink is metadata of an agent tool's tool_call and of its result.
 type ChildLink struct {

@@ -120,3 +120,6 @@ func grantsSize(grants []Grant) (n int) {
 	}
 	return n
 }
+
+// Size is the size of a delegation's texts.
+func (d Delegation) Size() int { return len(d.Text) + len(d.Reason) }

@@ -120,6 +120,16 @@ type Turn struct {
 	FinishedAt   Time     `json:"finished_at"`
 
 	Cancelled *Cancellation `json:"-"` // what its cancel settled; nil until there was one
+	// Urgent: a person waits for this turn of an agent's background session, so it runs at foreground priority.
+	Urgent bool `json:"-"`
+}
+
+// Mode returns the priority at which the turn runs, in a session of a mode.
+func (t *Turn) Mode(session Mode) Mode {
+	if t.Urgent {
+		return ModeForeground
+	}
+	return session
 }
 
 // CancelledBy says who settled a cancelled turn.

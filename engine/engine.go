@@ -34,12 +34,14 @@ type Store interface {
 	store.Replays
 	store.DryRuns
 	store.Agents
+	store.Teams
 	store.Projects
 	store.Keys
 	store.Workspaces
 	store.SignIns
 	store.Clients
 	Approvals
+	Delegations
 	store.AuditTrail
 	store.Verifiable
 	store.Control
@@ -69,6 +71,14 @@ type Approvals interface {
 	) (store.Decided, error)
 	Approval(ctx context.Context, scope store.Scope, id parley.ID) (parley.Approval, error)
 	Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) ([]parley.Approval, error)
+}
+
+// Delegations are what the agents of teams send each other, as the API uses them. See store.Delegations for the
+// contracts.
+type Delegations interface {
+	Delegation(ctx context.Context, scope store.Scope, id parley.ID) (parley.Delegation, error)
+	Delegations(ctx context.Context, scope store.Scope, query store.DelegationQuery) ([]parley.Delegation, error)
+	CancelDelegation(ctx context.Context, scope store.Scope, id parley.ID) (parley.Delegation, error)
 }
 
 // Transitions are the moves of the state machine that the API may make; the others belong to workers. See store.Turns

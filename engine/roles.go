@@ -85,14 +85,14 @@ var permissions = [...]Permission{
 	{GrantAgents, "set what an agent may run: its tools, grants, runtime", ReachNone, ReachOwn, ReachAll},
 	{
 		ReadSessions,
-		"read, list and search sessions, messages, turns, calls, approvals and events; watch",
+		"read, list and search sessions, messages, turns, calls, approvals, delegations and events; watch",
 		ReachVisible,
 		ReachVisible,
 		ReachAll,
 	},
 	{OpenSessions, "create and fork sessions; ask messages anew in a fork", ReachNone, ReachAll, ReachAll},
 	{PostMessages, "post, edit, remove and mark messages; compact sessions", ReachNone, ReachVisible, ReachAll},
-	{CancelTurns, "cancel turns", ReachNone, ReachVisible, ReachAll},
+	{CancelTurns, "cancel turns and delegations", ReachNone, ReachVisible, ReachAll},
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
 	{
 		PatchSessions,

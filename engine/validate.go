@@ -104,19 +104,7 @@ func (e *Engine) checkAgent(ctx context.Context, scope store.Scope, agent *parle
 		return err
 	}
 	agent.Tags = tags
-	if agent.LeadID.IsZero() {
-		return nil
-	}
-	if agent.LeadID == agent.ID {
-		return parley.InvalidField("lead_id", "an agent cannot lead itself")
-	}
-	if _, err := e.store.Agent(ctx, scope.WorkspaceID, agent.LeadID.String()); err != nil {
-		if parley.ErrorCode(err) == parley.CodeNotFound {
-			return parley.Errorf(parley.CodeNotFound, "lead_id: this agent does not exist.")
-		}
-		return err
-	}
-	return nil
+	return nil // the store checks the lead, in the transaction that sets it
 }
 
 func (e *Engine) runtimes() []string {

@@ -903,6 +903,419 @@ func (e ApprovalResolved) Encode() Encoded {
 }
 
 // AppendJSON appends the object.
+func (e *DelegationSent) AppendJSON(to []byte) []byte {
+	to = append(to, `{"delegation_id":`...)
+	to = appendID(to, e.Delegation.DelegationID)
+	to = append(to, `,"kind":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Kind))
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Status))
+	to = append(to, `,"from_agent_id":`...)
+	to = appendID(to, e.Delegation.FromAgentID)
+	to = append(to, `,"from_session_id":`...)
+	to = appendID(to, e.Delegation.FromSessionID)
+	to = append(to, `,"to_agent_id":`...)
+	to = appendID(to, e.Delegation.ToAgentID)
+	to = append(to, `,"to_session_id":`...)
+	if e.Delegation.ToSessionID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ToSessionID)
+	}
+	to = append(to, `,"parent_id":`...)
+	if e.Delegation.ParentID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ParentID)
+	}
+	to = append(to, `,"root_id":`...)
+	to = appendID(to, e.Delegation.RootID)
+	to = append(to, `,"hop":`...)
+	to = strconv.AppendInt(to, int64(e.Delegation.Hop), 10)
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Delegation.Title)
+	to = append(to, `,"reason":`...)
+	if e.Delegation.Reason == nil {
+		to = append(to, "null"...)
+	} else {
+		to = parley.AppendJSONString(to, *e.Delegation.Reason)
+	}
+	to = append(to, `,"deadline_at":`...)
+	if e.Delegation.DeadlineAt == nil {
+		to = append(to, "null"...)
+	} else {
+		to = e.Delegation.DeadlineAt.AppendJSON(to)
+	}
+	return append(to, '}')
+}
+
+func (e *DelegationSent) size() int {
+	return 521 + len(e.Delegation.Title)
+}
+
+// Type is delegation.sent.
+func (*DelegationSent) Type() parley.EventType { return parley.EventDelegationSent }
+
+// Encode encodes the event.
+func (e DelegationSent) Encode() Encoded {
+	return Encoded{parley.EventDelegationSent, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *DelegationDelivered) AppendJSON(to []byte) []byte {
+	to = append(to, `{"delegation_id":`...)
+	to = appendID(to, e.Delegation.DelegationID)
+	to = append(to, `,"kind":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Kind))
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Status))
+	to = append(to, `,"from_agent_id":`...)
+	to = appendID(to, e.Delegation.FromAgentID)
+	to = append(to, `,"from_session_id":`...)
+	to = appendID(to, e.Delegation.FromSessionID)
+	to = append(to, `,"to_agent_id":`...)
+	to = appendID(to, e.Delegation.ToAgentID)
+	to = append(to, `,"to_session_id":`...)
+	if e.Delegation.ToSessionID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ToSessionID)
+	}
+	to = append(to, `,"parent_id":`...)
+	if e.Delegation.ParentID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ParentID)
+	}
+	to = append(to, `,"root_id":`...)
+	to = appendID(to, e.Delegation.RootID)
+	to = append(to, `,"hop":`...)
+	to = strconv.AppendInt(to, int64(e.Delegation.Hop), 10)
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Delegation.Title)
+	to = append(to, `,"reason":`...)
+	if e.Delegation.Reason == nil {
+		to = append(to, "null"...)
+	} else {
+		to = parley.AppendJSONString(to, *e.Delegation.Reason)
+	}
+	to = append(to, `,"deadline_at":`...)
+	if e.Delegation.DeadlineAt == nil {
+		to = append(to, "null"...)
+	} else {
+		to = e.Delegation.DeadlineAt.AppendJSON(to)
+	}
+	return append(to, '}')
+}
+
+func (e *DelegationDelivered) size() int {
+	return 521 + len(e.Delegation.Title)
+}
+
+// Type is delegation.delivered.
+func (*DelegationDelivered) Type() parley.EventType { return parley.EventDelegationDelivered }
+
+// Encode encodes the event.
+func (e DelegationDelivered) Encode() Encoded {
+	return Encoded{parley.EventDelegationDelivered, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *DelegationRunning) AppendJSON(to []byte) []byte {
+	to = append(to, `{"delegation_id":`...)
+	to = appendID(to, e.Delegation.DelegationID)
+	to = append(to, `,"kind":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Kind))
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Status))
+	to = append(to, `,"from_agent_id":`...)
+	to = appendID(to, e.Delegation.FromAgentID)
+	to = append(to, `,"from_session_id":`...)
+	to = appendID(to, e.Delegation.FromSessionID)
+	to = append(to, `,"to_agent_id":`...)
+	to = appendID(to, e.Delegation.ToAgentID)
+	to = append(to, `,"to_session_id":`...)
+	if e.Delegation.ToSessionID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ToSessionID)
+	}
+	to = append(to, `,"parent_id":`...)
+	if e.Delegation.ParentID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ParentID)
+	}
+	to = append(to, `,"root_id":`...)
+	to = appendID(to, e.Delegation.RootID)
+	to = append(to, `,"hop":`...)
+	to = strconv.AppendInt(to, int64(e.Delegation.Hop), 10)
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Delegation.Title)
+	to = append(to, `,"reason":`...)
+	if e.Delegation.Reason == nil {
+		to = append(to, "null"...)
+	} else {
+		to = parley.AppendJSONString(to, *e.Delegation.Reason)
+	}
+	to = append(to, `,"deadline_at":`...)
+	if e.Delegation.DeadlineAt == nil {
+		to = append(to, "null"...)
+	} else {
+		to = e.Delegation.DeadlineAt.AppendJSON(to)
+	}
+	return append(to, '}')
+}
+
+func (e *DelegationRunning) size() int {
+	return 521 + len(e.Delegation.Title)
+}
+
+// Type is delegation.running.
+func (*DelegationRunning) Type() parley.EventType { return parley.EventDelegationRunning }
+
+// Encode encodes the event.
+func (e DelegationRunning) Encode() Encoded {
+	return Encoded{parley.EventDelegationRunning, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *DelegationAnswered) AppendJSON(to []byte) []byte {
+	to = append(to, `{"delegation_id":`...)
+	to = appendID(to, e.Delegation.DelegationID)
+	to = append(to, `,"kind":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Kind))
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Status))
+	to = append(to, `,"from_agent_id":`...)
+	to = appendID(to, e.Delegation.FromAgentID)
+	to = append(to, `,"from_session_id":`...)
+	to = appendID(to, e.Delegation.FromSessionID)
+	to = append(to, `,"to_agent_id":`...)
+	to = appendID(to, e.Delegation.ToAgentID)
+	to = append(to, `,"to_session_id":`...)
+	if e.Delegation.ToSessionID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ToSessionID)
+	}
+	to = append(to, `,"parent_id":`...)
+	if e.Delegation.ParentID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ParentID)
+	}
+	to = append(to, `,"root_id":`...)
+	to = appendID(to, e.Delegation.RootID)
+	to = append(to, `,"hop":`...)
+	to = strconv.AppendInt(to, int64(e.Delegation.Hop), 10)
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Delegation.Title)
+	to = append(to, `,"reason":`...)
+	if e.Delegation.Reason == nil {
+		to = append(to, "null"...)
+	} else {
+		to = parley.AppendJSONString(to, *e.Delegation.Reason)
+	}
+	to = append(to, `,"deadline_at":`...)
+	if e.Delegation.DeadlineAt == nil {
+		to = append(to, "null"...)
+	} else {
+		to = e.Delegation.DeadlineAt.AppendJSON(to)
+	}
+	return append(to, '}')
+}
+
+func (e *DelegationAnswered) size() int {
+	return 521 + len(e.Delegation.Title)
+}
+
+// Type is delegation.answered.
+func (*DelegationAnswered) Type() parley.EventType { return parley.EventDelegationAnswered }
+
+// Encode encodes the event.
+func (e DelegationAnswered) Encode() Encoded {
+	return Encoded{parley.EventDelegationAnswered, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *DelegationFailed) AppendJSON(to []byte) []byte {
+	to = append(to, `{"delegation_id":`...)
+	to = appendID(to, e.Delegation.DelegationID)
+	to = append(to, `,"kind":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Kind))
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Status))
+	to = append(to, `,"from_agent_id":`...)
+	to = appendID(to, e.Delegation.FromAgentID)
+	to = append(to, `,"from_session_id":`...)
+	to = appendID(to, e.Delegation.FromSessionID)
+	to = append(to, `,"to_agent_id":`...)
+	to = appendID(to, e.Delegation.ToAgentID)
+	to = append(to, `,"to_session_id":`...)
+	if e.Delegation.ToSessionID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ToSessionID)
+	}
+	to = append(to, `,"parent_id":`...)
+	if e.Delegation.ParentID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ParentID)
+	}
+	to = append(to, `,"root_id":`...)
+	to = appendID(to, e.Delegation.RootID)
+	to = append(to, `,"hop":`...)
+	to = strconv.AppendInt(to, int64(e.Delegation.Hop), 10)
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Delegation.Title)
+	to = append(to, `,"reason":`...)
+	if e.Delegation.Reason == nil {
+		to = append(to, "null"...)
+	} else {
+		to = parley.AppendJSONString(to, *e.Delegation.Reason)
+	}
+	to = append(to, `,"deadline_at":`...)
+	if e.Delegation.DeadlineAt == nil {
+		to = append(to, "null"...)
+	} else {
+		to = e.Delegation.DeadlineAt.AppendJSON(to)
+	}
+	return append(to, '}')
+}
+
+func (e *DelegationFailed) size() int {
+	return 521 + len(e.Delegation.Title)
+}
+
+// Type is delegation.failed.
+func (*DelegationFailed) Type() parley.EventType { return parley.EventDelegationFailed }
+
+// Encode encodes the event.
+func (e DelegationFailed) Encode() Encoded {
+	return Encoded{parley.EventDelegationFailed, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *DelegationCancelled) AppendJSON(to []byte) []byte {
+	to = append(to, `{"delegation_id":`...)
+	to = appendID(to, e.Delegation.DelegationID)
+	to = append(to, `,"kind":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Kind))
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Status))
+	to = append(to, `,"from_agent_id":`...)
+	to = appendID(to, e.Delegation.FromAgentID)
+	to = append(to, `,"from_session_id":`...)
+	to = appendID(to, e.Delegation.FromSessionID)
+	to = append(to, `,"to_agent_id":`...)
+	to = appendID(to, e.Delegation.ToAgentID)
+	to = append(to, `,"to_session_id":`...)
+	if e.Delegation.ToSessionID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ToSessionID)
+	}
+	to = append(to, `,"parent_id":`...)
+	if e.Delegation.ParentID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ParentID)
+	}
+	to = append(to, `,"root_id":`...)
+	to = appendID(to, e.Delegation.RootID)
+	to = append(to, `,"hop":`...)
+	to = strconv.AppendInt(to, int64(e.Delegation.Hop), 10)
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Delegation.Title)
+	to = append(to, `,"reason":`...)
+	if e.Delegation.Reason == nil {
+		to = append(to, "null"...)
+	} else {
+		to = parley.AppendJSONString(to, *e.Delegation.Reason)
+	}
+	to = append(to, `,"deadline_at":`...)
+	if e.Delegation.DeadlineAt == nil {
+		to = append(to, "null"...)
+	} else {
+		to = e.Delegation.DeadlineAt.AppendJSON(to)
+	}
+	return append(to, '}')
+}
+
+func (e *DelegationCancelled) size() int {
+	return 521 + len(e.Delegation.Title)
+}
+
+// Type is delegation.cancelled.
+func (*DelegationCancelled) Type() parley.EventType { return parley.EventDelegationCancelled }
+
+// Encode encodes the event.
+func (e DelegationCancelled) Encode() Encoded {
+	return Encoded{parley.EventDelegationCancelled, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *DelegationExpired) AppendJSON(to []byte) []byte {
+	to = append(to, `{"delegation_id":`...)
+	to = appendID(to, e.Delegation.DelegationID)
+	to = append(to, `,"kind":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Kind))
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Delegation.Status))
+	to = append(to, `,"from_agent_id":`...)
+	to = appendID(to, e.Delegation.FromAgentID)
+	to = append(to, `,"from_session_id":`...)
+	to = appendID(to, e.Delegation.FromSessionID)
+	to = append(to, `,"to_agent_id":`...)
+	to = appendID(to, e.Delegation.ToAgentID)
+	to = append(to, `,"to_session_id":`...)
+	if e.Delegation.ToSessionID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ToSessionID)
+	}
+	to = append(to, `,"parent_id":`...)
+	if e.Delegation.ParentID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.Delegation.ParentID)
+	}
+	to = append(to, `,"root_id":`...)
+	to = appendID(to, e.Delegation.RootID)
+	to = append(to, `,"hop":`...)
+	to = strconv.AppendInt(to, int64(e.Delegation.Hop), 10)
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Delegation.Title)
+	to = append(to, `,"reason":`...)
+	if e.Delegation.Reason == nil {
+		to = append(to, "null"...)
+	} else {
+		to = parley.AppendJSONString(to, *e.Delegation.Reason)
+	}
+	to = append(to, `,"deadline_at":`...)
+	if e.Delegation.DeadlineAt == nil {
+		to = append(to, "null"...)
+	} else {
+		to = e.Delegation.DeadlineAt.AppendJSON(to)
+	}
+	return append(to, '}')
+}
+
+func (e *DelegationExpired) size() int {
+	return 521 + len(e.Delegation.Title)
+}
+
+// Type is delegation.expired.
+func (*DelegationExpired) Type() parley.EventType { return parley.EventDelegationExpired }
+
+// Encode encodes the event.
+func (e DelegationExpired) Encode() Encoded {
+	return Encoded{parley.EventDelegationExpired, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
 func (e *LimitWarning) AppendJSON(to []byte) []byte {
 	to = append(to, `{"turn_id":`...)
 	to = appendID(to, e.TurnID)
@@ -1406,6 +1819,20 @@ func New(kind parley.EventType) Payload {
 		return &ApprovalApproved{}
 	case parley.EventApprovalResolved:
 		return &ApprovalResolved{}
+	case parley.EventDelegationSent:
+		return &DelegationSent{}
+	case parley.EventDelegationDelivered:
+		return &DelegationDelivered{}
+	case parley.EventDelegationRunning:
+		return &DelegationRunning{}
+	case parley.EventDelegationAnswered:
+		return &DelegationAnswered{}
+	case parley.EventDelegationFailed:
+		return &DelegationFailed{}
+	case parley.EventDelegationCancelled:
+		return &DelegationCancelled{}
+	case parley.EventDelegationExpired:
+		return &DelegationExpired{}
 	case parley.EventLimitWarning:
 		return &LimitWarning{}
 	case parley.EventLoopProgress:

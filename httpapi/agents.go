@@ -98,7 +98,19 @@ func serveWarmAgent(a *api, x *exchange) error {
 }
 
 func serveArchiveAgent(a *api, x *exchange) error {
-	if _, err := a.engine.ArchiveAgent(x.r.Context(), x.principal, x.r.PathValue("agent")); err != nil {
+	args := x.arguments()
+	cascade := args.flag("cascade")
+	if args.err != nil {
+		return args.err
+	}
+	agent := x.r.PathValue("agent")
+	var err error
+	if cascade != nil && *cascade {
+		err = a.engine.ArchiveTeam(x.r.Context(), x.principal, agent)
+	} else {
+		_, err = a.engine.ArchiveAgent(x.r.Context(), x.principal, agent)
+	}
+	if err != nil {
 		return err
 	}
 	return x.sendNothing()

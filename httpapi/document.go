@@ -64,7 +64,9 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 		Paths:   map[string]*huma.PathItem{},
 		Tags: []*huma.Tag{
 			{Name: "agents", Description: "Configurations of agentic loops, versioned."},
+			{Name: "teams", Description: "Leads and the agents below them, and agents' own sessions."},
 			{Name: "approvals", Description: "Questions to people about exact tool calls."},
+			{Name: "delegations", Description: "What the agents of teams hand to each other."},
 			{Name: "sessions", Description: "Conversations of one agent."},
 			{Name: "messages", Description: "The entries of a session's record."},
 			{Name: "turns", Description: "Runs of the agent and their model calls."},

@@ -38,6 +38,18 @@ const (
 		`","finished_at":"` + timeExample + `"}],` +
 		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,` +
 		`"cost":0.0001,"unpriced_calls":0},"truncated":false}`
+	teamFields = `"lead_id":"` + agentIDExample + `","slug":"release-writer","name":"Release writer",` +
+		`"description":"","owner_id":"` + otherIDExample + `","owner_name":"Ada","member_count":1`
+	teamLeadExample = `{` + teamFields + `}`
+	teamExample     = `{` + teamFields + `,"members":[{"agent_id":"` + agentIDExample +
+		`","slug":"release-writer","name":"Release writer","description":"","lead_id":null,"depth":0,` +
+		`"background":{"session_id":"` + sessionIDExample + `","status":"running","wait_reason":null,"turn_id":"` +
+		turnIDExample + `","doing":"Draft the notes.",` +
+		`"statistics":{"messages":5,"user_facing":5,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,` +
+		`"unknown_calls":0,"cost":0.0001,"unpriced_calls":0,"calls":2,"cache_hits":0,"cache_write_tokens":0,` +
+		`"saved":0},"updated_at":"` + timeExample + `"}}],` +
+		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,` +
+		`"cost":0.0001,"unpriced_calls":0}}`
 	budgetExample = `{"session_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample +
 		`","limits":{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
 		`"session_tokens":100000,"session_cost":null,"daily_tokens":null,"daily_cost":null,` +
@@ -165,6 +177,16 @@ const (
 		timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null,` +
 		`"reason":"rule","explanation":null,"approvers":1,"missing":0,"approved_by":[{"kind":"person","id":"` +
 		otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
+
+	delegationExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+		`","kind":"task","status":"answered","from_agent_id":"` + agentIDExample + `","from_session_id":"` +
+		sessionIDExample + `","call_message_id":"` + messageIDExample + `","to_agent_id":"` + otherIDExample +
+		`","to_session_id":"` + otherIDExample + `","parent_id":null,"root_id":"` + messageIDExample +
+		`","hop":1,"text":"Look for bugs in the parser.","message_id":"` + otherIDExample + `","turn_id":"` +
+		turnIDExample + `","answer_message_id":"` + otherIDExample + `","answer_turn_id":"` + turnIDExample +
+		`","return_message_id":"` + messageIDExample + `","return_turn_id":"` + turnIDExample +
+		`","reason":null,"deadline_at":"` + timeExample + `","created_at":"` + timeExample + `","delivered_at":"` +
+		timeExample + `","finished_at":"` + timeExample + `"}`
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +

@@ -32,6 +32,7 @@ import (
 	"example.org/parley/stream"
 	"example.org/parley/tool"
 	"example.org/parley/tool/builtin"
+	"example.org/parley/tool/team"
 	"example.org/parley/worker"
 )
 
@@ -163,7 +164,9 @@ func startServerIn(
 			t.Fatal(err)
 		}
 	}
-	w := worker.New(s.store, models, tools, s.hub, worker.Options{Log: log, Slots: 64, Drain: 100 * time.Millisecond})
+	w := worker.New(s.store, models, tools, s.hub, worker.Options{
+		Log: log, Slots: 64, Drain: 100 * time.Millisecond, Background: team.Tools(s.store),
+	})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
 	if err := w.Start(t.Context()); err != nil {

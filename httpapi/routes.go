@@ -19,6 +19,7 @@ func routes() []route { return withViews(withStreams(listedRoutes())) }
 func listedRoutes() []route {
 	return slices.Concat(
 		agentRoutes(),
+		teamRoutes(),
 		sessionRoutes(),
 		messageRoutes(),
 		eventRoutes(),
@@ -26,6 +27,7 @@ func listedRoutes() []route {
 		compactionRoutes(),
 		loopRoutes(),
 		approvalRoutes(),
+		delegationRoutes(),
 		projectRoutes(),
 		fileRoutes(),
 		modelRoutes(),

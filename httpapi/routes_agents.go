@@ -71,7 +71,8 @@ func agentRoutes() []route {
 			about: "Fields that are left out keep their values; null clears one. Every change makes a new version, " +
 				"and a patch that changes nothing makes none; turns that have begun keep theirs. Setting status to " +
 				"active brings an archived agent back. 409 for archiving the built-in agent, or giving it another " +
-				"slug.",
+				"slug, and for archiving an agent that leads others. lead_id puts the agent into a team: a tree of " +
+				"at most 5 levels and 64 agents, all of one owner.",
 			headers: conditional(),
 			input:   inputOf[engine.AgentPatch](`{"model":"sim/echo","temperature":0.2}`),
 			serve:   serveUpdateAgent,
@@ -79,13 +80,15 @@ func agentRoutes() []route {
 			fails:   append(conflicting(), parley.CodeChanged),
 		},
 		{
-			method:  http.MethodDelete,
-			paths:   []string{"/v1/agents/{agent}"},
-			name:    "archiveAgent",
-			tag:     "agents",
-			verb:    engine.WriteAgents,
-			says:    "Archive an agent",
-			about:   "Nothing is lost: its sessions stay, and new ones are refused. 409 for the built-in agent.",
+			method: http.MethodDelete,
+			paths:  []string{"/v1/agents/{agent}"},
+			name:   "archiveAgent",
+			tag:    "agents",
+			verb:   engine.WriteAgents,
+			says:   "Archive an agent",
+			about: "Nothing is lost: its sessions stay, and new ones are refused. 409 for the built-in agent, and " +
+				"for an agent that leads others, which cascade archives with it.",
+			query:   []parameter{flag("cascade", "Archive the agents below it too, all or none.")},
 			serve:   serveArchiveAgent,
 			answers: nothing("Archived."),
 			fails:   conflicting(),

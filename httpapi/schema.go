@@ -136,6 +136,8 @@ func closedLists() map[reflect.Type]closed {
 			parley.WaitRateLimit,
 			parley.WaitOutside,
 		),
+		reflect.TypeFor[parley.DelegationKind]():   valuesOf(parley.DelegationKinds()...),
+		reflect.TypeFor[parley.DelegationStatus](): valuesOf(parley.DelegationStatuses()...),
 		reflect.TypeFor[parley.GrantEffect]():      valuesOf(parley.GrantAllow, parley.GrantAsk, parley.GrantDeny),
 		reflect.TypeFor[parley.ApprovalDecision](): valuesOf(parley.DecideApprove, parley.DecideDeny),
 		reflect.TypeFor[parley.ApprovalScope](): valuesOf(parley.ScopeOnce, parley.ScopeSession, parley.ScopeChange,

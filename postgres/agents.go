@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -24,40 +25,79 @@ func (s *Store) CreateAgent(
 	}
 	now := s.clock.Now()
 	agent.Version, agent.CreatedAt, agent.UpdatedAt = 1, now, now
-	audit := store.AuditFrom(ctx)
-	var last error
-	for range lookAgain {
-		if idempotency.Key != "" {
-			first, found, err := s.createdBefore(ctx, agent.WorkspaceID, idempotency)
-			if err != nil || found && first.ID != agent.ID {
-				return first, found, err
-			}
+	type created struct {
+		agent  parley.Agent
+		repeat bool
+	}
+	answer, err := transactLocked(ctx, s, agent.WorkspaceID, func(a *attempt) (created, error) {
+		made, first, err := a.agentLike(&agent, idempotency)
+		switch {
+		case err != nil:
+			return created{}, err
+		case first != nil:
+			return created{agent: *first, repeat: true}, nil
+		case made: // by an attempt whose result was lost
+			a.audit.Wrote()
+			return created{agent: agent}, nil
+		}
+		if err := a.tx.ChangeTeams(agent.WorkspaceID, nil, []parley.Agent{agent}); err != nil {
+			return created{}, err
 		}
 		b := tenant(agent.WorkspaceID)
 		if err := insertAgent(b, &agent, idempotency); err != nil {
-			return parley.Agent{}, false, err
+			return created{}, err
 		}
-		b.audit(audit.Entries(parley.ID{}, agent.ID))
-		err := s.send(ctx, b)
-		switch index := violated(err); {
-		case err == nil, index == "agents_pkey": // by an attempt whose result was lost
-			audit.Wrote()
-			return agent, false, nil
-		case index == "agents_slug":
-			if idempotency.Key != "" {
-				if first, found, err := s.createdBefore(ctx, agent.WorkspaceID, idempotency); err != nil || found {
-					return first, found, err
-				}
-			}
-			return parley.Agent{}, false, errSlugTaken(agent.Slug)
-		case index == "agents_idempotency", unknown(err) && ctx.Err() == nil: // look again for the winner
-			last = err
-		default:
-			return parley.Agent{}, false, mapError(err)
-		}
-	}
-	return parley.Agent{}, false, mapError(last)
+		a.extra = append(a.extra, b.statements...)
+		a.tx.Means(agent.ID)
+		return created{agent: agent}, nil
+	})
+	return answer.agent, answer.repeat, err
 }
+
+// agentLike looks for what may keep a new agent from being stored: itself, the first result under its idempotency key,
+// or another agent with its slug, which is an error.
+func (a *attempt) agentLike(
+	agent *parley.Agent,
+	idempotency store.Idempotency,
+) (made bool, first *parley.Agent, err error) {
+	taken := false
+	var fingerprint parley.Hash
+	err = a.ask(func() *batch {
+		made, taken, first = false, false, nil
+		b := tenant(agent.WorkspaceID)
+		b.read("SELECT id FROM parley.agents WHERE workspace_id = $1 AND (id = $2 OR slug = $3)", func(r *row) error {
+			if id := r.id(); id == agent.ID {
+				made = true
+			} else {
+				taken = true
+			}
+			return nil
+		}, agent.WorkspaceID, agent.ID, agent.Slug)
+		if idempotency.Key != "" {
+			b.read(createdAgent, func(r *row) error {
+				fingerprint = r.hash()
+				found, err := scanAgent(r)
+				first = &found
+				return err
+			}, agent.WorkspaceID, idempotency.Key)
+		}
+		return b
+	})
+	switch {
+	case err != nil || made:
+		return made, nil, err
+	case first != nil && fingerprint != idempotency.Fingerprint:
+		return false, nil, transition.KeyReused()
+	case first == nil && taken:
+		return false, nil, errSlugTaken(agent.Slug)
+	}
+	return false, first, nil
+}
+
+// createdAgent finds the first result under a key: version 1 of the agent that it created.
+const createdAgent = `SELECT a.fingerprint, v.body FROM parley.agents a JOIN parley.agent_versions v
+		ON v.workspace_id = a.workspace_id AND v.agent_id = a.id AND v.version = 1
+ WHERE a.workspace_id = $1 AND a.idempotency_key = $2`
 
 func errSlugTaken(slug string) error {
 	return parley.Errorf(
@@ -65,28 +105,6 @@ func errSlugTaken(slug string) error {
 		"another agent of this workspace has the slug %q; choose another slug or name",
 		slug,
 	)
-}
-
-// createdBefore returns the first result under a key: version 1 of the agent that it created.
-func (s *Store) createdBefore(
-	ctx context.Context,
-	workspaceID parley.ID,
-	idempotency store.Idempotency,
-) (agent parley.Agent, found bool, err error) {
-	var fingerprint parley.Hash
-	rows, err := all(ctx, s, tenant(workspaceID), func(r *row) (parley.Agent, error) {
-		fingerprint = r.hash()
-		return scanAgent(r)
-	}, `SELECT a.fingerprint, v.body FROM parley.agents a JOIN parley.agent_versions v
-		ON v.workspace_id = a.workspace_id AND v.agent_id = a.id AND v.version = 1
- WHERE a.workspace_id = $1 AND a.idempotency_key = $2`, 1, workspaceID, idempotency.Key)
-	switch {
-	case err != nil || len(rows) == 0:
-		return agent, false, err
-	case fingerprint != idempotency.Fingerprint:
-		return agent, false, transition.KeyReused()
-	}
-	return rows[0], true, nil
 }
 
 // insertAgent adds the statements for a new agent; also for the built-in agent of a new workspace.
@@ -101,8 +119,8 @@ func insertAgent(b *batch, agent *parley.Agent, idempotency store.Idempotency) e
 	}
 	b.write(
 		`INSERT INTO parley.agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint,
-			created_at, updated_at, owner_id)
- VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			created_at, updated_at, owner_id, lead_id)
+ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 		agent.ID,
 		agent.WorkspaceID,
 		agent.Slug,
@@ -115,73 +133,137 @@ func insertAgent(b *batch, agent *parley.Agent, idempotency store.Idempotency) e
 		agent.CreatedAt,
 		agent.UpdatedAt,
 		agent.OwnerID,
+		agent.LeadID,
 	)
 	return recordAgent(b, agent, body, nil)
 }
 
-// UpdateAgent stores the next version of an agent.
-func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Agent, error) {
-	next := agent
-	next.Version, next.UpdatedAt = agent.Version+1, s.clock.Now()
-	audit := store.AuditFrom(ctx)
-	var last error
-	for range lookAgain {
-		current, err := s.findAgent(ctx, agent.WorkspaceID, "a.id = $1", agent.ID)
+// UpdateAgent stores the next version of an agent, and of others with it.
+func (s *Store) UpdateAgent(
+	ctx context.Context,
+	agent parley.Agent,
+	others ...parley.Agent,
+) (parley.Agent, error) {
+	now := s.clock.Now()
+	return transactLocked(ctx, s, agent.WorkspaceID, func(a *attempt) (parley.Agent, error) {
+		after := append([]parley.Agent{agent}, others...)
+		before, err := a.agentsNow(agent.WorkspaceID, after)
 		if err != nil {
 			return parley.Agent{}, err
 		}
-		next.CreatedAt = current.CreatedAt
-		body, tags, err := agentJSON(&next)
-		if err != nil {
-			return parley.Agent{}, err
-		}
-		if current.Version != agent.Version {
-			if already, err := encode(current); err == nil && already == body { // by an attempt whose result was lost
-				audit.Wrote()
-				return next, nil
+		stored := 0
+		b := tenant(agent.WorkspaceID)
+		teams := slices.Clone(after)
+		for i := range after {
+			current, next := &before[i], &after[i]
+			next.Version, next.CreatedAt, next.UpdatedAt = next.Version+1, current.CreatedAt, now
+			body, tags, err := agentJSON(next)
+			if err != nil {
+				return parley.Agent{}, err
 			}
-			return parley.Agent{}, parley.Errorf(
-				parley.CodeConflict,
-				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; "+
-					"read it again",
-				current.Version,
-				agent.Version,
+			if current.Version != teams[i].Version {
+				if already, err := encode(*current); err != nil || already != body {
+					return parley.Agent{}, transition.AgentChanged(current, &teams[i])
+				}
+				stored++ // by an attempt whose result was lost
+				continue
+			}
+			if err := updateAgent(b, current, next, body, tags); err != nil {
+				return parley.Agent{}, err
+			}
+			if errand, leaves := transition.LeavesTeam(current, next); leaves {
+				if err := b.errand(errand); err != nil {
+					return parley.Agent{}, err
+				}
+			}
+		}
+		if stored == len(after) {
+			a.audit.Wrote()
+			return after[0], nil
+		}
+		if err := a.tx.ChangeTeams(agent.WorkspaceID, before, teams); err != nil {
+			return parley.Agent{}, err
+		}
+		a.extra = append(a.extra, b.statements...)
+		a.tx.Means(agent.ID)
+		return after[0], nil
+	})
+}
+
+// agentsNow reads the current versions of agents, in their order, and locks them. An agent's new slug must be free.
+func (a *attempt) agentsNow(workspaceID parley.ID, wanted []parley.Agent) ([]parley.Agent, error) {
+	ids := make([]parley.ID, len(wanted))
+	for i := range wanted {
+		ids[i] = wanted[i].ID
+	}
+	found := map[parley.ID]parley.Agent{}
+	taken := ""
+	if err := a.ask(func() *batch {
+		clear(found)
+		taken = ""
+		b := tenant(workspaceID)
+		b.read(
+			"SELECT body FROM parley.agents WHERE workspace_id = $1 AND id = ANY($2) ORDER BY id FOR NO KEY UPDATE",
+			func(r *row) error {
+				agent, err := scanAgent(r)
+				found[agent.ID] = agent
+				return err
+			},
+			workspaceID,
+			ids,
+		)
+		for i := range wanted {
+			b.read(
+				"SELECT slug FROM parley.agents WHERE workspace_id = $1 AND slug = $2 AND id <> $3",
+				func(r *row) error {
+					taken = r.text()
+					return nil
+				},
+				workspaceID,
+				wanted[i].Slug,
+				wanted[i].ID,
 			)
 		}
-		b := tenant(agent.WorkspaceID)
-		b.write(
-			`WITH changed AS (UPDATE parley.agents SET slug = $3, status = $4, version = $5, tags = $6, body = $7,
-				updated_at = $8, owner_id = $9
- WHERE workspace_id = $1 AND id = $2 AND version = $5 - 1 RETURNING 1) SELECT parley.stale()
-  WHERE NOT EXISTS (SELECT FROM changed)`,
-			next.WorkspaceID,
-			next.ID,
-			next.Slug,
-			string(next.Status),
-			next.Version,
-			tags,
-			body,
-			next.UpdatedAt,
-			next.OwnerID,
-		)
-		if err := recordAgent(b, &next, body, current.Tags); err != nil {
-			return parley.Agent{}, err
-		}
-		b.relimitAgent(&current, &next)
-		b.audit(audit.Entries(parley.ID{}, next.ID))
-		switch err := s.send(ctx, b); {
-		case err == nil:
-			audit.Wrote()
-			return next, nil
-		case violated(err) == "agents_slug":
-			return parley.Agent{}, errSlugTaken(next.Slug)
-		case (stateOf(err) == stateStale || unknown(err)) && ctx.Err() == nil:
-			last = err
-		default:
-			return parley.Agent{}, mapError(err)
-		}
+		return b
+	}); err != nil {
+		return nil, err
 	}
-	return parley.Agent{}, mapError(last)
+	current := make([]parley.Agent, len(wanted))
+	for i, id := range ids {
+		agent, ok := found[id]
+		if !ok {
+			return nil, transition.NotFound("agent")
+		}
+		current[i] = agent
+	}
+	if taken != "" {
+		return nil, errSlugTaken(taken)
+	}
+	return current, nil
+}
+
+// updateAgent adds the statements that store the next version of an agent.
+func updateAgent(b *batch, current, next *parley.Agent, body, tags string) error {
+	b.write(
+		`UPDATE parley.agents SET slug = $3, status = $4, version = $5, tags = $6, body = $7, updated_at = $8,
+			owner_id = $9, lead_id = $10
+ WHERE workspace_id = $1 AND id = $2`,
+		next.WorkspaceID,
+		next.ID,
+		next.Slug,
+		string(next.Status),
+		next.Version,
+		tags,
+		body,
+		next.UpdatedAt,
+		next.OwnerID,
+		next.LeadID,
+	)
+	if err := recordAgent(b, next, body, current.Tags); err != nil {
+		return err
+	}
+	b.relimitAgent(current, next)
+	return nil
 }
 
 // recordAgent adds the statements that store a version and update the index of tags.
@@ -338,6 +420,10 @@ func agentsQuery(q store.AgentQuery) (text string, rows int, args []arg) {
 	l.must("a.workspace_id = " + here)
 	if !q.OwnerID.IsZero() {
 		l.must("a.owner_id = ?", q.OwnerID)
+	}
+	if q.Leads {
+		l.must("a.lead_id IS NULL AND EXISTS (SELECT FROM parley.agents b WHERE b.workspace_id = " + here +
+			" AND b.lead_id = a.id AND b.status = 'active')")
 	}
 	if q.Status != "" {
 		l.must("a.status = ?", string(q.Status))

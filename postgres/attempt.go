@@ -47,6 +47,9 @@ func (a *attempt) read(reset func(), query string, visit func(*row) error, args 
 	return a.ask(func() *batch {
 		reset()
 		b := tenant(a.workspace)
+		if a.workspace.IsZero() { // a claim, of sessions of any workspace
+			b = system()
+		}
 		b.read(query, visit, args...)
 		return b
 	})
@@ -245,7 +248,8 @@ func (a *attempt) QueuedTurns(h *transition.Head) ([]parley.Turn, error) {
 		scanTurn,
 		"SELECT "+turnColumns+` FROM parley.messages m JOIN parley.turns t ON t.workspace_id = m.workspace_id
 			AND t.id = m.turn_id
- WHERE m.workspace_id = $1 AND m.session_id = $2 AND m.position IS NOT NULL AND NOT m.steer ORDER BY m.position`,
+ WHERE m.workspace_id = $1 AND m.session_id = $2 AND m.position IS NOT NULL AND NOT m.steer AND t.trigger_message_id = m.id
+ ORDER BY m.position`,
 		h.WorkspaceID,
 		h.ID,
 	)

@@ -135,6 +135,7 @@ func (s *Store) claimSome(
 		if len(rows.byID) == 0 {
 			return t.end()
 		}
+		a.talk = t // what background turns need beside their candidates is read under the locks
 		a.tx.Begin(rows, s.clock.Now())
 		a.tx.LastServed = s.lastServed()
 		if claims, err = a.tx.Claim(processID, n, occupancy, rows); err != nil {

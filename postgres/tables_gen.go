@@ -700,7 +700,7 @@ func settleMessageArgs(to []arg, of *transition.SettledRow) ([]arg, error) {
 const turnColumns = "t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.status, t.wait_reason, t.ordinal, " +
 	"t.attempt, t.takeovers, t.step, t.agent_id, t.agent_version, t.loop_id, t.iteration, t.error, " +
 	"t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls, t.cost, t.created_at, " +
-	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled"
+	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled, t.urgent"
 
 // fillTurn reads turnColumns.
 func fillTurn(r *row, to *parley.Turn) error {
@@ -741,6 +741,7 @@ func fillTurn(r *row, to *parley.Turn) error {
 			return err
 		}
 	}
+	to.Urgent = r.bool()
 	return nil
 }
 
@@ -751,9 +752,9 @@ func scanTurn(r *row) (found parley.Turn, err error) {
 
 // insertTurnColumns and insertTurnPlaces are for an INSERT INTO turns, with the arguments of insertTurnArgs.
 const insertTurnColumns = "id, workspace_id, session_id, trigger_message_id, status, wait_reason, ordinal, attempt, step, " +
-	"agent_id, agent_version, loop_id, iteration, created_at, started_at"
+	"agent_id, agent_version, loop_id, iteration, created_at, started_at, urgent"
 
-const insertTurnPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15"
+const insertTurnPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16"
 
 // insertTurnArgs appends the arguments of its columns.
 func insertTurnArgs(to []arg, of *parley.Turn) []arg {
@@ -773,13 +774,14 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 		of.Iteration,
 		of.CreatedAt,
 		of.StartedAt,
+		of.Urgent,
 	)
 }
 
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
 const updateTurnSet = "status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8, " +
 	"agent_version = $9, error = $10, input_tokens = $11, output_tokens = $12, cached_tokens = $13, " +
-	"unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17, cancelled = $18"
+	"unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17, cancelled = $18, urgent = $19"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -791,7 +793,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 18),
+	return append(slices.Grow(to, 19),
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,
@@ -808,6 +810,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 		of.StartedAt,
 		of.FinishedAt,
 		cancelled,
+		of.Urgent,
 	), nil
 }
 
@@ -1181,6 +1184,115 @@ func updateLoopArgs(to []arg, of *transition.NewLoop) []arg {
 		of.Reason,
 		of.Iteration,
 		of.TurnID,
+		of.FinishedAt,
+	)
+}
+
+// delegationColumns reads "d".
+const delegationColumns = "d.id, d.workspace_id, d.kind, d.status, d.from_agent_id, d.from_session_id, d.call_message_id, " +
+	"d.to_agent_id, d.to_session_id, d.parent_id, d.root_id, d.hop, d.text, d.message_id, d.turn_id, " +
+	"d.work_id, d.answer_message_id, d.answer_turn_id, d.answer_step, d.return_message_id, " +
+	"d.return_turn_id, d.reason, d.deadline_at, d.created_at, d.delivered_at, d.finished_at, d.heard_at"
+
+// fillDelegation reads delegationColumns.
+func fillDelegation(r *row, to *parley.Delegation) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.Kind = parley.DelegationKind(r.text())
+	to.Status = parley.DelegationStatus(r.text())
+	to.FromAgentID = r.id()
+	to.FromSessionID = r.id()
+	to.CallMessageID = r.id()
+	to.ToAgentID = r.id()
+	to.ToSessionID = r.id()
+	to.ParentID = r.id()
+	to.RootID = r.id()
+	to.Hop = r.int()
+	to.Text = r.text()
+	to.MessageID = r.id()
+	to.TurnID = r.id()
+	to.WorkID = r.id()
+	to.AnswerMessageID = r.id()
+	to.AnswerTurnID = r.id()
+	to.AnswerStep = r.int()
+	to.ReturnMessageID = r.id()
+	to.ReturnTurnID = r.id()
+	to.Reason = r.text()
+	to.DeadlineAt = r.time()
+	to.CreatedAt = r.time()
+	to.DeliveredAt = r.time()
+	to.FinishedAt = r.time()
+	to.HeardAt = r.time()
+	return nil
+}
+
+func scanDelegation(r *row) (found parley.Delegation, err error) {
+	err = fillDelegation(r, &found)
+	return found, err
+}
+
+// insertDelegationColumns and insertDelegationPlaces are for an INSERT INTO delegations, with the arguments of insertDelegationArgs.
+const insertDelegationColumns = "id, workspace_id, kind, status, from_agent_id, from_session_id, call_message_id, to_agent_id, " +
+	"to_session_id, parent_id, root_id, hop, text, message_id, turn_id, work_id, answer_message_id, " +
+	"answer_turn_id, answer_step, return_message_id, return_turn_id, reason, deadline_at, created_at, " +
+	"delivered_at, finished_at, heard_at"
+
+const insertDelegationPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, " +
+	"$22, $23, $24, $25, $26, $27"
+
+// insertDelegationArgs appends the arguments of its columns.
+func insertDelegationArgs(to []arg, of *parley.Delegation) []arg {
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		string(of.Kind),
+		string(of.Status),
+		of.FromAgentID,
+		of.FromSessionID,
+		of.CallMessageID,
+		of.ToAgentID,
+		of.ToSessionID,
+		of.ParentID,
+		of.RootID,
+		of.Hop,
+		of.Text,
+		of.MessageID,
+		of.TurnID,
+		of.WorkID,
+		of.AnswerMessageID,
+		of.AnswerTurnID,
+		of.AnswerStep,
+		of.ReturnMessageID,
+		of.ReturnTurnID,
+		of.Reason,
+		of.DeadlineAt,
+		of.CreatedAt,
+		of.DeliveredAt,
+		of.FinishedAt,
+		of.HeardAt,
+	)
+}
+
+// updateDelegationSet is for an UPDATE of delegations, with the arguments of updateDelegationArgs.
+const updateDelegationSet = "status = $4, to_session_id = $5, message_id = $6, turn_id = $7, work_id = $8, " +
+	"answer_message_id = $9, answer_turn_id = $10, answer_step = $11, return_message_id = $12, " +
+	"return_turn_id = $13, reason = $14, delivered_at = $15, finished_at = $16"
+
+// updateDelegationArgs appends the arguments of its columns.
+func updateDelegationArgs(to []arg, of *parley.Delegation) []arg {
+	return append(slices.Grow(to, 15),
+		string(of.Status),
+		of.ToSessionID,
+		of.MessageID,
+		of.TurnID,
+		of.WorkID,
+		of.AnswerMessageID,
+		of.AnswerTurnID,
+		of.AnswerStep,
+		of.ReturnMessageID,
+		of.ReturnTurnID,
+		of.Reason,
+		of.DeliveredAt,
 		of.FinishedAt,
 	)
 }

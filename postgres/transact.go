@@ -47,17 +47,34 @@ type sentOff[T any] struct {
 // transact runs a transition of a workspace's session until it is committed or refused. An attempt with a lost result
 // is looked up in the rows before another one, so nothing is done twice.
 func transact[T any](ctx context.Context, s *Store, workspaceID parley.ID, run func(a *attempt) (T, error)) (T, error) {
-	answer, err := attempts(ctx, s, workspaceID, run)
+	answer, err := attempts(ctx, s, workspaceID, remembered, run)
 	return answer, mapError(err)
 }
 
-func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run func(a *attempt) (T, error)) (T, error) {
+// transactLocked is transact for a rare transition that locks what it reads: each attempt is one open transaction.
+func transactLocked[T any](
+	ctx context.Context,
+	s *Store,
+	workspaceID parley.ID,
+	run func(a *attempt) (T, error),
+) (T, error) {
+	answer, err := attempts(ctx, s, workspaceID, locked, run)
+	return answer, mapError(err)
+}
+
+func attempts[T any](
+	ctx context.Context,
+	s *Store,
+	workspaceID parley.ID,
+	least care,
+	run func(a *attempt) (T, error),
+) (T, error) {
 	var none T
 	lanes := &held{cache: s.heads}
 	defer lanes.leave()
 	var sent []sentOff[T]
 	var again retry
-	for care := remembered; ; {
+	for care := least; ; {
 		a := newAttempt(ctx, s, workspaceID, lanes, care)
 		answer, commits, err, failed := try(a, run)
 		if failure(err) {
@@ -92,6 +109,7 @@ func attempts[T any](ctx context.Context, s *Store, workspaceID parley.ID, run f
 		if care, err = again.after(ctx, failed); err != nil {
 			return none, outcome(err, len(sent))
 		}
+		care = max(care, least)
 	}
 }
 

@@ -223,6 +223,21 @@ func (s *Store) UpdateSession(
 	)
 }
 
+// BackgroundSession implements store.Teams.
+func (s *Store) BackgroundSession(
+	ctx context.Context,
+	scope store.Scope,
+	agentID parley.ID,
+	most int64,
+) (store.Opened, error) {
+	return transact(
+		ctx,
+		s,
+		scope.WorkspaceID,
+		func(a *attempt) (store.Opened, error) { return a.tx.BackgroundSession(scope, agentID, most) },
+	)
+}
+
 // MarkMessage implements store.Messages.
 func (s *Store) MarkMessage(
 	ctx context.Context,

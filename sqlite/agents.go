@@ -69,6 +69,9 @@ func insertAgent(tx *txn, agent parley.Agent, idempotency store.Idempotency) (pa
 	if agent.Status == "" {
 		agent.Status = parley.AgentActive
 	}
+	if err := tx.core.ChangeTeams(agent.WorkspaceID, nil, []parley.Agent{agent}); err != nil {
+		return parley.Agent{}, err
+	}
 	agent.Version, agent.CreatedAt, agent.UpdatedAt = 1, tx.now, tx.now
 	body, tags, err := agentJSON(&agent)
 	if err != nil {
@@ -80,8 +83,8 @@ func insertAgent(tx *txn, agent parley.Agent, idempotency store.Idempotency) (pa
 	}
 	if _, err := tx.exec(
 		`INSERT INTO agents (id, workspace_id, slug, status, version, tags, body, idempotency_key, fingerprint,
-			created_at, updated_at, owner_id)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			created_at, updated_at, owner_id, lead_id)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		agent.ID,
 		agent.WorkspaceID,
 		agent.Slug,
@@ -94,58 +97,80 @@ func insertAgent(tx *txn, agent parley.Agent, idempotency store.Idempotency) (pa
 		tx.now,
 		tx.now,
 		agent.OwnerID,
+		agent.LeadID,
 	); err != nil {
 		return parley.Agent{}, err
 	}
 	return agent, recordAgent(tx, &agent, body, nil)
 }
 
-// UpdateAgent stores the next version of an agent.
-func (s *Store) UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Agent, error) {
+// UpdateAgent stores the next version of an agent, and of others with it.
+func (s *Store) UpdateAgent(
+	ctx context.Context,
+	agent parley.Agent,
+	others ...parley.Agent,
+) (parley.Agent, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Agent, error) {
-		current, err := findAgent(tx.conn, "a.workspace_id = ? AND a.id = ?", agent.WorkspaceID, agent.ID)
-		if err != nil {
+		// the closure may run again, so the caller's copies must not change
+		after := append([]parley.Agent{agent}, others...)
+		before := make([]parley.Agent, len(after))
+		for i := range after {
+			current, err := findAgent(tx.conn, "a.workspace_id = ? AND a.id = ?", agent.WorkspaceID, after[i].ID)
+			if err != nil {
+				return parley.Agent{}, err
+			}
+			if before[i] = current; current.Version != after[i].Version {
+				return parley.Agent{}, transition.AgentChanged(&current, &after[i])
+			}
+		}
+		if err := tx.core.ChangeTeams(agent.WorkspaceID, before, after); err != nil {
 			return parley.Agent{}, err
 		}
-		if current.Version != agent.Version {
-			return parley.Agent{}, parley.Errorf(
-				parley.CodeConflict,
-				"somebody else changed the agent meanwhile: it is at version %d, your change was made to version %d; "+
-					"read it again",
-				current.Version,
-				agent.Version,
-			)
-		}
-		if err := freeSlug(tx.conn, &agent); err != nil {
-			return parley.Agent{}, err
+		for i := range after {
+			if err := updateAgent(tx, &before[i], &after[i]); err != nil {
+				return parley.Agent{}, err
+			}
 		}
 		tx.means = agent.ID
-		next := agent // the closure may run again, so the caller's copy must not change
-		next.Version, next.CreatedAt, next.UpdatedAt = agent.Version+1, current.CreatedAt, tx.now
-		body, tags, err := agentJSON(&next)
-		if err != nil {
-			return parley.Agent{}, err
-		}
-		if _, err := tx.exec(
-			"UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ?, owner_id = ? "+
-				"WHERE id = ? AND workspace_id = ?",
-			next.Slug,
-			string(next.Status),
-			next.Version,
-			tags,
-			body,
-			tx.now,
-			next.OwnerID,
-			next.ID,
-			next.WorkspaceID,
-		); err != nil {
-			return parley.Agent{}, err
-		}
-		if err := tx.relimitAgent(&current, &next); err != nil {
-			return parley.Agent{}, err
-		}
-		return next, recordAgent(tx, &next, body, current.Tags)
+		return after[0], nil
 	})
+}
+
+// updateAgent stores the next version of an agent.
+func updateAgent(tx *txn, current, next *parley.Agent) error {
+	if errand, leaves := transition.LeavesTeam(current, next); leaves {
+		if err := tx.leaveFor(errand); err != nil {
+			return err
+		}
+	}
+	if err := freeSlug(tx.conn, next); err != nil {
+		return err
+	}
+	next.Version, next.CreatedAt, next.UpdatedAt = current.Version+1, current.CreatedAt, tx.now
+	body, tags, err := agentJSON(next)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.exec(
+		"UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ?, owner_id = ?, "+
+			"lead_id = ? WHERE id = ? AND workspace_id = ?",
+		next.Slug,
+		string(next.Status),
+		next.Version,
+		tags,
+		body,
+		tx.now,
+		next.OwnerID,
+		next.LeadID,
+		next.ID,
+		next.WorkspaceID,
+	); err != nil {
+		return err
+	}
+	if err := tx.relimitAgent(current, next); err != nil {
+		return err
+	}
+	return recordAgent(tx, next, body, current.Tags)
 }
 
 // recordAgent stores a version and updates the index of tags.
@@ -356,6 +381,10 @@ func agentsQuery(workspaceID parley.ID, q store.AgentQuery) (string, []arg) {
 	l.must("a.workspace_id = ?", workspaceID)
 	if !q.OwnerID.IsZero() {
 		l.by("agents_owner", "a.owner_id = ?", q.OwnerID)
+	}
+	if q.Leads {
+		l.must("a.lead_id IS NULL AND EXISTS (SELECT 1 FROM agents b INDEXED BY agents_lead "+
+			"WHERE b.workspace_id = ? AND b.lead_id = a.id AND b.status = 'active')", workspaceID)
 	}
 	if q.Status != "" {
 		l.by("agents_status", "a.status = ?", string(q.Status))

@@ -69,7 +69,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	for _, statement := range []string{"DELETE FROM session_logs WHERE session_id = ?",
 		"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
 		"DELETE FROM replays WHERE session_id = ?", "DELETE FROM dry_calls WHERE session_id = ?",
-		"DELETE FROM deliveries WHERE session_id = ?",
+		"DELETE FROM deliveries WHERE session_id = ?", "DELETE FROM delegations WHERE from_session_id = ?",
 		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?",
 		"DELETE FROM shares WHERE reader_id = ?",
 		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?",

@@ -42,7 +42,8 @@ func readTurn(c *conn, where string, args ...arg) (turn *parley.Turn, err error)
 // QueuedTurns implements transition.Rows.
 func (t *txn) QueuedTurns(h *transition.Head) (turns []parley.Turn, err error) {
 	err = t.each("SELECT "+turnColumns+` FROM messages m JOIN turns t ON t.id = m.turn_id
- WHERE m.session_id = ? AND m.position IS NOT NULL AND m.steer = 0 ORDER BY m.position`, func(r *row) error {
+ WHERE m.session_id = ? AND m.position IS NOT NULL AND m.steer = 0 AND t.trigger_message_id = m.id
+ ORDER BY m.position`, func(r *row) error {
 		turn, err := scanTurn(r)
 		turns = append(turns, turn)
 		return err

@@ -44,7 +44,7 @@ CREATE TABLE agents (
   fingerprint     BLOB,
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL
-, owner_id BLOB, version_before INTEGER) WITHOUT ROWID;
+, owner_id BLOB, version_before INTEGER, lead_id BLOB) WITHOUT ROWID;
 
 CREATE UNIQUE INDEX agents_slug ON agents (workspace_id, slug);
 
@@ -310,7 +310,7 @@ CREATE TABLE turns (
   created_at         INTEGER NOT NULL,
   started_at         INTEGER,
   finished_at        INTEGER
-, ordinal INTEGER NOT NULL DEFAULT 0, continues_id BLOB, idempotency_key TEXT, fingerprint BLOB, posted_event INTEGER NOT NULL DEFAULT 0, caught_by BLOB, accused_by BLOB, cancelled TEXT);
+, ordinal INTEGER NOT NULL DEFAULT 0, continues_id BLOB, idempotency_key TEXT, fingerprint BLOB, posted_event INTEGER NOT NULL DEFAULT 0, caught_by BLOB, accused_by BLOB, cancelled TEXT, urgent INTEGER NOT NULL DEFAULT 0);
 
 CREATE TABLE calls (
   id              BLOB PRIMARY KEY NOT NULL,
@@ -825,6 +825,57 @@ CREATE TABLE dry_calls (
 CREATE INDEX dry_calls_time ON dry_calls (workspace_id, created_at);
 
 CREATE INDEX dry_calls_session ON dry_calls (session_id);
+
+CREATE INDEX agents_lead ON agents (workspace_id, lead_id) WHERE lead_id IS NOT NULL;
+
+CREATE TABLE delegations (
+  id                BLOB NOT NULL,
+  workspace_id      BLOB NOT NULL,
+  kind              TEXT NOT NULL,           -- task, question, report, briefing
+  status            TEXT NOT NULL,           -- sent, delivered, running, answered, failed, cancelled, expired
+  from_agent_id     BLOB NOT NULL,
+  from_session_id   BLOB NOT NULL,
+  call_message_id   BLOB NOT NULL,           -- the tool_call
+  to_agent_id       BLOB NOT NULL,
+  to_session_id     BLOB,                    -- once it is delivered
+  parent_id         BLOB,                    -- the delegation that the sender's turn worked for
+  root_id           BLOB NOT NULL,           -- the message that began the chain
+  hop               INTEGER NOT NULL,
+  text              TEXT NOT NULL,
+  message_id        BLOB,                    -- carried it, in the receiver's session
+  turn_id           BLOB,
+  work_id           BLOB,                    -- of a report: what the receiver's turn works for
+  answer_message_id BLOB,
+  answer_turn_id    BLOB,                    -- null: a report or a person answered
+  answer_step       INTEGER NOT NULL DEFAULT 0,
+  return_message_id BLOB,                    -- told the sender how it ended
+  return_turn_id    BLOB,
+  reason            TEXT NOT NULL DEFAULT '',
+  deadline_at       INTEGER,
+  created_at        INTEGER NOT NULL,
+  delivered_at      INTEGER,
+  finished_at       INTEGER,
+  heard_at          INTEGER,                 -- when the turn began that reads the answer
+  PRIMARY KEY (id)
+);
+
+CREATE UNIQUE INDEX delegations_message ON delegations (message_id) WHERE message_id IS NOT NULL;
+
+CREATE UNIQUE INDEX delegations_return  ON delegations (return_message_id) WHERE return_message_id IS NOT NULL;
+
+CREATE INDEX delegations_from    ON delegations (from_session_id, created_at, id);
+
+CREATE INDEX delegations_to      ON delegations (to_session_id, created_at, id) WHERE to_session_id IS NOT NULL;
+
+CREATE INDEX delegations_sender  ON delegations (from_agent_id, created_at, id);
+
+CREATE INDEX delegations_agent   ON delegations (to_agent_id, created_at, id);
+
+CREATE INDEX delegations_parent  ON delegations (parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE INDEX delegations_root    ON delegations (root_id, created_at, id);
+
+CREATE INDEX delegations_recent  ON delegations (workspace_id, created_at, id);
 
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "dc8ddb859c587ca44445ad0281699f4ba02ae2ef692584b51ba461aa73bfcc77"
+const schemaHash = "3c7dc31295b0f9c90c1067f94bf4416488c69e639e67f7247a620004c23e0436"

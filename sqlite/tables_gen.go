@@ -677,7 +677,7 @@ func settleMessageArgs(to []arg, of *transition.SettledRow) ([]arg, error) {
 const turnColumns = "t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.status, t.wait_reason, t.ordinal, " +
 	"t.attempt, t.takeovers, t.step, t.agent_id, t.agent_version, t.loop_id, t.iteration, t.error, " +
 	"t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls, t.cost, t.created_at, " +
-	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled"
+	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled, t.urgent"
 
 // fillTurn reads turnColumns.
 func fillTurn(r *row, to *parley.Turn) error {
@@ -718,6 +718,7 @@ func fillTurn(r *row, to *parley.Turn) error {
 			return err
 		}
 	}
+	to.Urgent = r.bool()
 	return nil
 }
 
@@ -728,9 +729,9 @@ func scanTurn(r *row) (found parley.Turn, err error) {
 
 // insertTurnColumns and insertTurnPlaces are for an INSERT INTO turns, with the arguments of insertTurnArgs.
 const insertTurnColumns = "id, workspace_id, session_id, trigger_message_id, status, wait_reason, ordinal, attempt, step, " +
-	"agent_id, agent_version, loop_id, iteration, created_at, started_at"
+	"agent_id, agent_version, loop_id, iteration, created_at, started_at, urgent"
 
-const insertTurnPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertTurnPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertTurnArgs appends the arguments of its columns.
 func insertTurnArgs(to []arg, of *parley.Turn) []arg {
@@ -750,13 +751,14 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 		of.Iteration,
 		&of.CreatedAt,
 		&of.StartedAt,
+		of.Urgent,
 	)
 }
 
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
 const updateTurnSet = "status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?, agent_version = ?, " +
 	"error = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, " +
-	"started_at = ?, finished_at = ?, cancelled = ?"
+	"started_at = ?, finished_at = ?, cancelled = ?, urgent = ?"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -768,7 +770,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 18),
+	return append(slices.Grow(to, 19),
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,
@@ -785,6 +787,7 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 		&of.StartedAt,
 		&of.FinishedAt,
 		cancelled,
+		of.Urgent,
 	), nil
 }
 
@@ -1157,6 +1160,114 @@ func updateLoopArgs(to []arg, of *transition.NewLoop) []arg {
 		of.Reason,
 		of.Iteration,
 		&of.TurnID,
+		&of.FinishedAt,
+	)
+}
+
+// delegationColumns reads "d".
+const delegationColumns = "d.id, d.workspace_id, d.kind, d.status, d.from_agent_id, d.from_session_id, d.call_message_id, " +
+	"d.to_agent_id, d.to_session_id, d.parent_id, d.root_id, d.hop, d.text, d.message_id, d.turn_id, " +
+	"d.work_id, d.answer_message_id, d.answer_turn_id, d.answer_step, d.return_message_id, " +
+	"d.return_turn_id, d.reason, d.deadline_at, d.created_at, d.delivered_at, d.finished_at, d.heard_at"
+
+// fillDelegation reads delegationColumns.
+func fillDelegation(r *row, to *parley.Delegation) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.Kind = parley.DelegationKind(r.text())
+	to.Status = parley.DelegationStatus(r.text())
+	to.FromAgentID = r.id()
+	to.FromSessionID = r.id()
+	to.CallMessageID = r.id()
+	to.ToAgentID = r.id()
+	to.ToSessionID = r.id()
+	to.ParentID = r.id()
+	to.RootID = r.id()
+	to.Hop = r.int()
+	to.Text = r.text()
+	to.MessageID = r.id()
+	to.TurnID = r.id()
+	to.WorkID = r.id()
+	to.AnswerMessageID = r.id()
+	to.AnswerTurnID = r.id()
+	to.AnswerStep = r.int()
+	to.ReturnMessageID = r.id()
+	to.ReturnTurnID = r.id()
+	to.Reason = r.text()
+	to.DeadlineAt = r.time()
+	to.CreatedAt = r.time()
+	to.DeliveredAt = r.time()
+	to.FinishedAt = r.time()
+	to.HeardAt = r.time()
+	return nil
+}
+
+func scanDelegation(r *row) (found parley.Delegation, err error) {
+	err = fillDelegation(r, &found)
+	return found, err
+}
+
+// insertDelegationColumns and insertDelegationPlaces are for an INSERT INTO delegations, with the arguments of insertDelegationArgs.
+const insertDelegationColumns = "id, workspace_id, kind, status, from_agent_id, from_session_id, call_message_id, to_agent_id, " +
+	"to_session_id, parent_id, root_id, hop, text, message_id, turn_id, work_id, answer_message_id, " +
+	"answer_turn_id, answer_step, return_message_id, return_turn_id, reason, deadline_at, created_at, " +
+	"delivered_at, finished_at, heard_at"
+
+const insertDelegationPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+
+// insertDelegationArgs appends the arguments of its columns.
+func insertDelegationArgs(to []arg, of *parley.Delegation) []arg {
+	return append(to,
+		&of.ID,
+		&of.WorkspaceID,
+		string(of.Kind),
+		string(of.Status),
+		&of.FromAgentID,
+		&of.FromSessionID,
+		&of.CallMessageID,
+		&of.ToAgentID,
+		&of.ToSessionID,
+		&of.ParentID,
+		&of.RootID,
+		of.Hop,
+		of.Text,
+		&of.MessageID,
+		&of.TurnID,
+		&of.WorkID,
+		&of.AnswerMessageID,
+		&of.AnswerTurnID,
+		of.AnswerStep,
+		&of.ReturnMessageID,
+		&of.ReturnTurnID,
+		of.Reason,
+		&of.DeadlineAt,
+		&of.CreatedAt,
+		&of.DeliveredAt,
+		&of.FinishedAt,
+		&of.HeardAt,
+	)
+}
+
+// updateDelegationSet is for an UPDATE of delegations, with the arguments of updateDelegationArgs.
+const updateDelegationSet = "status = ?, to_session_id = ?, message_id = ?, turn_id = ?, work_id = ?, answer_message_id = ?, " +
+	"answer_turn_id = ?, answer_step = ?, return_message_id = ?, return_turn_id = ?, reason = ?, " +
+	"delivered_at = ?, finished_at = ?"
+
+// updateDelegationArgs appends the arguments of its columns.
+func updateDelegationArgs(to []arg, of *parley.Delegation) []arg {
+	return append(slices.Grow(to, 15),
+		string(of.Status),
+		&of.ToSessionID,
+		&of.MessageID,
+		&of.TurnID,
+		&of.WorkID,
+		&of.AnswerMessageID,
+		&of.AnswerTurnID,
+		of.AnswerStep,
+		&of.ReturnMessageID,
+		&of.ReturnTurnID,
+		of.Reason,
+		&of.DeliveredAt,
 		&of.FinishedAt,
 	)
 }

@@ -220,6 +220,20 @@ func (s *Store) UpdateSession(
 	return transact(ctx, s, func(tx *txn) (parley.Session, error) { return tx.core.UpdateSession(scope, id, change) })
 }
 
+// BackgroundSession implements store.Teams.
+func (s *Store) BackgroundSession(
+	ctx context.Context,
+	scope store.Scope,
+	agentID parley.ID,
+	most int64,
+) (store.Opened, error) {
+	return transact(
+		ctx,
+		s,
+		func(tx *txn) (store.Opened, error) { return tx.core.BackgroundSession(scope, agentID, most) },
+	)
+}
+
 // MarkMessage implements store.Messages.
 func (s *Store) MarkMessage(
 	ctx context.Context,

@@ -12,6 +12,7 @@ type AgentQuery struct {
 	Status     parley.AgentStatus
 	Tag        string
 	OwnerID    parley.ID // zero: any
+	Leads      bool      // only those at the top of a team: active, with active subordinates and without a lead
 	Descending bool
 	AfterSlug  string
 	Limit      int
@@ -26,11 +27,17 @@ type AgentVersionQuery struct {
 
 // Agents stores agents and their versions.
 type Agents interface {
-	// CreateAgent stores version 1. CodeConflict if the slug is taken. The bool reports an idempotent repeat.
+	// CreateAgent stores version 1. CodeConflict if the slug is taken. The bool reports an idempotent repeat. What
+	// UpdateAgent says of teams holds for a new agent with a lead too.
 	CreateAgent(ctx context.Context, agent parley.Agent, idempotency Idempotency) (parley.Agent, bool, error)
-	// UpdateAgent stores the agent as a new version and returns it. CodeConflict unless agent.Version is the current
-	// version.
-	UpdateAgent(ctx context.Context, agent parley.Agent) (parley.Agent, error)
+	// UpdateAgent stores the agent as a new version and returns it; others become new versions in the same transaction.
+	// CodeConflict unless each has the current Version.
+	//
+	// The transaction checks what the changes make of the teams. CodeInvalid for a circle of leads, an archived lead, a
+	// team of several owners or none, with more than MaxTeamMembers active agents, or deeper than MaxTeamDepth;
+	// CodeNotFound if a lead does not exist; CodeConflict for archiving a lead before its subordinates. Two changes at
+	// once cannot break a rule together. An agent that enters a team gets its background session, and so does its lead.
+	UpdateAgent(ctx context.Context, agent parley.Agent, others ...parley.Agent) (parley.Agent, error)
 	// Agent finds an agent by id or slug.
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	// AgentVersion finds an earlier version.

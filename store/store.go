@@ -27,6 +27,8 @@ type Store interface {
 	Replays
 	DryRuns
 	Agents
+	Teams
+	Delegations
 	Projects
 	Keys
 	Workspaces

@@ -308,6 +308,8 @@ type ToolSettle struct {
 	TokenEstimate int
 	Author        parley.Author
 	ApprovalID    parley.ID // of a call that needed approval; if pending, the result cancels it
+	// Send is what the result has the session send to another agent, recorded with it; nil for nothing.
+	Send *parley.Sending
 }
 
 // Cancelled is the result of RequestCancel and TakeCancel.
@@ -394,8 +396,9 @@ type Turns interface {
 	// continues with its tools or a new attempt.
 	SettleStep(ctx context.Context, fence Fence, settle StepSettle) (StepSettled, error)
 
-	// SettleTool records a tool's result and ends a pending approval of the call. CodeConflict if the call has a
-	// result.
+	// SettleTool records a tool's result, ends a pending approval of the call, and records what it sends to another
+	// agent, for the outbox to deliver. CodeConflict if the call has a result. CodeInvalid, for the model, if it may not
+	// send that: nothing is recorded.
 	SettleTool(ctx context.Context, fence Fence, settle ToolSettle) (parley.Message, error)
 
 	// ParkTurn makes the turn wait and releases its worker. CodeMore if there is nothing to wait for (for approval,

@@ -22,6 +22,9 @@ type Tool interface {
 type Result struct {
 	JSON   json.RawMessage
 	Pieces []Piece // if set, JSON is ignored
+	// Send is what the calling session sends to another agent with this result; nil: nothing. It is recorded with the
+	// result, or the model gets an error instead of both.
+	Send *parley.Sending
 }
 
 // Piece is one thing in a result: a text, an object or a link as a part of the record, or the bytes of a file. For a
@@ -47,6 +50,13 @@ type Source interface {
 	Await(ctx context.Context)
 	// Faults returns the known but unusable tools, by name, and the servers that are away.
 	Faults() []Fault
+}
+
+// Background is a source of tools that depend on the agent that uses them. The worker offers them by itself, in the
+// background sessions of agents and nowhere else: no agent names them.
+type Background interface {
+	// ToolsOf returns the tools of an agent's background session, in the order in which the model is shown them.
+	ToolsOf(ctx context.Context, workspaceID, agentID parley.ID) ([]Tool, error)
 }
 
 // Fault is an unusable tool, which agents do not get, or a server that is away.

@@ -13,6 +13,7 @@ import (
 	"example.org/parley/model"
 	"example.org/parley/observe"
 	"example.org/parley/runner"
+	"example.org/parley/tool"
 )
 
 // The defaults of Options.
@@ -46,6 +47,8 @@ type Options struct {
 	Runtimes    []runner.Runtime // beside the standard one; of equal names the last wins
 	Log         *slog.Logger
 	Observer    observe.Observer // observes the worker; nil: none
+	// Background offers tools in the background sessions of agents; nil: none.
+	Background tool.Background
 	// Middleware is the program's own around every call, see model.Middleware. An Engine that shows calls needs the
 	// same.
 	Middleware []model.Middleware

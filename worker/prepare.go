@@ -139,13 +139,36 @@ func (t *tools) find() error {
 			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
 	}
 	t.own = definitions[:min(len(definitions), parley.MaxTools)]
-	var err error
+	err := t.findTeam()
+	if err != nil {
+		return err
+	}
 	t.definitions, err = t.w.toolsets.of(t.own)
 	t.bare = t.definitions
 	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {
 		err = t.offer(offersReading, offeredForLong)
 	}
 	return err
+}
+
+// findTeam adds the tools of the agent's background session, as far as the agent has none of their names.
+func (t *tools) findTeam() error {
+	source := t.w.options.Background
+	if source == nil || !t.claim.Session.InBackground() || t.info.Known && !t.info.Tools {
+		return nil
+	}
+	found, err := source.ToolsOf(t.ctx, t.fence.WorkspaceID, t.claim.Agent.ID)
+	if err != nil {
+		return err
+	}
+	for _, one := range found {
+		definition := one.Definition()
+		named := func(own parley.ToolDefinition) bool { return own.Name == definition.Name }
+		if len(t.own) < parley.MaxTools && !slices.ContainsFunc(t.own, named) {
+			t.own, t.team = append(slices.Clip(t.own), definition), append(t.team, one)
+		}
+	}
+	return nil
 }
 
 // named returns the definitions of the agent's tools: in the agent's order, those of a pattern by name, each name once;

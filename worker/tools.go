@@ -83,7 +83,7 @@ func (t *tools) sort(call *toolCall) {
 		call.lost = !call.own
 		return
 	}
-	if t.reader(call) {
+	if t.reader(call) || t.teamTool(call) {
 		return
 	}
 	for _, ref := range t.settings.Tools {
@@ -115,6 +115,17 @@ func (t *tools) sort(call *toolCall) {
 	if call.tool == nil && call.child == nil && !call.client && !call.question && call.refusal == "" {
 		call.refusal = fmt.Sprintf(resultUnknown, parley.Clip(call.name, 64))
 	}
+}
+
+// teamTool finds the tool of the agent's background session that answers a call.
+func (t *tools) teamTool(call *toolCall) bool {
+	for _, one := range t.team {
+		if one.Definition().Name == call.name && !call.malformed {
+			call.tool, call.recall = one, true
+			return true
+		}
+	}
+	return false
 }
 
 // unfit says why a call answered outside the server is refused: its arguments do not fit the schema. The server's own
@@ -196,6 +207,7 @@ type toolOutcome struct {
 	held       *inflight.Holding // until it is recorded
 	content    parley.ToolResultContent
 	fileTokens int // the size of the result's files in a request
+	send       *parley.Sending
 }
 
 // runBatch runs calls in parallel and records each result in its own transaction. If the run is interrupted, calls
@@ -225,8 +237,8 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 		t.w.toolCalls.Go(func() { // ends with the tool and this batch; Stop waits for it
 			held := t.w.results.Holding(t.owner(), freeResultBytes)
 			defer held.End()
-			content, tokens := t.callTool(ctx, &calls[i], notes, held, &answered[i])
-			outcomes <- toolOutcome{i, held, content, tokens}
+			content, tokens, send := t.callTool(ctx, &calls[i], notes, held, &answered[i])
+			outcomes <- toolOutcome{i, held, content, tokens, send}
 			<-over
 		})
 	}
@@ -242,7 +254,7 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 			if !outcome.content.Success && t.ctx.Err() != nil {
 				continue // report the interruption, not the tool
 			}
-			if err := t.record(step, &calls[outcome.index], outcome.content, outcome.fileTokens); err != nil {
+			if err := t.record(step, &calls[outcome.index], &outcome); err != nil {
 				return err
 			}
 			outcome.held.End()
@@ -277,15 +289,15 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 }
 
 // callTool runs a tool. Whatever goes wrong in there is a result.
-// The number is what its files take in a request; held is what its answer holds, and answered
-// is set once the tool has.
+// The number is what its files take in a request, and send what it has the session send; held is
+// what its answer holds, and answered is set once the tool has.
 func (t *tools) callTool(
 	ctx context.Context,
 	call *toolCall,
 	notes progress,
 	held *inflight.Holding,
 	answered *atomic.Bool,
-) (content parley.ToolResultContent, fileTokens int) {
+) (content parley.ToolResultContent, fileTokens int, send *parley.Sending) {
 	started := time.Now()
 	toolCall := tool.Call{
 		WorkspaceID: t.fence.WorkspaceID,
@@ -313,7 +325,7 @@ func (t *tools) callTool(
 			t.log().
 				ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name, "panic", of.What(),
 					"stack", of.Stack())
-			content = failedResult(resultPanic)
+			content, send = failedResult(resultPanic), nil
 		}
 		took := time.Since(started)
 		content.ExecutionTimeMS = new(took.Milliseconds())
@@ -331,20 +343,20 @@ func (t *tools) callTool(
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		outcome = observe.ToolTimedOut
-		return failedResult(fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout)), 0
+		return failedResult(fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout)), 0, nil
 	case err != nil && ctx.Err() != nil:
 		outcome = observe.ToolStopped
-		return failedResult(parley.Clip(toolErrorText(err), 4096)), 0
+		return failedResult(parley.Clip(toolErrorText(err), 4096)), 0, nil
 	case err != nil:
-		return failedResult(parley.Clip(toolErrorText(err), 4096)), 0
+		return failedResult(parley.Clip(toolErrorText(err), 4096)), 0, nil
 	}
 	answered.Store(true)
 	kept, fileTokens, refusal := t.keep(call, result)
 	if refusal != "" {
-		return failedResult(refusal), 0
+		return failedResult(refusal), 0, nil
 	}
 	outcome = observe.ToolSucceeded
-	return kept, fileTokens
+	return kept, fileTokens, result.Send
 }
 
 // toolErrorText returns what the model is told of a tool's error.
@@ -363,12 +375,12 @@ func failedResult(text string) parley.ToolResultContent {
 
 // refuse records a result that Parley writes itself.
 func (t *tools) refuse(step int, call *toolCall, text string) error {
-	return t.record(step, call, failedResult(text), 0)
+	return t.record(step, call, &toolOutcome{content: failedResult(text)})
 }
 
-// record writes a call's result, with its files' tokens. A call that got its result meanwhile keeps that.
-func (t *tools) record(step int, call *toolCall, content parley.ToolResultContent, fileTokens int) error {
-	encoded, err := parley.EncodeContent(content)
+// record writes a call's result, and what it sends. A call that got its result meanwhile keeps that.
+func (t *tools) record(step int, call *toolCall, result *toolOutcome) error {
+	encoded, err := parley.EncodeContent(result.content)
 	if err != nil {
 		if encoded, err = parley.EncodeContent(failedResult(resultNoJSON)); err != nil {
 			return err
@@ -381,7 +393,8 @@ func (t *tools) record(step int, call *toolCall, content parley.ToolResultConten
 		ToolName:      call.name,
 		Content:       encoded,
 		Author:        t.author,
-		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded) + fileTokens,
+		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded) + result.fileTokens,
+		Send:          result.send,
 	}
 	if call.approval != nil {
 		settle.ApprovalID = call.approval.ID
@@ -391,7 +404,12 @@ func (t *tools) record(step int, call *toolCall, content parley.ToolResultConten
 		written, err = t.w.store.SettleTool(t.writes, t.fence, settle)
 		return err
 	})
-	if err != nil && parley.ErrorCode(err) != parley.CodeConflict {
+	switch {
+	case result.send != nil && parley.ErrorCode(err) == parley.CodeInvalid:
+		refused := failedResult(toolErrorText(err))
+		refused.ExecutionTimeMS = result.content.ExecutionTimeMS
+		return t.record(step, call, &toolOutcome{content: refused})
+	case err != nil && parley.ErrorCode(err) != parley.CodeConflict:
 		return err
 	}
 	call.settled = true

@@ -8,6 +8,7 @@ import (
 	"example.org/parley/prompt"
 	"example.org/parley/runner"
 	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // claimed is a claimed turn and what it runs with: all parts of its run share it. One goroutine owns it.
@@ -105,6 +106,7 @@ type tools struct {
 
 	rules   *rules
 	own     []parley.ToolDefinition // the agent's, as the model is shown them
+	team    []tool.Tool             // of these, those of the agent's background session
 	bare    prompt.Tools            // of these alone
 	offers  int                     // how many of recallTools are offered beside them
 	offered *parley.OfferedTools    // which, and why; nil for none

@@ -103,6 +103,7 @@ func rootCommand(term terminal) *cobra.Command {
 		modelsListCommand(shared, term),
 		providersListCommand(shared, term),
 		approvalsCommand(shared, term),
+		delegationsCommand(shared, term),
 		filesCommand(shared, term),
 		importCommand(shared, term),
 		queueCommand(shared, term),

@@ -31,6 +31,7 @@ import (
 	"example.org/parley/tool"
 	"example.org/parley/tool/builtin"
 	"example.org/parley/tool/mcp"
+	"example.org/parley/tool/team"
 	"example.org/parley/web"
 	"example.org/parley/worker"
 )
@@ -154,6 +155,7 @@ func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 		MaxSessions: s.settings.MaxSessions,
 		Runtimes:    s.ports(),
 		MaxStorage:  int64(s.settings.MaxStorage),
+		Background:  team.Tools(s.store),
 	})
 	s.store.Listen(s.worker)
 	return s.worker.Start(ctx)
@@ -259,7 +261,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 			s.store,
 			s.models,
 			tools,
-			worker.Options{Log: s.log, Redact: s.settings.Redact},
+			worker.Options{Log: s.log, Redact: s.settings.Redact, Background: team.Tools(s.store)},
 		)
 	}
 	proxies, err := s.settings.proxies()

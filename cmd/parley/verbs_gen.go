@@ -844,6 +844,43 @@ func loopsStopCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// delegationsListCommand makes parley delegations list: GET /v1/delegations.
+func delegationsListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List what the agents of teams handed to each other, newest first", Args: cobra.NoArgs}
+	var query client.DelegationsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(wordsFlag(&query.Status), "status", "only those in this state; repeatable: sent, delivered, running, answered, failed, cancelled, expired")
+	command.Flags().Var(wordsFlag(&query.Kind), "kind", "only those of this kind; repeatable: task, question, report, briefing")
+	addAgentReferences(command, &query.Agent, "agent", "only those from or to this agent, by id or slug; repeatable")
+	addReferences(command, &query.Session, "session", "only those from or to this session; repeatable")
+	addReference(command, &query.Root, "root", "only those of the chain that this message began")
+	paging := addPaging(command, 20)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Delegation], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Delegations(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, delegationsTable())
+	})
+	return command
+}
+
+// delegationsShowCommand makes parley delegations show: GET /v1/delegations/{delegation}.
+func delegationsShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show DELEGATION", Short: "Show a delegation with its text", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Delegation(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printDelegation)
+	})
+	return command
+}
+
 // cacheShowCommand makes parley cache show: GET /v1/cache.
 func cacheShowCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "show", Short: "Show what the response cache holds and saved", Args: cobra.NoArgs}
@@ -1390,6 +1427,24 @@ func printWorkspace(term terminal, shared *flags, got *parley.Workspace) error {
 		{"visibility", string(got.Visibility)},
 		{"created at", got.CreatedAt.String()},
 	})
+}
+
+// delegationsTable is the table of delegations.
+func delegationsTable() table[parley.Delegation] {
+	return table[parley.Delegation]{
+		titles: []string{"ID", "KIND", "STATUS", "FROM", "TO", "TEXT", "CREATED"},
+		row: func(row *parley.Delegation) []string {
+			return []string{
+				orDash(row.ID),
+				string(row.Kind),
+				string(row.Status),
+				orDash(row.FromAgentID),
+				orDash(row.ToAgentID),
+				delegationTitle(row),
+				row.CreatedAt.String(),
+			}
+		},
+	}
 }
 
 // cacheShowTable is the table of show.

@@ -199,6 +199,7 @@ func (rows) Accepted(*transition.Head) (*parley.Accepted, error)                
 func (rows) Delivered(*transition.Head, transition.Delivery) (bool, error)        { return false, nil }
 func (rows) SessionByKey(parley.ID, string) (parley.ID, error)                    { return parley.ID{}, nil }
 func (rows) OpenedIn(parley.ID, parley.ID, string) (parley.ID, error)             { return parley.ID{}, nil }
+func (rows) Teammates(parley.ID, []parley.ID) ([]transition.Teammate, error)      { return nil, nil }
 
 func (rows) ResumedTurn(*transition.Head, string) (transition.Earlier, error) {
 	return transition.Earlier{}, nil
@@ -235,3 +236,15 @@ func (rows) VersionEnd(*transition.Head, parley.ID, int) (parley.ContentKind, in
 
 // MessageStatus implements transition.Rows.
 func (rows) MessageStatus(parley.ID, parley.ID) (parley.MessageStatus, error) { return "", nil }
+
+// Delegation and the methods after it implement transition.Rows: nothing of a dry run is sent.
+func (rows) Delegation(parley.ID, parley.ID) (*parley.Delegation, error) { return nil, nil }
+
+func (rows) DelegationOf(*transition.Head, parley.ID) (*parley.Delegation, error) { return nil, nil }
+
+func (rows) CountDelegations(*transition.Head, parley.ID, parley.ID, parley.ID) (all, pair int, err error) {
+	return 0, 0, nil
+}
+
+func (rows) UnheardBelow(*transition.Head, parley.ID) ([]transition.Unheard, error) { return nil, nil }
+func (rows) WakeTurns(*transition.Head, parley.ID, parley.ID) ([]parley.ID, error)  { return nil, nil }

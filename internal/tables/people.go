@@ -71,6 +71,7 @@ var people = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "updated_at", Kind: Integer},
 			{Name: "owner_id", Kind: ID},
 			{Name: "version_before", Kind: Integer},
+			{Name: "lead_id", Kind: ID},
 		},
 	},
 	{

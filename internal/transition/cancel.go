@@ -138,12 +138,18 @@ func (t *Tx) enterUnbegun(h *Head, turn *parley.Turn) error {
 	if trigger == nil {
 		return NotFound("message")
 	}
-	return t.enterRecord(h, trigger)
+	if err := t.enterRecord(h, trigger); err != nil {
+		return err
+	}
+	return t.enterMembers(h, turn)
 }
 
 // cancelWaiting cancels a queued turn behind the first unfinished one; with is the turn whose cancel asks for it, zero
 // if nobody cancels another.
 func (t *Tx) cancelWaiting(h *Head, turn *parley.Turn, with parley.ID) error {
+	if err := t.removeMembers(h, turn); err != nil {
+		return err
+	}
 	t.removeQueued(h, turn.TriggerMessageID)
 	proof := cancellation(turn)
 	proof.By, proof.With = parley.ByCanceller, with
@@ -245,7 +251,14 @@ func (t *Tx) RemoveQueued(scope store.Scope, messageID parley.ID) (parley.Messag
 	if err != nil {
 		return parley.Message{}, err
 	}
+	member, err := t.member(h, m)
+	if err != nil {
+		return parley.Message{}, err
+	}
 	switch {
+	case member != nil:
+		t.removeQueued(h, m.ID)
+		h.Changes.Heard = append(h.Changes.Heard, Heard{MessageID: m.ID})
 	case m.Steer:
 		h.Steers--
 		t.removeQueued(h, m.ID)

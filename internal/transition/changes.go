@@ -57,6 +57,10 @@ type Changes struct {
 	NewApprovals []*parley.Approval
 	Approvals    []*parley.Approval // state, scope, covers, decided_…, comment, used_at and approved_by
 
+	NewDelegations []*parley.Delegation
+	Delegations    []MovedDelegation
+	Heard          []Heard // set heard_at At of the answers and reports, unless it is set
+
 	Compaction *parley.Compaction // insert the session's row, or update all of it
 
 	Spent     []Spent // reservations that end: charge the budgets and wake sessions that wait for room

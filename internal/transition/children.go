@@ -221,14 +221,12 @@ func failureText(failure *parley.Failure) string {
 
 // answerResult builds a result from the messages of the last step.
 func answerResult(answers []parley.Message, tookMS *int64, m *parley.Message) (json.RawMessage, error) {
-	text, refusal := "", ""
-	for i := range answers {
-		var content parley.AssistantContent
-		if err := json.Unmarshal(answers[i].Content, &content); err != nil {
-			return nil, parley.WrapError(parley.CodeInvalid, err, "the answer is not an assistant message")
-		}
-		text, refusal = text+content.Text, refusal+content.Refusal
-		m.Author = answers[i].Author
+	text, refusal, author, err := textOfAnswers(answers)
+	if err != nil {
+		return nil, err
+	}
+	if len(answers) > 0 {
+		m.Author = author
 	}
 	if text == "" && refusal != "" {
 		return failedResult(refusal, tookMS)
@@ -238,6 +236,19 @@ func answerResult(answers []parley.Message, tookMS *int64, m *parley.Message) (j
 	}
 	result := append(parley.AppendJSONString([]byte(`{"text":`), text), '}')
 	return parley.EncodeContent(parley.ToolResultContent{Result: result, Success: true, ExecutionTimeMS: tookMS})
+}
+
+// textOfAnswers joins the texts and the refusals of the messages of a step, and returns the last one's author.
+func textOfAnswers(answers []parley.Message) (text, refusal string, author parley.Author, err error) {
+	for i := range answers {
+		var content parley.AssistantContent
+		if err := json.Unmarshal(answers[i].Content, &content); err != nil {
+			return "", "", author, parley.WrapError(parley.CodeInvalid, err, "the answer is not an assistant message")
+		}
+		text, refusal = text+content.Text, refusal+content.Refusal
+		author = answers[i].Author
+	}
+	return text, refusal, author, nil
 }
 
 // StopChild stops every turn of a tool session whose call no longer waits. A worker that holds a turn is told first and

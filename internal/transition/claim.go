@@ -102,7 +102,13 @@ func (t *Tx) claim(h *Head, processID parley.ID) (store.Claim, error) {
 			return store.Claim{}, err
 		}
 	}
+	if err := t.enterMembers(h, turn); err != nil {
+		return store.Claim{}, err
+	}
 	if err := t.start(h, turn, processID); err != nil {
+		return store.Claim{}, err
+	}
+	if err := t.beginDelegated(h, turn, trigger); err != nil {
 		return store.Claim{}, err
 	}
 	h.saveTurn(turn)

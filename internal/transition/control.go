@@ -24,6 +24,11 @@ func (t *Tx) SendQueued(
 			"this message starts no turn: it enters the record by itself when the running turn has ended",
 		)
 	}
+	if member, err := t.member(h, m); err != nil {
+		return store.Posted{}, err
+	} else if member != nil {
+		return store.Posted{}, parley.Conflict(m.Status, "this message enters the record with another one")
+	}
 	if _, err := t.queueOf(h, true); err != nil {
 		return store.Posted{}, err
 	}
@@ -205,6 +210,9 @@ func (t *Tx) cancelUnbegun(h *Head, turn *parley.Turn) error {
 	}
 	t.event(h, turn.ID, cancelled)
 	h.saveTurn(turn)
+	if err := t.endDelegated(h, turn); err != nil {
+		return err
+	}
 	_, err = t.iterate(h, turn, store.TurnEnd{Status: parley.TurnCancelled})
 	return err
 }

@@ -171,12 +171,16 @@ func (t *Tx) checkAgent(workspaceID, agentID parley.ID) error {
 	case version == 0:
 		return NotFound("agent")
 	case status == parley.AgentArchived:
-		return parley.Errorf(
-			parley.CodeArchived,
-			"this agent is archived; reactivate it with PATCH {\"status\": \"active\"}, or choose another one",
-		)
+		return errAgentArchived()
 	}
 	return nil
+}
+
+func errAgentArchived() error {
+	return parley.Errorf(
+		parley.CodeArchived,
+		"this agent is archived; reactivate it with PATCH {\"status\": \"active\"}, or choose another one",
+	)
 }
 
 // checkProject refuses a project that the workspace does not have; a zero id is fine.

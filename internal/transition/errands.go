@@ -83,6 +83,12 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	PurgeLog{}.Kind():       func(target parley.ID) Work { return &PurgeLog{LogID: target} },
 	DetachProject{}.Kind():  func(target parley.ID) Work { return &DetachProject{ProjectID: target} },
 	DeleteSessions{}.Kind(): func(target parley.ID) Work { return &DeleteSessions{ProjectID: target} },
+
+	DeliverDelegation{}.Kind(): func(target parley.ID) Work { return &DeliverDelegation{DelegationID: target} },
+	ReturnDelegation{}.Kind():  func(target parley.ID) Work { return &ReturnDelegation{DelegationID: target} },
+	ExpireDelegation{}.Kind():  func(target parley.ID) Work { return &ExpireDelegation{DelegationID: target} },
+	StopDelegation{}.Kind():    func(target parley.ID) Work { return &StopDelegation{DelegationID: target} },
+	EndDelegations{}.Kind():    func(target parley.ID) Work { return &EndDelegations{SubjectID: target} },
 }
 
 // Doer is a store that carries out errands.
@@ -91,6 +97,9 @@ type Doer interface {
 	Step(workspaceID parley.ID, step func(*Tx) (again bool, err error)) (again bool, err error)
 	// SessionsIn returns at most limit sessions of a project.
 	SessionsIn(workspaceID, projectID parley.ID, limit int) ([]parley.ID, error)
+	// OpenDelegations returns at most limit unfinished delegations from or to an agent or a session, or sent for another
+	// delegation.
+	OpenDelegations(workspaceID, subjectID parley.ID, limit int) ([]parley.ID, error)
 	// These delete at most a batch of rows and report whether nothing is left.
 	PurgeBlob(workspaceID, blobID parley.ID) (done bool, err error)
 	PurgeSession(workspaceID, sessionID parley.ID) (done bool, err error)
@@ -134,8 +143,11 @@ const ClockSlack = parley.Time(2000)
 
 // Rest is the pause between two parts of an errand's work, in milliseconds.
 func (e *Errand) Rest() parley.Time {
-	if e.Work.Kind() == (CancelChild{}).Kind() {
+	switch e.Work.Kind() {
+	case CancelChild{}.Kind():
 		return childPatience
+	case ReturnDelegation{}.Kind(), ExpireDelegation{}.Kind(), StopDelegation{}.Kind():
+		return delegationRest
 	}
 	return 0
 }

@@ -30,7 +30,7 @@ func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
 	case q == nil && h.Queued == 0:
 		h.queue = &queue{whole: true}
 		return h.queue, nil
-	case q != nil && (q.whole || !whole && q.triggers() > 1):
+	case q != nil && (q.whole || !whole && q.startsSeveral()):
 		return q, nil
 	case q != nil && q.changed && whole:
 		return nil, errQueueChanged
@@ -47,21 +47,26 @@ func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
 			return nil, err
 		}
 		h.queue = &queue{entries: entries, whole: len(entries) < limit}
-		if whole || h.queue.whole || h.queue.triggers() > 1 {
+		if whole || h.queue.whole || h.queue.startsSeveral() {
 			return h.queue, nil
 		}
 		whole = true
 	}
 }
 
-// triggers counts the entries that will start turns.
-func (q *queue) triggers() (n int) {
+// startsSeveral reports whether the entries will start more than one turn.
+func (q *queue) startsSeveral() bool {
+	var first parley.ID
 	for i := range q.entries {
-		if e := &q.entries[i]; !e.Steer && !e.TurnID.IsZero() {
-			n++
+		switch e := &q.entries[i]; {
+		case e.Steer || e.TurnID.IsZero() || e.TurnID == first:
+		case first.IsZero():
+			first = e.TurnID
+		default:
+			return true
 		}
 	}
-	return n
+	return false
 }
 
 func (q *queue) find(id parley.ID) *Entry {

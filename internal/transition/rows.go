@@ -86,6 +86,19 @@ type Rows interface {
 	// Delivered reports whether a delivery has arrived in the session.
 	Delivered(h *Head, what Delivery) (bool, error)
 
+	// Delegation reads a delegation of a workspace; DelegationOf the one that a message of the session carries, or
+	// brings the end of.
+	Delegation(workspaceID, id parley.ID) (*parley.Delegation, error)
+	DelegationOf(h *Head, messageID parley.ID) (*parley.Delegation, error)
+	// CountDelegations counts the delegations of a root, and those of them from one agent to another.
+	CountDelegations(h *Head, rootID, fromAgentID, toAgentID parley.ID) (all, pair int, err error)
+	// UnheardBelow reads the tasks and questions that were sent for a delegation and whose answer no turn has begun
+	// with.
+	UnheardBelow(h *Head, delegationID parley.ID) ([]Unheard, error)
+	// WakeTurns returns the turn of every answer and report in the session for the work (zero: none) of a root that no
+	// turn has begun with yet: a turn with several of them several times.
+	WakeTurns(h *Head, rootID, workID parley.ID) ([]parley.ID, error)
+
 	// Accepted reads what a session's owner has accepted; nil for a session older than recorded acceptances.
 	Accepted(h *Head) (*parley.Accepted, error)
 
@@ -109,6 +122,10 @@ type Rows interface {
 	Agent(workspaceID, agentID parley.ID) (version int, status parley.AgentStatus, err error)
 	// AgentVersion reads a version of an agent; nil if there is none.
 	AgentVersion(workspaceID, agentID parley.ID, version int) (*parley.Agent, error)
+	// Teammates locks the teams of a workspace until the commit, and reads agents, those that they lead, directly or
+	// through others, and the whole teams of their leads: without archived agents, unless they are asked for or lead
+	// one that is.
+	Teammates(workspaceID parley.ID, agentIDs []parley.ID) ([]Teammate, error)
 	// Project reads a project of a workspace; nil if there is none.
 	Project(workspaceID, projectID parley.ID) (*parley.Project, error)
 	// HasProject reports whether a workspace has a project.

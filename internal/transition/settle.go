@@ -221,6 +221,11 @@ func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Mess
 	if err := t.useFiles(h, m.ID, m.Content); err != nil {
 		return parley.Message{}, err
 	}
+	if settle.Send != nil {
+		if err := t.send(h, call, settle.Send); err != nil {
+			return parley.Message{}, err
+		}
+	}
 	child := h.cancelChild(call)
 	if err := t.recordResult(h, m); err != nil || h.Cancel != fence.TurnID {
 		return *m, err

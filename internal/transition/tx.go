@@ -33,6 +33,9 @@ type Subject struct {
 // Subject returns what the transition is about. It is valid once the transition has run.
 func (t *Tx) Subject() Subject { return t.about }
 
+// Means says that the transition is about a row outside its sessions, such as an agent.
+func (t *Tx) Means(id parley.ID) { t.about = Subject{TargetID: id} }
+
 // New makes a Tx. It logs to log what it can report to nobody else.
 func New(log *slog.Logger) *Tx { return &Tx{log: log} }
 

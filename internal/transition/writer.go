@@ -47,6 +47,10 @@ type Writer interface {
 	InsertApprovals(h *Head, approvals []*parley.Approval) error
 	UpdateApprovals(h *Head, approvals []*parley.Approval) error
 
+	InsertDelegations(h *Head, delegations []*parley.Delegation) error
+	MoveDelegations(h *Head, moved []MovedDelegation) error
+	HearDelegations(h *Head, heard []Heard) error
+
 	PutCompaction(h *Head, compaction *parley.Compaction) error
 	UpdateReady(h *Head) error
 
@@ -135,6 +139,10 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 
 	many("NewApprovals", func(c *Changes) []*parley.Approval { return c.NewApprovals }, Writer.InsertApprovals),
 	many("Approvals", func(c *Changes) []*parley.Approval { return c.Approvals }, Writer.UpdateApprovals),
+
+	many("NewDelegations", func(c *Changes) []*parley.Delegation { return c.NewDelegations }, Writer.InsertDelegations),
+	many("Delegations", func(c *Changes) []MovedDelegation { return c.Delegations }, Writer.MoveDelegations),
+	many("Heard", func(c *Changes) []Heard { return c.Heard }, Writer.HearDelegations),
 
 	one("Compaction", func(c *Changes) *parley.Compaction { return c.Compaction }, Writer.PutCompaction),
 	fact("Unready Ready", func(c *Changes) bool { return c.Unready || c.Ready }, Writer.UpdateReady),

@@ -102,9 +102,8 @@ func testBuiltinAgent(t *testing.T, w *world) {
 func testAgentRoundTrip(t *testing.T, w *world) {
 	temperature, seed, effort, retries := 0.7, int64(1)<<62, "high", 0
 	agent := w.newAgent("full", "x", "y")
-	agent.Description, agent.SystemPrompt, agent.Model, agent.LeadID = "What it does", new(
-		"You are {{agent.name}}.",
-	), "sim/echo", w.agent.ID
+	agent.OwnerID, agent.LeadID = w.owner.ID, w.worker(t, "a-lead").ID
+	agent.Description, agent.SystemPrompt, agent.Model = "What it does", new("You are {{agent.name}}."), "sim/echo"
 	agent.Parameters = parley.Parameters{Temperature: &temperature, Seed: &seed, ReasoningEffort: &effort}
 	agent.Tools = &[]parley.ToolRef{
 		{Name: "current_time"},

@@ -43,6 +43,8 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Context":     testContext,
 		"TurnLog":     testTurnLog,
 		"Agents":      testAgents,
+		"Teams":       testTeams,
+		"Delegations": testDelegations,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"SignIns":     testSignIns,

@@ -319,6 +319,14 @@ func verbs() []verb {
 			says: "Stop a loop after its running iteration", prints: "asRow(loopsTable())",
 		},
 		{
+			noun: "delegations", name: "list", kind: list, operation: "listDelegations", most: 20,
+			says: "List what the agents of teams handed to each other, newest first", columns: delegationColumns(),
+		},
+		{
+			noun: "delegations", name: "show", kind: show, operation: "getDelegation", place: "DELEGATION",
+			says: "Show a delegation with its text", prints: "printDelegation",
+		},
+		{
 			noun: "cache", name: "show", kind: show, operation: "getResponseCache",
 			says: "Show what the response cache holds and saved",
 			columns: []column{
@@ -398,6 +406,13 @@ func verbs() []verb {
 
 func fileColumns() []column {
 	return []column{{"ID", "id", ""}, {"NAME", "name", ""}, {"TYPE", "media_type", ""}, {"BYTES", "size", ""}}
+}
+
+func delegationColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"KIND", "kind", ""}, {"STATUS", "status", ""}, {"FROM", "from_agent_id", ""},
+		{"TO", "to_agent_id", ""}, {"TEXT", "", "delegationTitle"}, {"CREATED", "created_at", ""},
+	}
 }
 
 func loopColumns() []column {

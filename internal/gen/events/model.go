@@ -62,6 +62,7 @@ var order = []string{ //nolint:gochecknoglobals // never written
 	"step",
 	"tool",
 	"approval",
+	"delegation",
 	"limit",
 	"loop",
 	"compaction",

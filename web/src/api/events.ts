@@ -356,6 +356,216 @@ export interface ApprovalResolved {
   expires_at: string;
 }
 
+// DelegationSent reports that the session's agent has sent something to another agent.
+export interface DelegationSent {
+  // The delegation.
+  delegation_id: ID;
+  // Task, question, report or briefing.
+  kind: 'task' | 'question' | 'report' | 'briefing';
+  // Its state now.
+  status: 'sent' | 'delivered' | 'running' | 'answered' | 'failed' | 'cancelled' | 'expired';
+  // The agent that sent it.
+  from_agent_id: ID;
+  // That agent's background session.
+  from_session_id: ID;
+  // The agent that receives it.
+  to_agent_id: ID;
+  // Its background session; null before delivery.
+  to_session_id: ID | null;
+  // The delegation that the sender worked for; or null.
+  parent_id: ID | null;
+  // The message that began the chain.
+  root_id: ID;
+  // 1 for the first of the chain.
+  hop: number;
+  // The first line of its text, shortened.
+  title: string;
+  // For people: why it failed or was cancelled; or null.
+  reason: string | null;
+  // When it expires; null for a report.
+  deadline_at: string | null;
+}
+
+// DelegationDelivered reports that a delegation has arrived, as a message with a turn.
+export interface DelegationDelivered {
+  // The delegation.
+  delegation_id: ID;
+  // Task, question, report or briefing.
+  kind: 'task' | 'question' | 'report' | 'briefing';
+  // Its state now.
+  status: 'sent' | 'delivered' | 'running' | 'answered' | 'failed' | 'cancelled' | 'expired';
+  // The agent that sent it.
+  from_agent_id: ID;
+  // That agent's background session.
+  from_session_id: ID;
+  // The agent that receives it.
+  to_agent_id: ID;
+  // Its background session; null before delivery.
+  to_session_id: ID | null;
+  // The delegation that the sender worked for; or null.
+  parent_id: ID | null;
+  // The message that began the chain.
+  root_id: ID;
+  // 1 for the first of the chain.
+  hop: number;
+  // The first line of its text, shortened.
+  title: string;
+  // For people: why it failed or was cancelled; or null.
+  reason: string | null;
+  // When it expires; null for a report.
+  deadline_at: string | null;
+}
+
+// DelegationRunning reports that the work on a task or a question has begun.
+export interface DelegationRunning {
+  // The delegation.
+  delegation_id: ID;
+  // Task, question, report or briefing.
+  kind: 'task' | 'question' | 'report' | 'briefing';
+  // Its state now.
+  status: 'sent' | 'delivered' | 'running' | 'answered' | 'failed' | 'cancelled' | 'expired';
+  // The agent that sent it.
+  from_agent_id: ID;
+  // That agent's background session.
+  from_session_id: ID;
+  // The agent that receives it.
+  to_agent_id: ID;
+  // Its background session; null before delivery.
+  to_session_id: ID | null;
+  // The delegation that the sender worked for; or null.
+  parent_id: ID | null;
+  // The message that began the chain.
+  root_id: ID;
+  // 1 for the first of the chain.
+  hop: number;
+  // The first line of its text, shortened.
+  title: string;
+  // For people: why it failed or was cancelled; or null.
+  reason: string | null;
+  // When it expires; null for a report.
+  deadline_at: string | null;
+}
+
+// DelegationAnswered reports that a task or a question is answered.
+export interface DelegationAnswered {
+  // The delegation.
+  delegation_id: ID;
+  // Task, question, report or briefing.
+  kind: 'task' | 'question' | 'report' | 'briefing';
+  // Its state now.
+  status: 'sent' | 'delivered' | 'running' | 'answered' | 'failed' | 'cancelled' | 'expired';
+  // The agent that sent it.
+  from_agent_id: ID;
+  // That agent's background session.
+  from_session_id: ID;
+  // The agent that receives it.
+  to_agent_id: ID;
+  // Its background session; null before delivery.
+  to_session_id: ID | null;
+  // The delegation that the sender worked for; or null.
+  parent_id: ID | null;
+  // The message that began the chain.
+  root_id: ID;
+  // 1 for the first of the chain.
+  hop: number;
+  // The first line of its text, shortened.
+  title: string;
+  // For people: why it failed or was cancelled; or null.
+  reason: string | null;
+  // When it expires; null for a report.
+  deadline_at: string | null;
+}
+
+// DelegationFailed reports that a delegation cannot be answered.
+export interface DelegationFailed {
+  // The delegation.
+  delegation_id: ID;
+  // Task, question, report or briefing.
+  kind: 'task' | 'question' | 'report' | 'briefing';
+  // Its state now.
+  status: 'sent' | 'delivered' | 'running' | 'answered' | 'failed' | 'cancelled' | 'expired';
+  // The agent that sent it.
+  from_agent_id: ID;
+  // That agent's background session.
+  from_session_id: ID;
+  // The agent that receives it.
+  to_agent_id: ID;
+  // Its background session; null before delivery.
+  to_session_id: ID | null;
+  // The delegation that the sender worked for; or null.
+  parent_id: ID | null;
+  // The message that began the chain.
+  root_id: ID;
+  // 1 for the first of the chain.
+  hop: number;
+  // The first line of its text, shortened.
+  title: string;
+  // For people: why it failed or was cancelled; or null.
+  reason: string | null;
+  // When it expires; null for a report.
+  deadline_at: string | null;
+}
+
+// DelegationCancelled reports that somebody cancelled a delegation.
+export interface DelegationCancelled {
+  // The delegation.
+  delegation_id: ID;
+  // Task, question, report or briefing.
+  kind: 'task' | 'question' | 'report' | 'briefing';
+  // Its state now.
+  status: 'sent' | 'delivered' | 'running' | 'answered' | 'failed' | 'cancelled' | 'expired';
+  // The agent that sent it.
+  from_agent_id: ID;
+  // That agent's background session.
+  from_session_id: ID;
+  // The agent that receives it.
+  to_agent_id: ID;
+  // Its background session; null before delivery.
+  to_session_id: ID | null;
+  // The delegation that the sender worked for; or null.
+  parent_id: ID | null;
+  // The message that began the chain.
+  root_id: ID;
+  // 1 for the first of the chain.
+  hop: number;
+  // The first line of its text, shortened.
+  title: string;
+  // For people: why it failed or was cancelled; or null.
+  reason: string | null;
+  // When it expires; null for a report.
+  deadline_at: string | null;
+}
+
+// DelegationExpired reports that nobody answered a delegation by its deadline.
+export interface DelegationExpired {
+  // The delegation.
+  delegation_id: ID;
+  // Task, question, report or briefing.
+  kind: 'task' | 'question' | 'report' | 'briefing';
+  // Its state now.
+  status: 'sent' | 'delivered' | 'running' | 'answered' | 'failed' | 'cancelled' | 'expired';
+  // The agent that sent it.
+  from_agent_id: ID;
+  // That agent's background session.
+  from_session_id: ID;
+  // The agent that receives it.
+  to_agent_id: ID;
+  // Its background session; null before delivery.
+  to_session_id: ID | null;
+  // The delegation that the sender worked for; or null.
+  parent_id: ID | null;
+  // The message that began the chain.
+  root_id: ID;
+  // 1 for the first of the chain.
+  hop: number;
+  // The first line of its text, shortened.
+  title: string;
+  // For people: why it failed or was cancelled; or null.
+  reason: string | null;
+  // When it expires; null for a report.
+  deadline_at: string | null;
+}
+
 // LimitWarning reports that a turn is close to a limit. Amounts of money are in US dollars.
 export interface LimitWarning {
   // The turn that comes near the limit.
@@ -610,6 +820,20 @@ export type StreamEvent =
   | Passing<'approval.approved', ApprovalApproved>
   | Stored<'approval.resolved', ApprovalResolved>
   | Passing<'approval.resolved', ApprovalResolved>
+  | Stored<'delegation.sent', DelegationSent>
+  | Passing<'delegation.sent', DelegationSent>
+  | Stored<'delegation.delivered', DelegationDelivered>
+  | Passing<'delegation.delivered', DelegationDelivered>
+  | Stored<'delegation.running', DelegationRunning>
+  | Passing<'delegation.running', DelegationRunning>
+  | Stored<'delegation.answered', DelegationAnswered>
+  | Passing<'delegation.answered', DelegationAnswered>
+  | Stored<'delegation.failed', DelegationFailed>
+  | Passing<'delegation.failed', DelegationFailed>
+  | Stored<'delegation.cancelled', DelegationCancelled>
+  | Passing<'delegation.cancelled', DelegationCancelled>
+  | Stored<'delegation.expired', DelegationExpired>
+  | Passing<'delegation.expired', DelegationExpired>
   | Stored<'limit.warning', LimitWarning>
   | Stored<'loop.progress', LoopProgress>
   | Stored<'compaction.started', CompactionStarted>
@@ -654,6 +878,13 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'approval.created',
   'approval.approved',
   'approval.resolved',
+  'delegation.sent',
+  'delegation.delivered',
+  'delegation.running',
+  'delegation.answered',
+  'delegation.failed',
+  'delegation.cancelled',
+  'delegation.expired',
   'limit.warning',
   'loop.progress',
   'compaction.started',

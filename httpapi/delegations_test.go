@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.org/parley"
+	"example.org/parley/store"
+)
+
+// background returns the path of an agent's background session.
+func (s *testServer) background(agent parley.Agent) string {
+	s.Helper()
+	opened, err := s.store.BackgroundSession(
+		s.Context(), store.Scope{WorkspaceID: agent.WorkspaceID}, agent.ID, 0,
+	)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return "/v1/sessions/" + opened.Session.ID.String()
+}
+
+func (s *testServer) member(body string) parley.Agent {
+	s.Helper()
+	return want[parley.Agent](s, 201, "POST", "/v1/agents", body)
+}
+
+// ended waits until a session has had so many ends of turns, and no unfinished one.
+func (s *testServer) ended(at string, turns int) {
+	s.Helper()
+	watch := s.stream("GET", at+"/events", "")
+	defer func() { _ = watch.body.Close() }()
+	for n := 0; n < turns; {
+		next, err := watch.next()
+		if err != nil {
+			s.Fatal(err)
+		}
+		switch next.event {
+		case "session.completed", "session.failed", "session.cancelled":
+			n++
+		}
+	}
+}
+
+// call is a step of a script that calls one tool.
+func call(name string, arguments any) string {
+	encoded, _ := json.Marshal(arguments) //nolint:errchkjson // of a test
+	return fmt.Sprintf(`{"tool_call":{"name":%q,"arguments":%s}}`, name, encoded)
+}
+
+// says posts a script.
+func (s *testServer) plays(at string, steps ...string) {
+	s.Helper()
+	text, _ := json.Marshal("[[" + strings.Join(steps, "],[") + "]]") //nolint:errchkjson // a string
+	want[parley.Message](s, 201, "POST", at+"/messages", `{"content":{"text":`+string(text)+`}}`)
+}
+
+// TestALeadIsWokenByBothAnswers: a lead that hands tasks to two subordinates and says so ends its turn; each works by
+// itself, and both answers come back, each saying who answers what.
+func TestALeadIsWokenByBothAnswers(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	lead := s.member(`{"name":"Lead","model":"sim/script"}`)
+	for _, name := range []string{"Scout", "Clerk"} {
+		s.member(fmt.Sprintf(`{"name":%q,"description":"Helps.","model":"sim/echo","lead_id":%q}`, name, lead.ID))
+	}
+	at := s.background(lead)
+	task := func(agent string) string {
+		return call("delegate_to_agent", map[string]string{"agent": agent, "task": "Look for " + agent + "."})
+	}
+	s.plays(at, task("scout")+","+task("clerk"), `{"text":"Both are at work."}`, `{"text":"One answer."}`,
+		`{"text":"Another answer."}`)
+	s.ended(at, 2)
+	got := map[string]string{}
+	for _, m := range s.recordOf(at) {
+		var content parley.UserContent
+		if m.Role != parley.RoleUser || m.Author.Kind != parley.AuthorAgent {
+			continue
+		}
+		if err := json.Unmarshal(m.Content, &content); err != nil {
+			t.Fatal(err)
+		}
+		got[m.Author.Name], _, _ = strings.Cut(content.Text, "\n\n")
+	}
+	if diff := cmp.Diff(map[string]string{
+		"Scout": `Answer to your task to Scout (scout), "Look for scout.":`,
+		"Clerk": `Answer to your task to Clerk (clerk), "Look for clerk.":`,
+	}, got); diff != "" {
+		t.Errorf("what came back (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,150 @@
+package transition
+
+import "example.org/parley"
+
+// delegationRest is the pause, in milliseconds, of a delegation's errand that cannot be done yet.
+const delegationRest = parley.Time(2000)
+
+// delegationBatch bounds how many delegations one part of the work ends.
+const delegationBatch = 50
+
+// Why delegations end that nobody ended by themselves.
+const (
+	reasonMember  = "an agent left the team"
+	reasonSession = "a background session was deleted"
+	reasonAbove   = "the work that it was for has ended"
+)
+
+// DeliverDelegation brings a delegation into its receiver's background session.
+type DeliverDelegation struct {
+	DelegationID parley.ID `json:"-"`
+}
+
+// ReturnDelegation tells the sender how a delegation ended.
+type ReturnDelegation struct {
+	DelegationID parley.ID `json:"-"`
+}
+
+// ExpireDelegation ends a delegation at its deadline.
+type ExpireDelegation struct {
+	DelegationID parley.ID `json:"-"`
+}
+
+// StopDelegation stops the work for a delegation that ended: its turns (unless Below is set) and what they sent on.
+type StopDelegation struct {
+	DelegationID parley.ID `json:"-"`
+	Below        bool      `json:"below,omitempty"` // only what was sent on
+}
+
+// EndDelegations ends the open delegations from and to an agent that left its team, or a session that was deleted.
+type EndDelegations struct {
+	SubjectID parley.ID `json:"-"`
+	Session   bool      `json:"session,omitempty"` // the subject is a session
+}
+
+// LeavesTeam returns the errand of an agent that leaves its team by a change: its open delegations end. false if the
+// agent stays where it is.
+func LeavesTeam(before, after *parley.Agent) (Errand, bool) {
+	stays := before.LeadID == after.LeadID && before.OwnerID == after.OwnerID &&
+		(after.Status != parley.AgentArchived || before.Status == after.Status)
+	if before.LeadID.IsZero() || stays {
+		return Errand{}, false
+	}
+	return Errand{WorkspaceID: before.WorkspaceID, Work: EndDelegations{SubjectID: before.ID}}, true
+}
+
+// Kind implements Work.
+func (DeliverDelegation) Kind() string { return "deliver_delegation" }
+
+// Target implements Work.
+func (w DeliverDelegation) Target() parley.ID { return w.DelegationID }
+
+// do delivers, or else fails the delegation under its sender's lock.
+func (w DeliverDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
+	refused := ""
+	if _, err := by.Step(workspaceID, func(t *Tx) (bool, error) {
+		var err error
+		refused, err = t.deliverDelegation(workspaceID, w.DelegationID)
+		return false, err
+	}); err != nil || refused == "" {
+		return err == nil, err
+	}
+	return once(by, workspaceID, func(t *Tx) error {
+		d, err := t.rows.Delegation(workspaceID, w.DelegationID)
+		if err != nil || d == nil || d.Status != parley.DelegationSent {
+			return err
+		}
+		return t.endOpenDelegation(workspaceID, w.DelegationID, parley.DelegationFail, refused)
+	})
+}
+
+// Kind implements Work.
+func (ReturnDelegation) Kind() string { return "return_delegation" }
+
+// Target implements Work.
+func (w ReturnDelegation) Target() parley.ID { return w.DelegationID }
+
+func (w ReturnDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
+	again, err := by.Step(workspaceID, func(t *Tx) (bool, error) {
+		return t.returnDelegation(workspaceID, w)
+	})
+	return !again, err
+}
+
+// Kind implements Work.
+func (ExpireDelegation) Kind() string { return "expire_delegation" }
+
+// Target implements Work.
+func (w ExpireDelegation) Target() parley.ID { return w.DelegationID }
+
+func (w ExpireDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
+	again, err := by.Step(workspaceID, func(t *Tx) (bool, error) {
+		return t.expireDelegation(workspaceID, w.DelegationID)
+	})
+	return !again, err
+}
+
+// Kind implements Work.
+func (StopDelegation) Kind() string { return "stop_delegation" }
+
+// Target implements Work.
+func (w StopDelegation) Target() parley.ID { return w.DelegationID }
+
+func (w StopDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
+	if !w.Below {
+		again, err := by.Step(workspaceID, func(t *Tx) (bool, error) {
+			return t.stopDelegated(workspaceID, w.DelegationID)
+		})
+		if err != nil || again {
+			return false, err
+		}
+	}
+	return endEach(by, workspaceID, w.DelegationID, reasonAbove)
+}
+
+// Kind implements Work.
+func (EndDelegations) Kind() string { return "end_delegations" }
+
+// Target implements Work.
+func (w EndDelegations) Target() parley.ID { return w.SubjectID }
+
+func (w EndDelegations) do(workspaceID parley.ID, by Doer) (bool, error) {
+	reason := reasonMember
+	if w.Session {
+		reason = reasonSession
+	}
+	return endEach(by, workspaceID, w.SubjectID, reason)
+}
+
+// endEach cancels some open delegations of a subject: an agent or a session at either end, or the delegation above.
+func endEach(by Doer, workspaceID, subjectID parley.ID, reason string) (done bool, err error) {
+	ids, err := by.OpenDelegations(workspaceID, subjectID, delegationBatch)
+	for _, id := range ids {
+		if _, err := once(by, workspaceID, func(t *Tx) error {
+			return t.endOpenDelegation(workspaceID, id, parley.DelegationCancel, reason)
+		}); err != nil {
+			return false, err
+		}
+	}
+	return len(ids) < delegationBatch, err
+}

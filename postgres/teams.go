@@ -1,0 +1,140 @@
+package postgres
+
+import (
+	"context"
+
+	"example.org/parley"
+	"example.org/parley/internal/transition"
+	"example.org/parley/store"
+)
+
+// team walks down from leads, level by level. Without the bound of levels, leads from before they were checked might
+// form a circle.
+const team = `WITH RECURSIVE team (top, id, depth) AS (
+  SELECT id, id, 1 FROM parley.agents WHERE workspace_id = $1 AND id = ANY($2) AND status = 'active'
+ UNION ALL
+  SELECT t.top, a.id, t.depth + 1 FROM team t
+   JOIN parley.agents a ON a.workspace_id = $1 AND a.lead_id = t.id AND a.status = 'active'
+  WHERE t.depth < $3)
+`
+
+// TeamOf implements store.Teams.
+func (s *Store) TeamOf(ctx context.Context, workspaceID, leadID parley.ID) ([]parley.Agent, error) {
+	return all(
+		ctx,
+		s,
+		tenant(workspaceID),
+		scanAgent,
+		team+`SELECT a.body FROM team t JOIN parley.agents a ON a.workspace_id = $1 AND a.id = t.id
+ ORDER BY t.depth, a.slug LIMIT $4`,
+		parley.MaxTeamMembers,
+		workspaceID,
+		[]parley.ID{leadID},
+		parley.MaxTeamDepth,
+		parley.MaxTeamMembers,
+	)
+}
+
+// TeamSizes implements store.Teams.
+func (s *Store) TeamSizes(
+	ctx context.Context,
+	workspaceID parley.ID,
+	leadIDs []parley.ID,
+) (sizes map[parley.ID]int, err error) {
+	if len(leadIDs) == 0 {
+		return sizes, nil
+	}
+	err = s.read(ctx, func() *batch {
+		sizes = make(map[parley.ID]int, len(leadIDs))
+		b := tenant(workspaceID)
+		b.read(team+"SELECT top, count(*) FROM team GROUP BY top", func(r *row) error {
+			sizes[r.id()] = r.int()
+			return nil
+		}, workspaceID, leadIDs, parley.MaxTeamDepth)
+		return b
+	})
+	return sizes, err
+}
+
+const teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content, s.updated_at,
+ h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost,
+  h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved
+ FROM parley.sessions s` + headOfSession + `LEFT JOIN parley.turns t ON t.workspace_id = s.workspace_id
+  AND t.id = h.turn_id
+ LEFT JOIN parley.messages m ON m.workspace_id = s.workspace_id AND m.id = t.trigger_message_id WHERE `
+
+func scanTeamSession(r *row) parley.TeamSession {
+	return parley.TeamSession{
+		SessionID:  r.id(),
+		AgentID:    r.id(),
+		Status:     parley.SessionStatus(r.text()),
+		WaitReason: parley.WaitReason(r.text()),
+		TurnID:     r.id(),
+		Doing:      transition.Doing(r.json()),
+		UpdatedAt:  r.time(),
+		Statistics: parley.Statistics{
+			Messages:   r.int64(),
+			UserFacing: r.int64(),
+			Turns:      r.int64(),
+			Tokens: parley.Tokens{
+				InputTokens:  r.int64(),
+				OutputTokens: r.int64(),
+				CachedTokens: r.int64(),
+				Unknown:      r.int64(),
+			},
+			Cost:             parley.Money(r.int64()),
+			Unpriced:         r.int64(),
+			Calls:            r.int64(),
+			CacheHits:        r.int64(),
+			CacheWriteTokens: r.int64(),
+			Saved:            parley.Money(r.int64()),
+		},
+	}
+}
+
+// TeamSessions implements store.Teams.
+func (s *Store) TeamSessions(
+	ctx context.Context,
+	scope store.Scope,
+	agents []parley.Agent,
+) ([]parley.TeamSession, error) {
+	var l filter
+	l.visible(scope)
+	l.must("s.key = ANY(?)", transition.BackgroundKeys(agents))
+	return all(
+		ctx,
+		s,
+		tenant(scope.WorkspaceID),
+		func(r *row) (parley.TeamSession, error) { return scanTeamSession(r), nil },
+		teamSessions+l.where.String(),
+		len(agents),
+		l.args...)
+}
+
+// lockTeams lets one change of a workspace's teams happen at a time: each holds it until its commit.
+const lockTeams = "SELECT 1 FROM parley.workspaces WHERE id = $1 FOR NO KEY UPDATE"
+
+const teammates = `WITH RECURSIVE near (id, lead_id) AS (
+  SELECT id, lead_id FROM parley.agents WHERE workspace_id = $1 AND id = ANY($2)
+ UNION
+  SELECT a.id, a.lead_id FROM near n JOIN parley.agents a
+   ON a.workspace_id = $1 AND (a.id = n.lead_id OR a.lead_id = n.id AND a.status = 'active'))
+ SELECT a.id, a.lead_id, a.owner_id, a.slug, a.status FROM near n
+  JOIN parley.agents a ON a.workspace_id = $1 AND a.id = n.id`
+
+// Teammates implements transition.Rows, in an attempt that has a transaction open.
+func (a *attempt) Teammates(workspaceID parley.ID, agentIDs []parley.ID) (found []transition.Teammate, err error) {
+	err = a.ask(func() *batch {
+		found = nil
+		b := tenant(workspaceID)
+		b.read(lockTeams, func(*row) error { return nil }, workspaceID)
+		b.read(teammates, func(r *row) error {
+			found = append(found, transition.Teammate{
+				ID: r.id(), LeadID: r.id(), OwnerID: r.id(), Slug: r.text(), Status: parley.AgentStatus(r.text()),
+			})
+			return nil
+		}, workspaceID, agentIDs)
+		return b
+	})
+	return found, err
+}

@@ -1,0 +1,370 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+
+	"example.org/parley"
+	"example.org/parley/store"
+)
+
+func testTeams(t *testing.T, open Open) {
+	cases(t, open, map[string]func(*testing.T, *world){
+		"FirstsInTheBackgroundGetOneSession": backgroundFirsts,
+		"TheBackgroundSession":               backgroundSession,
+		"WhoHasNoBackgroundSession":          backgroundRefused,
+		"WhoMayLeadWhom":                     teamRules,
+		"AnArchiveKeepsNobodyWithoutALead":   teamArchive,
+		"ATeamIsBounded":                     teamBounds,
+		"EachMemberHasABackgroundSession":    teamBackground,
+		"TwoChangesMakeNoCircle":             teamCircleRace,
+		"TwoChangesMakeNoTeamTooLarge":       teamSizeRace,
+		"AnArchiveRacesASubordinate":         teamArchiveRace,
+	})
+}
+
+// firsts is how many callers ask at once for a session that nobody has asked for before.
+const firsts = 50
+
+// worker creates an agent that the test's principal owns.
+func (w *world) worker(t reporter, slug string, changes ...func(*parley.Agent)) parley.Agent {
+	t.Helper()
+	agent := w.newAgent(slug)
+	agent.OwnerID, agent.OwnerName, agent.ChangedByID = w.owner.ID, w.owner.Name, w.owner.ID
+	for _, change := range changes {
+		change(&agent)
+	}
+	agent, _, err := w.store.CreateAgent(w.ctx, agent, store.Idempotency{})
+	must(t, "CreateAgent", err)
+	return agent
+}
+
+func (w *world) background(t reporter, agent *parley.Agent) parley.Session {
+	t.Helper()
+	opened, err := w.store.BackgroundSession(w.ctx, w.scope, agent.ID, 0)
+	must(t, "BackgroundSession", err)
+	return opened.Session
+}
+
+// backgroundFirsts: callers that ask for an agent's background session at once all get the one that is made.
+func backgroundFirsts(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	answers, failures := make([]store.Opened, firsts), make([]error, firsts)
+	atOnce(firsts, func(i int) {
+		answers[i], failures[i] = w.store.BackgroundSession(w.ctx, w.scope, agent.ID, 0)
+	})
+	created := 0
+	for i, opened := range answers {
+		must(t, "BackgroundSession", failures[i])
+		if opened.Created {
+			created++
+		}
+		if opened.Session.ID != answers[0].Session.ID {
+			t.Fatalf("two callers got the sessions %s and %s", answers[0].Session.ID, opened.Session.ID)
+		}
+	}
+	if created != 1 {
+		t.Errorf("%d callers are told that they made it; want 1", created)
+	}
+	listed, err := w.store.Sessions(w.ctx, w.scope, store.SessionQuery{AgentID: agent.ID, Limit: firsts})
+	must(t, "Sessions", err)
+	if len(listed) != 1 {
+		t.Errorf("the agent has %d sessions; want 1", len(listed))
+	}
+}
+
+// backgroundSession: it is the owner's, private, in background mode, summarised by default, and stays the same through
+// its turns. After a deletion the next caller gets a new one, and so does the agent's next owner.
+func backgroundSession(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	session := w.background(t, &agent)
+	if session.OwnerID != w.owner.ID || session.AgentID != agent.ID || session.Mode != parley.ModeBackground ||
+		session.Kind != parley.KindAgent || session.Visibility != parley.VisibilityPrivate ||
+		session.Title != parley.BackgroundTitle || !session.InBackground() || session.OpaqueKey() != "" {
+		t.Errorf("the background session is %+v", session)
+	}
+	if policy := session.DefaultPolicy(); policy.Kind != parley.PolicySummary ||
+		policy.SummaryLimit() != parley.DefaultSummaryLimit {
+		t.Errorf("its context policy is %s; want summary(%d)", policy, parley.DefaultSummaryLimit)
+	}
+	accepted, err := w.store.Accepted(w.ctx, w.scope.WorkspaceID, session.ID)
+	must(t, "Accepted", err)
+	if accepted.Before || len(accepted.Agents)+len(accepted.Tools) > 0 {
+		t.Errorf("opening it accepted %+v; want nothing", accepted)
+	}
+	w.post(t, session.ID, w.say("dig"))
+	w.answer(t, w.claim(t), "gold")
+	w.post(t, session.ID, w.say("dig on"))
+	if again := w.background(t, &agent); again.ID != session.ID || again.Statistics.Turns != 2 {
+		t.Errorf("after a turn it is the session %s with %d turns; want %s with 2",
+			again.ID, again.Statistics.Turns, session.ID)
+	}
+
+	heir := parley.NewID()
+	inherited := agent
+	inherited.OwnerID, inherited.OwnerName, inherited.ChangedByID = heir, "heir", heir
+	inherited, err = w.store.UpdateAgent(w.ctx, inherited)
+	must(t, "UpdateAgent", err)
+	if theirs := w.background(t, &inherited); theirs.ID == session.ID || theirs.OwnerID != heir {
+		t.Errorf("the next owner got the session %s of %s", theirs.ID, theirs.OwnerID)
+	}
+	inherited.OwnerID, inherited.OwnerName = agent.OwnerID, agent.OwnerName
+	inherited, err = w.store.UpdateAgent(w.ctx, inherited)
+	must(t, "UpdateAgent", err)
+	if back := w.background(t, &inherited); back.ID != session.ID {
+		t.Errorf("with its first owner again, the agent works in %s; want %s", back.ID, session.ID)
+	}
+
+	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, session.ID))
+	if next := w.background(t, &inherited); next.ID == session.ID || next.LastSequence != 0 {
+		t.Errorf("after its deletion it is %s with %d messages", next.ID, next.LastSequence)
+	}
+}
+
+// backgroundRefused: strangers see neither session nor agent, and nothing is made for an archived agent, for one
+// without an owner, or beyond a quota.
+func backgroundRefused(t *testing.T, w *world) {
+	ask := func(scope store.Scope, agent parley.ID, most int64) error {
+		_, err := w.store.BackgroundSession(w.ctx, scope, agent, most)
+		return err
+	}
+	agent := w.worker(t, "digger")
+	session := w.background(t, &agent)
+	stranger := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()}
+	refused(t, "a stranger", ask(stranger, agent.ID, 0), parley.CodeNotFound)
+	refused(t, "another workspace", ask(w.neighbour(t, "next").scope, agent.ID, 0), parley.CodeNotFound)
+	refused(t, "no agent", ask(w.scope, parley.NewID(), 0), parley.CodeNotFound)
+	must(t, "the same within the quota", ask(w.scope, agent.ID, 1))
+
+	refused(t, "an agent without an owner", ask(w.scope, w.createAgent(t, "ownerless").ID, 0), parley.CodeConflict)
+	retired := w.worker(t, "retired", func(a *parley.Agent) { a.Status = parley.AgentArchived })
+	refused(t, "an archived agent", ask(w.scope, retired.ID, 0), parley.CodeArchived)
+	second := w.worker(t, "second")
+	refused(t, "a session too many", ask(w.scope, second.ID, 1), parley.CodeConflict)
+	must(t, "one more", ask(w.scope, second.ID, 2))
+
+	agent.Status = parley.AgentArchived
+	_, err := w.store.UpdateAgent(w.ctx, agent)
+	must(t, "UpdateAgent", err)
+	if again := w.background(t, &agent); again.ID != session.ID {
+		t.Errorf("an archived agent's session is %s; want %s, which stays readable", again.ID, session.ID)
+	}
+}
+
+// led creates an agent of the test's principal with a lead.
+func (w *world) led(t reporter, slug string, lead *parley.Agent) parley.Agent {
+	t.Helper()
+	return w.worker(t, slug, func(a *parley.Agent) { a.LeadID = lead.ID })
+}
+
+// becomes stores a change of agents as one transaction, as they are now.
+func (w *world) becomes(change func(*parley.Agent), agents ...parley.Agent) error {
+	next := make([]parley.Agent, len(agents))
+	for i := range agents {
+		now, err := w.store.Agent(w.ctx, w.scope.WorkspaceID, agents[i].ID.String())
+		if err != nil {
+			return err
+		}
+		change(&now)
+		next[i] = now
+	}
+	_, err := w.store.UpdateAgent(w.ctx, next[0], next[1:]...)
+	return err
+}
+
+func lead(id parley.ID) func(*parley.Agent)    { return func(a *parley.Agent) { a.LeadID = id } }
+func archived(a *parley.Agent)                 { a.Status = parley.AgentArchived }
+func reactivated(a *parley.Agent)              { a.Status = parley.AgentActive }
+func owned(id parley.ID) func(a *parley.Agent) { return func(a *parley.Agent) { a.OwnerID = id } }
+func (w *world) agentNow(t reporter, id parley.ID) parley.Agent {
+	t.Helper()
+	now, err := w.store.Agent(w.ctx, w.scope.WorkspaceID, id.String())
+	must(t, "Agent", err)
+	return now
+}
+
+// teamRules: no circles, no archived or unknown leads, one owner.
+func teamRules(t *testing.T, w *world) {
+	top := w.worker(t, "top")
+	middle := w.led(t, "middle", &top)
+	low := w.led(t, "low", &middle)
+	refused(t, "itself", w.becomes(lead(top.ID), top), parley.CodeInvalid)
+	refused(t, "a circle of two", w.becomes(lead(middle.ID), top), parley.CodeInvalid)
+	refused(t, "a circle of three", w.becomes(lead(low.ID), top), parley.CodeInvalid)
+	refused(t, "nobody", w.becomes(lead(parley.NewID()), top), parley.CodeNotFound)
+	next := w.neighbour(t, "next").worker(t, "theirs")
+	refused(t, "another workspace's", w.becomes(lead(next.ID), top), parley.CodeNotFound)
+
+	refused(t, "another owner in the middle", w.becomes(owned(parley.NewID()), middle), parley.CodeInvalid)
+	refused(t, "another owner at the top", w.becomes(owned(parley.NewID()), top), parley.CodeInvalid)
+	refused(t, "another owner below", w.becomes(owned(parley.NewID()), low), parley.CodeInvalid)
+	refused(t, "no owner", w.becomes(owned(parley.ID{}), low), parley.CodeInvalid)
+	foreign := w.worker(t, "foreign", owned(parley.NewID()))
+	refused(t, "somebody else's lead", w.becomes(lead(top.ID), foreign), parley.CodeInvalid)
+	refused(t, "somebody else's subordinate", w.becomes(lead(foreign.ID), top), parley.CodeInvalid)
+	_, _, err := w.store.CreateAgent(w.ctx, func() parley.Agent {
+		a := w.newAgent("ownerless")
+		a.LeadID = top.ID
+		return a
+	}(), store.Idempotency{})
+	refused(t, "a new agent without an owner", err, parley.CodeInvalid)
+	must(t, "a whole team's new owner", w.becomes(owned(foreign.OwnerID), top, middle, low))
+
+	retired := w.worker(t, "retired", archived, owned(foreign.OwnerID))
+	refused(t, "an archived lead", w.becomes(lead(retired.ID), low), parley.CodeInvalid)
+	must(t, "another lead", w.becomes(lead(top.ID), low))
+	must(t, "no lead", w.becomes(lead(parley.ID{}), low))
+	must(t, "the other way round", w.becomes(lead(low.ID), top))
+	if now := w.agentNow(t, middle.ID); now.LeadID != top.ID {
+		t.Errorf("a refused change moved %s below %s", middle.ID, now.LeadID)
+	}
+}
+
+// teamArchive: a lead with subordinates is archived with them or not at all, and comes back before them.
+func teamArchive(t *testing.T, w *world) {
+	top := w.worker(t, "top")
+	middle := w.led(t, "middle", &top)
+	low := w.led(t, "low", &middle)
+	refused(t, "the middle alone", w.becomes(archived, middle), parley.CodeConflict)
+	refused(t, "the upper two", w.becomes(archived, top, middle), parley.CodeConflict)
+	for _, agent := range []parley.Agent{top, middle, low} {
+		if now := w.agentNow(t, agent.ID); now.Version != 1 {
+			t.Errorf("a refused archive made version %d of %s", now.Version, agent.Slug)
+		}
+	}
+	must(t, "the lowest", w.becomes(archived, low))
+	must(t, "it comes back", w.becomes(reactivated, low))
+	must(t, "all below the top", w.becomes(archived, middle, low))
+	refused(t, "one without its lead", w.becomes(reactivated, low), parley.CodeInvalid)
+	must(t, "both", w.becomes(reactivated, low, middle))
+	must(t, "all", w.becomes(archived, top, middle, low))
+}
+
+// teamBounds: levels and members have bounds, and whatever joins at once counts.
+func teamBounds(t *testing.T, w *world) {
+	chain := []parley.Agent{w.worker(t, "level-1")}
+	for len(chain) < parley.MaxTeamDepth {
+		chain = append(chain, w.led(t, fmt.Sprintf("level-%d", len(chain)+1), &chain[len(chain)-1]))
+	}
+	deepest := &chain[len(chain)-1]
+	single := w.worker(t, "single")
+	refused(t, "a level too deep", w.becomes(lead(deepest.ID), single), parley.CodeInvalid)
+	refused(t, "a level above", w.becomes(lead(single.ID), chain[0]), parley.CodeInvalid)
+	must(t, "beside the deepest", w.becomes(lead(chain[len(chain)-2].ID), single))
+
+	top := w.worker(t, "top")
+	for n := 2; n < parley.MaxTeamMembers; n++ {
+		w.led(t, fmt.Sprintf("member-%d", n), &top)
+	}
+	second := w.worker(t, "second")
+	below := w.led(t, "below", &second)
+	refused(t, "two at once", w.becomes(lead(top.ID), second), parley.CodeInvalid)
+	must(t, "leave", w.becomes(lead(parley.ID{}), below))
+	must(t, "one more", w.becomes(lead(top.ID), second))
+	refused(t, "one too many", w.becomes(lead(second.ID), below), parley.CodeInvalid)
+	must(t, "an archived one makes room", w.becomes(archived, second))
+	must(t, "for another", w.becomes(lead(top.ID), below))
+	refused(t, "and does not come back", w.becomes(reactivated, second), parley.CodeInvalid)
+}
+
+// teamBackground: the transaction that puts an agent below a lead opens the background sessions of both, once.
+func teamBackground(t *testing.T, w *world) {
+	count := func(agent *parley.Agent) int {
+		t.Helper()
+		sessions, err := w.store.Sessions(w.ctx, w.scope, store.SessionQuery{AgentID: agent.ID, Limit: 10})
+		must(t, "Sessions", err)
+		for i := range sessions {
+			if !sessions[i].InBackground() {
+				t.Errorf("%s got the session %+v", agent.Slug, sessions[i])
+			}
+		}
+		return len(sessions)
+	}
+	top, alone := w.worker(t, "top"), w.worker(t, "alone")
+	if n := count(&top) + count(&alone); n != 0 {
+		t.Fatalf("agents in no team have %d sessions", n)
+	}
+	made := w.led(t, "made", &top)
+	must(t, "UpdateAgent", w.becomes(lead(made.ID), alone))
+	must(t, "UpdateAgent", w.becomes(lead(top.ID), alone))
+	for _, agent := range []*parley.Agent{&top, &made, &alone} {
+		if n := count(agent); n != 1 {
+			t.Errorf("%s has %d background sessions; want 1", agent.Slug, n)
+		}
+	}
+	other := w.worker(t, "other")
+	refused(t, "a circle", w.becomes(lead(other.ID), top, other), parley.CodeInvalid)
+	if n := count(&other); n != 0 {
+		t.Errorf("a refused change opened %d sessions", n)
+	}
+}
+
+// race runs changes at the same time, and returns how many were stored; the others must be refused.
+func race(t *testing.T, refusedAs parley.Code, changes []func() error) (stored int) {
+	t.Helper()
+	failures := make([]error, len(changes))
+	atOnce(len(changes), func(i int) { failures[i] = changes[i]() })
+	for _, err := range failures {
+		if err == nil {
+			stored++
+			continue
+		}
+		refused(t, "a change at the same time", err, refusedAs)
+	}
+	return stored
+}
+
+// raceRounds is how often two changes race for one outcome.
+const raceRounds = 8
+
+// teamCircleRace: of the changes that together would close a circle, one is refused.
+func teamCircleRace(t *testing.T, w *world) {
+	for round := range raceRounds {
+		var ring []parley.Agent
+		for n := range 3 {
+			ring = append(ring, w.worker(t, fmt.Sprintf("r%d-%d", round, n)))
+		}
+		var changes []func() error
+		for i := range ring {
+			changes = append(changes, func() error { return w.becomes(lead(ring[(i+1)%len(ring)].ID), ring[i]) })
+		}
+		if stored := race(t, parley.CodeInvalid, changes); stored != len(ring)-1 {
+			t.Fatalf("%d of %d changes that close a circle were stored; want all but one", stored, len(ring))
+		}
+	}
+}
+
+// teamSizeRace: agents that join at once do not exceed a team's size together.
+func teamSizeRace(t *testing.T, w *world) {
+	top := w.worker(t, "top")
+	const room = 3
+	for n := range parley.MaxTeamMembers - 1 - room {
+		w.led(t, fmt.Sprintf("member-%d", n), &top)
+	}
+	var changes []func() error
+	for n := range 3 * room {
+		agent := w.worker(t, fmt.Sprintf("joins-%d", n))
+		changes = append(changes, func() error { return w.becomes(lead(top.ID), agent) })
+	}
+	if stored := race(t, parley.CodeInvalid, changes); stored != room {
+		t.Errorf("%d agents joined a team with room for %d", stored, room)
+	}
+}
+
+// teamArchiveRace: a lead is not archived while somebody gets it as a lead.
+func teamArchiveRace(t *testing.T, w *world) {
+	for round := range raceRounds {
+		top := w.worker(t, fmt.Sprintf("top-%d", round))
+		low := w.worker(t, fmt.Sprintf("low-%d", round))
+		changes := []func() error{
+			func() error { return w.becomes(lead(top.ID), low) },
+			func() error { return w.becomes(archived, top) },
+		}
+		failures := make([]error, len(changes))
+		atOnce(len(changes), func(i int) { failures[i] = changes[i]() })
+		joined, gone := failures[0], failures[1]
+		if (joined == nil) == (gone == nil) {
+			t.Fatalf("the lead's archive: %v; its new subordinate: %v; want one of them", gone, joined)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package parley
+
+// A team is a lead and the agents whose lead_id leads to it.
+
+// The bounds of a team.
+const (
+	MaxTeamMembers = 64 // active agents, its lead included
+	MaxTeamDepth   = 5  // levels, the lead's included
+)
+
+// BackgroundTitle is the title of background sessions that nobody has renamed.
+const BackgroundTitle = "Background work"
+
+// Keys of an agent's own sessions. They stand in the namespace of derived keys with an empty type, which KeyFor never
+// gets from a caller; so nobody can name such a session by a key, and none is shown.
+
+// BackgroundKey returns the stored key of the session in which an agent does its own work. An agent that gets another
+// owner works in another session: what was said to its previous owner stays with that owner.
+func BackgroundKey(agentID, ownerID ID) string {
+	return KeyFor("", "background", agentID.String()+"/"+ownerID.String())
+}
+
+// ForegroundKey returns the stored key of the session in which a principal talks with an agent.
+func ForegroundKey(agentID, principalID ID) string {
+	return KeyFor("", "foreground", agentID.String()+"/"+principalID.String())
+}
+
+// BackgroundSession returns a new session, without ids of its own, in which an agent does its own work. It is its
+// owner's alone until they share it. Opening it accepts nothing: what may run unasked follows from the versions of the
+// agent that the owner made.
+func BackgroundSession(agent *Agent) Session {
+	return Session{
+		WorkspaceID: agent.WorkspaceID, AgentID: agent.ID, OwnerID: agent.OwnerID,
+		Visibility: VisibilityPrivate, Kind: KindAgent, Mode: ModeBackground,
+		Key: BackgroundKey(agent.ID, agent.OwnerID), Title: BackgroundTitle, Accepted: &Accepted{},
+	}
+}
+
+// InBackground reports whether this is the background session of its agent: the one made for its own work, not just any
+// session in background mode.
+func (s *Session) InBackground() bool { return s.Key == BackgroundKey(s.AgentID, s.OwnerID) }
+
+// TeamLead is a team as lists show it: its lead, and how many it has.
+type TeamLead struct {
+	LeadID      ID     `json:"lead_id"` // the agent
+	Slug        string `json:"slug"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	OwnerID     ID     `json:"owner_id"`     // the one owner of all members
+	OwnerName   string `json:"owner_name"`   // "" for an owner from before names were kept
+	MemberCount int    `json:"member_count"` // active agents, the lead included
+}
+
+// Team is a lead with everyone whose lead_id leads to it.
+type Team struct {
+	TeamLead              // flat
+	Members  []TeamMember `json:"members"` // the lead first, then level by level, by slug within one
+	Total    TreeTotal    `json:"total"`   // of the members' background sessions that the reader may see
+}
+
+// TeamMember is an active agent of a team.
+type TeamMember struct {
+	AgentID     ID     `json:"agent_id"`
+	Slug        string `json:"slug"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	LeadID      ID     `json:"lead_id"` // null for a lead at the top
+	Depth       int    `json:"depth"`   // levels below the team's lead, which has 0
+	// its background session; null if there is none yet, or the reader may not see it
+	Background *TeamSession `json:"background"`
+}
+
+// TeamSession is what a member does in its background session now, and what that has cost so far.
+type TeamSession struct {
+	SessionID  ID            `json:"session_id"`
+	Status     SessionStatus `json:"status"`
+	WaitReason WaitReason    `json:"wait_reason,omitempty"`
+	TurnID     ID            `json:"turn_id"`    // the first unfinished work session; null: it has nothing to do
+	Doing      string        `json:"doing"`      // the first line of the message that began it; "" without one
+	Statistics Statistics    `json:"statistics"` // of the session itself; tool sessions stand in its tree
+	UpdatedAt  Time          `json:"updated_at"` // last activity
+
+	AgentID ID `json:"-"`
+}
+
+// MarshalJSON writes null for absent fields.
+func (s TeamSession) MarshalJSON() ([]byte, error) {
+	type plain TeamSession
+	return EncodeJSON(struct {
+		*plain
+		WaitReason *WaitReason `json:"wait_reason"`
+	}{(*plain)(&s), OrNull(s.WaitReason)})
+}
+
+// TeamLeadOf returns an agent as the lead of a team of a size.
+func TeamLeadOf(agent *Agent, members int) TeamLead {
+	return TeamLead{
+		agent.ID, agent.Slug, agent.Name, agent.Description, agent.OwnerID, agent.OwnerName, members,
+	}
+}
+
+// NewTeam puts a team together: agents are the lead and those below it, each after its own lead.
+func NewTeam(agents []Agent, sessions []TeamSession) Team {
+	doing := make(map[ID]*TeamSession, len(sessions))
+	for i := range sessions {
+		doing[sessions[i].AgentID] = &sessions[i]
+	}
+	team := Team{TeamLead: TeamLeadOf(&agents[0], len(agents)), Members: make([]TeamMember, 0, len(agents))}
+	depths := map[ID]int{}
+	for i := range agents {
+		a := &agents[i]
+		if i > 0 {
+			depths[a.ID] = depths[a.LeadID] + 1
+		}
+		team.Members = append(team.Members, TeamMember{
+			AgentID: a.ID, Slug: a.Slug, Name: a.Name, Description: a.Description, LeadID: a.LeadID,
+			Depth: depths[a.ID], Background: doing[a.ID],
+		})
+		if session := doing[a.ID]; session != nil {
+			s := &session.Statistics
+			team.Total.add(TreeTotal{
+				Sessions: 1, Turns: s.Turns, Tokens: s.Tokens, Cost: s.Cost, Unpriced: s.Unpriced,
+			})
+		}
+	}
+	return team
+}
