@@ -321,6 +321,13 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("shareSession", reflect.TypeFor[parley.Share](), 200, "PUT", at+"/shares/"+outside, "")
 	do("listShares", reflect.TypeFor[page[parley.Share]](), 200, "GET", at+"/shares", "")
 
+	given := s.handedOver("Authorization", "Bearer "+testToken)
+	atGiven, delegation := "/v1/delegations/"+given.ID.String(), reflect.TypeFor[parley.Delegation]()
+	do("listDelegations", reflect.TypeFor[page[parley.Delegation]](), 200, "GET", "/v1/delegations?kind=task", "")
+	do("getDelegation", delegation, 200, "GET", atGiven, "")
+	do("cancelDelegation", delegation, 200, "POST", atGiven+"/cancel", "")
+	do("problem", reflect.TypeFor[Problem](), 422, "GET", "/v1/delegations?kind=order", "")
+
 	approval := s.asked(`{"feature":"f"`, "Authorization", "Bearer "+testToken)
 	atApproval, approvals := "/v1/approvals/"+approval.ID.String(), reflect.TypeFor[page[parley.Approval]]()
 	do("listApprovals", approvals, 200, "GET", "/v1/approvals", "")

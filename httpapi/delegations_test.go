@@ -24,9 +24,23 @@ func (s *testServer) background(agent parley.Agent) string {
 	return "/v1/sessions/" + opened.Session.ID.String()
 }
 
-func (s *testServer) member(body string) parley.Agent {
+func (s *testServer) member(body string, headers ...string) parley.Agent {
 	s.Helper()
-	return want[parley.Agent](s, 201, "POST", "/v1/agents", body)
+	return want[parley.Agent](s, 201, "POST", "/v1/agents", body, headers...)
+}
+
+// handedOver returns a task that a subordinate works on, for as long as a test takes.
+func (s *testServer) handedOver(headers ...string) parley.Delegation {
+	s.Helper()
+	lead := s.member(`{"name":"Lead","model":"sim/script"}`, headers...)
+	s.member(fmt.Sprintf(`{"name":"Waits","model":"sim/script","tools":["ask_user"],"lead_id":%q}`, lead.ID), headers...)
+	at := s.background(lead)
+	s.plays(at, []string{call("delegate_to_agent", map[string]string{"agent": "waits", "task": "Look."}),
+		`{"text":"It is at work."}`}, headers...)
+	watch := s.stream("GET", at+"/events", "", headers...)
+	defer func() { _ = watch.body.Close() }()
+	watch.until("delegation.sent")
+	return want[page[parley.Delegation]](s, 200, "GET", "/v1/delegations?agent="+lead.Slug, "", headers...).Data[0]
 }
 
 // ended waits until a session has had so many ends of turns, and no unfinished one.
@@ -52,11 +66,11 @@ func call(name string, arguments any) string {
 	return fmt.Sprintf(`{"tool_call":{"name":%q,"arguments":%s}}`, name, encoded)
 }
 
-// says posts a script.
-func (s *testServer) plays(at string, steps ...string) {
+// plays posts a script.
+func (s *testServer) plays(at string, steps []string, headers ...string) {
 	s.Helper()
 	text, _ := json.Marshal("[[" + strings.Join(steps, "],[") + "]]") //nolint:errchkjson // a string
-	want[parley.Message](s, 201, "POST", at+"/messages", `{"content":{"text":`+string(text)+`}}`)
+	want[parley.Message](s, 201, "POST", at+"/messages", `{"content":{"text":`+string(text)+`}}`, headers...)
 }
 
 // TestALeadIsWokenByBothAnswers: a lead that hands tasks to two subordinates and says so ends its turn; each works by
@@ -72,8 +86,8 @@ func TestALeadIsWokenByBothAnswers(t *testing.T) {
 	task := func(agent string) string {
 		return call("delegate_to_agent", map[string]string{"agent": agent, "task": "Look for " + agent + "."})
 	}
-	s.plays(at, task("scout")+","+task("clerk"), `{"text":"Both are at work."}`, `{"text":"One answer."}`,
-		`{"text":"Another answer."}`)
+	s.plays(at, []string{task("scout") + "," + task("clerk"), `{"text":"Both are at work."}`, `{"text":"One answer."}`,
+		`{"text":"Another answer."}`})
 	s.ended(at, 2)
 	got := map[string]string{}
 	for _, m := range s.recordOf(at) {

@@ -14,7 +14,7 @@ import (
 type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
-	slug, reader, approval, signIn                                string
+	slug, reader, approval, signIn, delegation                    string
 }
 
 // build makes an estate; its session has one finished turn.
@@ -72,6 +72,7 @@ func (s *testServer) build(workspace, slug string) estate {
 		auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
+	e.delegation = s.handedOver(auth...).ID.String()
 	return e
 }
 
@@ -100,6 +101,8 @@ func (e estate) fill(path string) string {
 		e.reader,
 		"{approval}",
 		e.approval,
+		"{delegation}",
+		e.delegation,
 		"{sign_in}",
 		e.signIn,
 		"{client}",
