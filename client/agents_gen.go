@@ -89,14 +89,27 @@ type AgentInput struct {
 	LeadID parley.ID `json:"lead_id,omitzero"`
 }
 
+// ArchiveAgentQuery are the query parameters of ArchiveAgent; zero values are left out.
+type ArchiveAgentQuery struct {
+	// Archive the agents below it too, all or none.
+	Cascade *bool
+}
+
+func (q *ArchiveAgentQuery) values() url.Values {
+	v := newValues()
+	v.flag("cascade", q.Cascade)
+	return v.Values
+}
+
 // ArchiveAgent archives an agent. Nothing is lost: its sessions stay, and new ones are refused. 409 for the built-in
-// agent.
+// agent, and for an agent that leads others, which cascade archives with it.
 //
 // DELETE /v1/agents/{agent}
-func (c *Client) ArchiveAgent(ctx context.Context, agent string, options ...Option) error {
+func (c *Client) ArchiveAgent(ctx context.Context, agent string, query ArchiveAgentQuery, options ...Option) error {
 	return c.sendOnly(ctx, request{
 		method:  http.MethodDelete,
 		path:    "/v1/agents/" + url.PathEscape(agent),
+		query:   query.values(),
 		options: options,
 	})
 }
@@ -114,7 +127,9 @@ func (c *Client) Agent(ctx context.Context, agent string, options ...Option) (pa
 
 // UpdateAgent changes an agent. Fields that are left out keep their values; null clears one. Every change makes a new
 // version, and a patch that changes nothing makes none; turns that have begun keep theirs. Setting status to active
-// brings an archived agent back. 409 for archiving the built-in agent, or giving it another slug.
+// brings an archived agent back. 409 for archiving the built-in agent, or giving it another slug, and for archiving
+// an agent that leads others. lead_id puts the agent into a team: a tree of at most 5 levels and 64 agents, all of
+// one owner.
 //
 // PATCH /v1/agents/{agent}
 func (c *Client) UpdateAgent(

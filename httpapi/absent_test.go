@@ -115,6 +115,13 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		reflect.TypeFor[parley.Message]()
 
 	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"bare"}`)
+	lead := idOf(do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"leads"}`))
+	do("createAgent", agent, 201, "POST", "/v1/agents", `{"name":"follows","lead_id":"`+lead+`"}`)
+	do("listTeams", reflect.TypeFor[page[parley.TeamLead]](), 200, "GET", "/v1/teams", "")
+	do("getTeam", reflect.TypeFor[parley.Team](), 200, "GET", "/v1/teams/leads", "")
+	do("ensureForegroundSession", session, 201, "PUT", "/v1/agents/leads/foreground", "")
+	do("ensureForegroundSession", session, 200, "PUT", "/v1/agents/leads/foreground", "")
+	do("getBackgroundSession", session, 200, "GET", "/v1/agents/leads/background", "")
 	do(
 		"createAgent",
 		agent,

@@ -14,6 +14,7 @@ import (
 type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
+	lead                                                          string
 	slug, reader, approval, signIn, delegation                    string
 }
 
@@ -29,6 +30,20 @@ func (s *testServer) build(workspace, slug string) estate {
 		"/v1/agents",
 		fmt.Sprintf(`{"name":%q}`, slug),
 		auth...).ID.String()
+	e.lead = want[parley.Agent](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/agents",
+		fmt.Sprintf(`{"name":"%s leads"}`, slug),
+		auth...).ID.String()
+	want[parley.Agent](
+		s,
+		http.StatusCreated,
+		"POST",
+		"/v1/agents",
+		fmt.Sprintf(`{"name":"%s follows","lead_id":%q}`, slug, e.lead),
+		auth...)
 	e.session = s.session(fmt.Sprintf(`{"agent_id":%q,"key":"key of %s"}`, slug, slug), auth...).ID.String()
 	stream := s.stream("POST", "/v1/sessions/"+e.session+"/messages", `{"content":{"text":"Hi"}}`, auth...)
 	stream.until("session.completed")
@@ -81,6 +96,8 @@ func (e estate) fill(path string) string {
 	return strings.NewReplacer(
 		"{agent}",
 		e.agent,
+		"{lead}",
+		e.lead,
 		"{session}",
 		e.session,
 		"{message}",

@@ -95,7 +95,7 @@ func (s *Store) Claim(
 			return nil, mapError(err)
 		}
 		for i := range some {
-			occupancy.Take(some[i].Fence.WorkspaceID, some[i].Session.Mode)
+			occupancy.Take(some[i].Fence.WorkspaceID, some[i].Mode())
 		}
 		claims = append(claims, some...)
 		if seen == 0 {

@@ -25,6 +25,9 @@ type NewMessage struct {
 	LoopID      parley.ID // of a loop's first iteration; only StartLoop sets it
 	Settings    parley.Settings
 	During      parley.During // "" means the session's own setting, else queue
+	// Urgent: a person waits for the answer. In an agent's background session the message goes before those that wait,
+	// after earlier urgent ones, and its turn runs at foreground priority; elsewhere it means nothing.
+	Urgent bool
 	Title       string        // becomes the session's title if it has none
 	// opens an assistant message that an outside agent appends to and settles, in the turn TurnID
 	Streaming bool
@@ -105,6 +108,9 @@ type Opened struct {
 	Posted   *Posted
 	Replayed bool
 }
+
+// Mode is the priority at which the claimed turn runs.
+func (c *Claim) Mode() parley.Mode { return c.Turn.Mode(c.Session.Mode) }
 
 // Claim is the right to run one turn, with everything that a fresh run needs.
 type Claim struct {

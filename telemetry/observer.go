@@ -19,7 +19,7 @@ func (t *Telemetry) Contents() bool { return t.traces != nil && t.traces.content
 func (t *Telemetry) TurnBegan(ctx context.Context, claim *store.Claim) context.Context {
 	if turn := &claim.Turn; turn.Attempt <= 1 && turn.StartedAt > 0 {
 		wait := max(0, turn.StartedAt.Std().Sub(turn.CreatedAt.Std()))
-		t.metrics.turnWait.WithLabelValues(priorityOf(claim.Session.Mode)).Observe(wait.Seconds())
+		t.metrics.turnWait.WithLabelValues(priorityOf(claim.Mode())).Observe(wait.Seconds())
 	}
 	if t.traces != nil {
 		ctx = t.traces.turn(ctx, claim)

@@ -75,7 +75,7 @@ func (w *Worker) claimed(n int, claims []store.Claim, more bool) {
 	w.behind = w.behind || more
 	w.places.Taken -= n
 	for i := range claims {
-		w.places.Take(claims[i].Fence.WorkspaceID, claims[i].Session.Mode)
+		w.places.Take(claims[i].Fence.WorkspaceID, claims[i].Mode())
 	}
 	w.noteIdle()
 }

@@ -26,7 +26,7 @@ func (w *Worker) run(ctx context.Context, running, older *run) {
 		}
 		w.mu.Unlock()
 		close(running.done)
-		w.release(running.claim.Fence.WorkspaceID, running.claim.Session.Mode)
+		w.release(running.claim.Fence.WorkspaceID, running.claim.Mode())
 		if running.claim.Turn.Suspicion() != parley.Unsuspected { // few of these run at once
 			poke(w.claimNow)
 		}

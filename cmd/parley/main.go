@@ -94,6 +94,7 @@ func rootCommand(term terminal) *cobra.Command {
 		serveCommand(shared, term),
 		chatCommand(shared, term),
 		agentsCommand(shared, term),
+		teamCommand(shared, term),
 		sessionsCommand(shared, term),
 		projectsCommand(shared, term),
 		limitsShowCommand(shared, term),

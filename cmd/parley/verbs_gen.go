@@ -111,8 +111,10 @@ func agentsUpdateCommand(shared *flags, term terminal) *cobra.Command {
 // agentsArchiveCommand makes parley agents archive: DELETE /v1/agents/{agent}.
 func agentsArchiveCommand(shared *flags) *cobra.Command {
 	command := &cobra.Command{Use: "archive AGENT", Short: "Archive an agent: its sessions stay, new ones are refused", Args: cobra.ExactArgs(1)}
+	var query client.ArchiveAgentQuery
+	addChoice(command, &query.Cascade, "cascade", "archive the agents below it too, all or none")
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
-		return server.ArchiveAgent(ctx, args[0])
+		return server.ArchiveAgent(ctx, args[0], query)
 	})
 	return command
 }
@@ -126,6 +128,39 @@ func agentsReopenCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return printAgent(term, shared, &changed)
+	})
+	return command
+}
+
+// teamListCommand makes parley team list: GET /v1/teams.
+func teamListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List teams by their leads", Args: cobra.NoArgs}
+	var query client.TeamsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(textsFlag(&query.Owner), "owner", "only teams of this principal; me for your own; repeatable")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.TeamLead], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Teams(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, teamTable())
+	})
+	return command
+}
+
+// teamShowCommand makes parley team show: GET /v1/teams/{lead}.
+func teamShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show LEAD", Short: "Show who works below LEAD, on what, and what it has cost", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Team(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printTeam)
 	})
 	return command
 }
@@ -1094,6 +1129,21 @@ func printAgent(term terminal, shared *flags, got *parley.Agent) error {
 		{"created at", got.CreatedAt.String()},
 		{"updated at", got.UpdatedAt.String()},
 	}, settingRows(setting.Agent, &got.Settings)...)
+}
+
+// teamTable is the table of team.
+func teamTable() table[parley.TeamLead] {
+	return table[parley.TeamLead]{
+		titles: []string{"LEAD", "NAME", "MEMBERS", "OWNER"},
+		row: func(row *parley.TeamLead) []string {
+			return []string{
+				row.Slug,
+				row.Name,
+				strconv.Itoa(row.MemberCount),
+				row.OwnerName,
+			}
+		},
+	}
 }
 
 // sessionsTable is the table of sessions.

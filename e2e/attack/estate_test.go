@@ -34,6 +34,13 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 		visibility = "workspace"
 	}
 	e.ids["agent"] = s.made(owner, "POST", "/v1/agents", fmt.Sprintf(`{"name":%q,"model":"sim/echo"}`, mark))
+	e.ids["lead"] = s.made(owner, "POST", "/v1/agents", fmt.Sprintf(`{"name":"%s leads","model":"sim/echo"}`, mark))
+	s.made(
+		owner,
+		"POST",
+		"/v1/agents",
+		fmt.Sprintf(`{"name":"%s follows","model":"sim/echo","lead_id":%q}`, mark, e.ids["lead"]),
+	)
 	settings := fmt.Sprintf(`"agent_id":%q,"visibility":%q`, e.ids["agent"], visibility)
 	e.ids["session"] = s.made(
 		owner,

@@ -114,5 +114,5 @@ func (p *picker) next(served parley.ID) (parley.ID, error) {
 func (p *picker) took(h *Head) {
 	p.taken++
 	p.suspects.took(p.rank().Suspicion())
-	p.occupancy.Take(h.WorkspaceID, h.Mode)
+	p.occupancy.Take(h.WorkspaceID, p.rank().Mode())
 }

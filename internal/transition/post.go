@@ -190,6 +190,7 @@ func (t *Tx) postTurn(
 		CreatedAt:        t.now,
 	}
 	m.TurnID = turn.ID
+	turn.Urgent = posting.Urgent && h.InBackground()
 	if h.TurnID.IsZero() {
 		return t.postIdle(h, m, turn, posting, claimBy, posted)
 	}
@@ -206,6 +207,11 @@ func (t *Tx) postTurn(
 	if err := t.checkQueue(h, m); err != nil {
 		return err
 	}
+	if turn.Urgent {
+		if err := t.hurry(h); err != nil {
+			return err
+		}
+	}
 	if during == parley.DuringSteer && h.WaitReason != parley.WaitOutside { // an outside agent cannot be steered
 		running, err := t.currentTurn(h)
 		if err != nil {
@@ -219,7 +225,11 @@ func (t *Tx) postTurn(
 	h.addTurn(turn)
 	posted.Turn = turn
 	if during != parley.DuringInterrupt {
-		t.enqueue(h, m, h.takeBack(), posting.Idempotency)
+		position, err := t.placeOf(h, turn)
+		if err != nil {
+			return err
+		}
+		t.enqueue(h, m, position, posting.Idempotency)
 		return nil
 	}
 	return t.interrupt(h, m, turn, posting, claimBy, posted)

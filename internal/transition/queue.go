@@ -327,6 +327,10 @@ func (t *Tx) advance(h *Head) error {
 	h.TurnID, h.TurnStatus = next, parley.TurnQueued
 	h.Status, h.WaitReason, h.FinishedAt = parley.SessionRunning, "", 0
 	h.Changes.Ready = true
+	if h.Mode == parley.ModeBackground { // its rank depends on the turn
+		_, err := t.currentTurn(h)
+		return err
+	}
 	return nil
 }
 

@@ -172,6 +172,7 @@ func (t *Tx) resumeEnded(
 		ContinuesID:      ended.ID,
 		Status:           parley.TurnQueued,
 		Iteration:        ended.Iteration,
+		Urgent:           ended.Urgent,
 		CreatedAt:        t.now,
 	}
 	if err := t.resumeLoop(h, ended, turn); err != nil {

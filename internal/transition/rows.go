@@ -213,5 +213,5 @@ func (h *Head) Rank() Rank {
 	if h.turn == nil || h.turn.ID != h.TurnID {
 		return RankOf(h.Mode, parley.Unsuspected)
 	}
-	return RankOf(h.Mode, h.turn.Suspicion())
+	return RankOf(h.turn.Mode(h.Mode), h.turn.Suspicion())
 }

@@ -143,13 +143,13 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 		return err
 	}
 	if h.Steers > 0 {
-		t.convertSteers(h, turn.ID)
+		t.convertSteers(h, turn)
 	}
 	archive, err := t.iterate(h, turn, end)
 	if err != nil {
 		return err
 	}
-	if err := t.advance(h); err != nil || !archive {
+	if err := t.advance(h); err != nil || !archive || h.InBackground() { // an agent's own work goes on
 		return err
 	}
 	t.archiveDone(h)
@@ -157,14 +157,14 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 }
 
 // convertSteers turns each undelivered steer of an ended turn into the trigger of a new queued turn.
-func (t *Tx) convertSteers(h *Head, ended parley.ID) {
+func (t *Tx) convertSteers(h *Head, ended *parley.Turn) {
 	for i := range h.queue.entries {
 		e := &h.queue.entries[i]
-		if !e.Steer || e.TurnID != ended {
+		if !e.Steer || e.TurnID != ended.ID {
 			continue
 		}
 		turn := &parley.Turn{ID: parley.NewID(), WorkspaceID: h.WorkspaceID, SessionID: h.ID, TriggerMessageID: e.ID,
-			Status: parley.TurnQueued, Iteration: e.Iteration, CreatedAt: t.now}
+			Status: parley.TurnQueued, Iteration: e.Iteration, Urgent: ended.Urgent, CreatedAt: t.now}
 		h.addTurn(turn)
 		e.TurnID, e.Steer = turn.ID, false
 		h.Changes.Requeued = append(h.Changes.Requeued, *e)

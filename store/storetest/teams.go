@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"example.org/parley"
@@ -20,6 +21,9 @@ func testTeams(t *testing.T, open Open) {
 		"TwoChangesMakeNoCircle":             teamCircleRace,
 		"TwoChangesMakeNoTeamTooLarge":       teamSizeRace,
 		"AnArchiveRacesASubordinate":         teamArchiveRace,
+		"APersonGoesFirst":                   urgentFirst,
+		"APersonHurriesWhatWaits":            urgentHurries,
+		"ALoopArchivesNoBackgroundSession":   backgroundLoop,
 	})
 }
 
@@ -366,5 +370,97 @@ func teamArchiveRace(t *testing.T, w *world) {
 		if (joined == nil) == (gone == nil) {
 			t.Fatalf("the lead's archive: %v; its new subordinate: %v; want one of them", gone, joined)
 		}
+	}
+}
+
+// urgently returns a message that a person posts.
+func (w *world) urgently(text string) store.NewMessage {
+	m := w.say(text)
+	m.Urgent = true
+	return m
+}
+
+// full is the occupancy of a process whose share of background work is taken.
+func full(w *world) store.Occupancy {
+	occupancy := store.Occupancy{Slots: 4}
+	for range 2 {
+		occupancy.Take(parley.NewID(), parley.ModeBackground)
+	}
+	return occupancy
+}
+
+// urgentFirst: a person's messages run before the agent's own work that waits, in their order, and at foreground
+// priority.
+func urgentFirst(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	session := w.background(t, &agent)
+	w.post(t, session.ID, w.say("work 1"))
+	running := w.claim(t)
+	w.post(t, session.ID, w.say("work 2"))
+	w.post(t, session.ID, w.urgently("person 1"))
+	w.post(t, session.ID, w.say("work 3"))
+	w.post(t, session.ID, w.urgently("person 2"))
+	w.answer(t, running, "done")
+	for _, want := range []string{"person 1", "person 2", "work 2", "work 3"} {
+		occupancy := full(w)
+		if strings.HasPrefix(want, "work") {
+			if claims, err := w.store.Claim(w.ctx, w.process, 1, full(w)); err != nil || len(claims) != 0 {
+				t.Fatalf("%q was claimed beyond the share of background work: %v", want, err)
+			}
+			occupancy = roomy()
+		}
+		claims, err := w.store.Claim(w.ctx, w.process, 1, occupancy)
+		must(t, "Claim", err)
+		if len(claims) != 1 || !strings.Contains(string(claims[0].Trigger.Content), want) {
+			t.Fatalf("claimed %+v; want the turn of %q", claims, want)
+		}
+		mode := parley.ModeBackground
+		if strings.HasPrefix(want, "person") {
+			mode = parley.ModeForeground
+		}
+		if claims[0].Mode() != mode {
+			t.Errorf("%q runs at the priority %s; want %s", want, claims[0].Mode(), mode)
+		}
+		w.answer(t, claims[0], "done")
+	}
+	ordinary := w.session(t, func(s *parley.Session) { s.Mode = parley.ModeBackground })
+	w.post(t, ordinary, w.urgently("batch"))
+	if claims, err := w.store.Claim(w.ctx, w.process, 1, full(w)); err != nil || len(claims) != 0 {
+		t.Errorf("another session in background mode got %d turns at foreground priority, %v", len(claims), err)
+	}
+}
+
+// urgentHurries: a turn that a person's message must wait for runs at foreground priority, too; and an idle background
+// session runs the message directly.
+func urgentHurries(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	session := w.background(t, &agent)
+	w.post(t, session.ID, w.say("work"))
+	if claims, err := w.store.Claim(w.ctx, w.process, 1, full(w)); err != nil || len(claims) != 0 {
+		t.Fatalf("work was claimed beyond its share: %v", err)
+	}
+	w.post(t, session.ID, w.urgently("person"))
+	for _, want := range []string{"work", "person"} {
+		claims, err := w.store.Claim(w.ctx, w.process, 1, full(w))
+		must(t, "Claim", err)
+		if len(claims) != 1 || !strings.Contains(string(claims[0].Trigger.Content), want) {
+			t.Fatalf("claimed %+v; want the turn of %q", claims, want)
+		}
+		w.answer(t, claims[0], "done")
+	}
+	posted, err := w.store.PostMessage(w.ctx, w.scope, session.ID, w.urgently("again"), w.process)
+	if err != nil || posted.Claim == nil {
+		t.Errorf("a person's message to an idle background session was not claimed: %v", err)
+	}
+}
+
+// backgroundLoop: a loop that archives its session when it is done leaves a background session open.
+func backgroundLoop(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	session := w.background(t, &agent)
+	loop := w.loop(t, session.ID, 1, func(l *store.NewLoop) { l.Loop.ArchiveDone = true })
+	w.answer(t, w.iteration(t, loop.ID, 1), "1")
+	if state := w.sessionState(t, session.ID); state.ArchivedAt != 0 || state.Status != parley.SessionCompleted {
+		t.Errorf("after the loop the session is %+v", state)
 	}
 }

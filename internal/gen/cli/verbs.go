@@ -88,6 +88,17 @@ func verbs() []verb {
 		},
 
 		{
+			noun: "team", name: "list", kind: list, operation: "listTeams", says: "List teams by their leads",
+			columns: []column{
+				{"LEAD", "slug", ""}, {"NAME", "name", ""}, {"MEMBERS", "member_count", ""}, {"OWNER", "owner_name", ""},
+			},
+		},
+		{
+			noun: "team", name: "show", kind: show, operation: "getTeam", place: "LEAD", prints: "printTeam",
+			says: "Show who works below LEAD, on what, and what it has cost",
+		},
+
+		{
 			noun: "sessions", name: "list", kind: list, operation: "listSessions", flags: session, most: 20,
 			says: "List sessions, last activity first",
 			columns: []column{

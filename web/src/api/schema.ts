@@ -3809,6 +3809,11 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageTeamLead: {
+            data: components["schemas"]["TeamLead"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageToolInfo: {
             data: components["schemas"]["ToolInfo"][];
             /** @description The cursor of the next page; null at the end. */
@@ -5691,6 +5696,58 @@ export interface components {
             /** @description The summary, up to 256 KiB. */
             text: string | null;
         };
+        Team: {
+            description: string;
+            /** Format: uuid */
+            lead_id: string | null;
+            /** Format: int64 */
+            member_count: number;
+            members: components["schemas"]["TeamMember"][];
+            name: string;
+            /** Format: uuid */
+            owner_id: string;
+            owner_name: string;
+            slug: string;
+            total: components["schemas"]["TreeTotal"];
+        };
+        TeamLead: {
+            description: string;
+            /** Format: uuid */
+            lead_id: string | null;
+            /** Format: int64 */
+            member_count: number;
+            name: string;
+            /** Format: uuid */
+            owner_id: string;
+            owner_name: string;
+            slug: string;
+        };
+        TeamMember: {
+            /** Format: uuid */
+            agent_id: string | null;
+            background: components["schemas"]["TeamSession"] | null;
+            /** Format: int64 */
+            depth: number;
+            description: string;
+            /** Format: uuid */
+            lead_id: string | null;
+            name: string;
+            slug: string;
+        };
+        TeamSession: {
+            doing: string;
+            /** Format: uuid */
+            session_id: string;
+            statistics: components["schemas"]["Statistics"];
+            /** @enum {string} */
+            status: "pending" | "running" | "waiting" | "completed" | "failed" | "cancelled";
+            /** Format: uuid */
+            turn_id: string | null;
+            /** Format: date-time */
+            updated_at: string;
+            /** @enum {string|null} */
+            wait_reason: "approval" | "tool_result" | "input" | "child" | "budget" | "rate_limit" | "outside" | null;
+        };
         TextBounds: {
             /** Format: int64 */
             step: number;
@@ -6441,6 +6498,7 @@ export type PageSession = components['schemas']['PageSession'];
 export type PageSessionClient = components['schemas']['PageSessionClient'];
 export type PageShare = components['schemas']['PageShare'];
 export type PageSignIn = components['schemas']['PageSignIn'];
+export type PageTeamLead = components['schemas']['PageTeamLead'];
 export type PageToolInfo = components['schemas']['PageToolInfo'];
 export type PageTurn = components['schemas']['PageTurn'];
 export type PageVersion = components['schemas']['PageVersion'];
@@ -6532,6 +6590,10 @@ export type StepStarted = components['schemas']['StepStarted'];
 export type StepStartedEvent = components['schemas']['StepStartedEvent'];
 export type Stubs = components['schemas']['Stubs'];
 export type SummaryInput = components['schemas']['SummaryInput'];
+export type Team = components['schemas']['Team'];
+export type TeamLead = components['schemas']['TeamLead'];
+export type TeamMember = components['schemas']['TeamMember'];
+export type TeamSession = components['schemas']['TeamSession'];
 export type TextBounds = components['schemas']['TextBounds'];
 export type TextContent = components['schemas']['TextContent'];
 export type TextPart = components['schemas']['TextPart'];

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/parley"
+)
+
+func teamCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "team", Short: "List and show teams: leads and the agents below them"}
+	command.AddCommand(teamListCommand(shared, term), teamShowCommand(shared, term))
+	return command
+}
+
+// printTeam prints the members of a team, each below its lead.
+func printTeam(t terminal, team *parley.Team) error {
+	rows := make([][]string, 0, len(team.Members))
+	for i := range team.Members {
+		m := &team.Members[i]
+		row := []string{strings.Repeat("  ", m.Depth) + m.Slug, m.Name, "-", "-", "-", "-", "-"}
+		if s := m.Background; s != nil {
+			row = append(row[:2], string(s.Status), cmp.Or(s.Doing, "-"), strconv.FormatInt(s.Statistics.Turns, 10),
+				strconv.FormatInt(s.Statistics.InputTokens+s.Statistics.OutputTokens, 10), s.Statistics.Cost.String())
+		}
+		rows = append(rows, row)
+	}
+	if err := t.printTable([]string{"AGENT", "NAME", "STATUS", "DOING", "WORK SESSIONS", "TOKENS", "COST"},
+		rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(t.out, "\n%d members of %s; %d work sessions, %d tokens, %s\n", team.MemberCount,
+		cmp.Or(team.OwnerName, "an owner without a name"), team.Total.Turns,
+		team.Total.InputTokens+team.Total.OutputTokens, team.Total.Cost)
+	return err
+}
