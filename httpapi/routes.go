@@ -28,6 +28,7 @@ func listedRoutes() []route {
 		loopRoutes(),
 		approvalRoutes(),
 		delegationRoutes(),
+		inboxRoutes(),
 		projectRoutes(),
 		fileRoutes(),
 		modelRoutes(),

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "3c7dc31295b0f9c90c1067f94bf4416488c69e639e67f7247a620004c23e0436"
+const schemaHash = "41ea95c86821041d2b2401a6403298ee62dfe0141b5b40c3d8086333e9e55692"

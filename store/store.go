@@ -29,6 +29,7 @@ type Store interface {
 	Agents
 	Teams
 	Delegations
+	Inbox
 	Projects
 	Keys
 	Workspaces

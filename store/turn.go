@@ -28,7 +28,7 @@ type NewMessage struct {
 	// Urgent: a person waits for the answer. In an agent's background session the message goes before those that wait,
 	// after earlier urgent ones, and its turn runs at foreground priority; elsewhere it means nothing.
 	Urgent bool
-	Title       string        // becomes the session's title if it has none
+	Title  string // becomes the session's title if it has none
 	// opens an assistant message that an outside agent appends to and settles, in the turn TurnID
 	Streaming bool
 	Model     parley.ModelID // of a streaming message: the model that writes it, if known

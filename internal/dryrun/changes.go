@@ -104,6 +104,8 @@ func (changes) NoteDeliveries(*transition.Head, []transition.Delivery) error    
 func (changes) InsertDelegations(*transition.Head, []*parley.Delegation) error       { return nil }
 func (changes) MoveDelegations(*transition.Head, []transition.MovedDelegation) error { return nil }
 func (changes) HearDelegations(*transition.Head, []transition.Heard) error           { return nil }
+func (changes) InsertInbox(*transition.Head, []*parley.InboxItem) error              { return nil }
+func (changes) UpdateInbox(*transition.Head, []*parley.InboxItem) error              { return nil }
 func (changes) PutCompaction(*transition.Head, *parley.Compaction) error             { return nil }
 func (changes) UpdateReady(*transition.Head) error                                   { return nil }
 func (changes) ForgetUses(*transition.Head, []parley.ID) error                       { return nil }

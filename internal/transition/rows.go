@@ -99,6 +99,12 @@ type Rows interface {
 	// turn has begun with yet: a turn with several of them several times.
 	WakeTurns(h *Head, rootID, workID parley.ID) ([]parley.ID, error)
 
+	// InboxItem reads an item of a workspace's inboxes.
+	InboxItem(workspaceID, id parley.ID) (*parley.InboxItem, error)
+	// Recipient returns the principal who gets what is for an owner: the owner, or the oldest admin who can still sign in
+	// if the owner cannot any more.
+	Recipient(workspaceID, ownerID parley.ID) (parley.ID, error)
+
 	// Accepted reads what a session's owner has accepted; nil for a session older than recorded acceptances.
 	Accepted(h *Head) (*parley.Accepted, error)
 

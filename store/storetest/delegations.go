@@ -76,7 +76,9 @@ func (w *world) sends(t reporter, claim store.Claim, step int, sendings ...parle
 			ToolCallID: call.id, ToolName: "send",
 		})
 		must(t, "OpenBlock", err)
-		arguments, err := json.Marshal(map[string]string{"result": sending.Text})
+		arguments, err := json.Marshal(map[string]string{
+			"result": sending.Text, "title": sending.Title, "summary": sending.Summary, "type": string(sending.Type),
+		})
 		must(t, "Marshal", err)
 		content, err := parley.EncodeContent(parley.ToolCallContent{ID: call.id, Name: "send", Arguments: arguments})
 		must(t, "EncodeContent", err)

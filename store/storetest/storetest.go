@@ -45,6 +45,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Agents":      testAgents,
 		"Teams":       testTeams,
 		"Delegations": testDelegations,
+		"Inbox":       testInbox,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"SignIns":     testSignIns,
