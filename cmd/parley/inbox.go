@@ -28,8 +28,8 @@ func answerInboxCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "answer ITEM TEXT",
 		Short: "Answer a question: the agent that asked goes on with the answer",
 		Args:  cobra.ExactArgs(2),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, rest []string) error {
-			answered, err := server.AnswerInboxItem(ctx, id, client.InboxAnswerInput{Text: rest[0]})
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+			answered, err := server.AnswerInboxItem(ctx, id, client.InboxAnswerInput{Text: args[1]})
 			if err != nil {
 				return err
 			}
