@@ -129,12 +129,13 @@ type Delegation struct {
 	ToPrincipalID ID               `json:"to_principal_id"` // the person in whose inbox it arrives; null for an agent
 	ToSessionID   ID               `json:"to_session_id"`   // once it is delivered
 	ParentID      ID               `json:"parent_id"`       // the delegation that the sender's turn worked for
-	RootID        ID               `json:"root_id"`         // the message that began the chain: a person's or a schedule's
+	RootID        ID               `json:"root_id"`         // the message of a person or a schedule that began it
 	Hop           int              `json:"hop"`             // 1 for the first of a chain
 	Text          string           `json:"text"`            // the task, the question or the report
 	MessageID     ID               `json:"message_id"`      // the message that carried it, in the receiver's session
 	TurnID        ID               `json:"turn_id"`         // the turn that this message began, or entered
-	// the message that answered it: in the receiver's session, the answer of its last turn or the call of a final report
+	// the message that answered it, in the receiver's session: of its last turn, the call of a final report, or a
+	// person's answer
 	AnswerMessageID ID `json:"answer_message_id"`
 	AnswerTurnID    ID `json:"answer_turn_id"` // zero if a report or a person answered
 	// the message that told the sender how it ended, in the sender's session, and the turn that it began, or entered

@@ -42,7 +42,15 @@ func TestEveryMoveOfEveryDelegationStatus(t *testing.T) {
 				got, err := from.After(kind, move)
 				switch {
 				case ok && (err != nil || got != want):
-					t.Errorf("a %s that is %s and moves by %s becomes %s, %v; want %s", kind, from, move, got, err, want)
+					t.Errorf(
+						"a %s that is %s and moves by %s becomes %s, %v; want %s",
+						kind,
+						from,
+						move,
+						got,
+						err,
+						want,
+					)
 				case !ok && (parley.ErrorCode(err) != parley.CodeConflict || got != from):
 					t.Errorf("a %s that is %s may %s: %s, %v", kind, from, move, got, err)
 				}

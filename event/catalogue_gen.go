@@ -189,7 +189,7 @@ func Catalogue() []Description {
 			{Name: "root_id", Doc: "The message that began the chain.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "hop", Doc: "1 for the first of the chain.", Type: reflect.TypeFor[int]()},
 			{Name: "title", Doc: "The first line of its text, shortened.", Type: reflect.TypeFor[string]()},
-			{Name: "reason", Doc: "For people: why it failed or was cancelled; or null.", Type: reflect.TypeFor[string](), Null: true},
+			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
 		{Event: parley.EventDelegationDelivered, Durable: true, Feed: true, Object: Object{Name: "DelegationDelivered", Type: reflect.TypeFor[DelegationDelivered](), Doc: "Reports that a delegation has arrived, as a message with a turn.", Fields: []Field{
@@ -204,7 +204,7 @@ func Catalogue() []Description {
 			{Name: "root_id", Doc: "The message that began the chain.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "hop", Doc: "1 for the first of the chain.", Type: reflect.TypeFor[int]()},
 			{Name: "title", Doc: "The first line of its text, shortened.", Type: reflect.TypeFor[string]()},
-			{Name: "reason", Doc: "For people: why it failed or was cancelled; or null.", Type: reflect.TypeFor[string](), Null: true},
+			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
 		{Event: parley.EventDelegationRunning, Durable: true, Feed: true, Object: Object{Name: "DelegationRunning", Type: reflect.TypeFor[DelegationRunning](), Doc: "Reports that the work on a task or a question has begun.", Fields: []Field{
@@ -219,7 +219,7 @@ func Catalogue() []Description {
 			{Name: "root_id", Doc: "The message that began the chain.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "hop", Doc: "1 for the first of the chain.", Type: reflect.TypeFor[int]()},
 			{Name: "title", Doc: "The first line of its text, shortened.", Type: reflect.TypeFor[string]()},
-			{Name: "reason", Doc: "For people: why it failed or was cancelled; or null.", Type: reflect.TypeFor[string](), Null: true},
+			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
 		{Event: parley.EventDelegationAnswered, Durable: true, Feed: true, Object: Object{Name: "DelegationAnswered", Type: reflect.TypeFor[DelegationAnswered](), Doc: "Reports that a task or a question is answered.", Fields: []Field{
@@ -234,7 +234,7 @@ func Catalogue() []Description {
 			{Name: "root_id", Doc: "The message that began the chain.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "hop", Doc: "1 for the first of the chain.", Type: reflect.TypeFor[int]()},
 			{Name: "title", Doc: "The first line of its text, shortened.", Type: reflect.TypeFor[string]()},
-			{Name: "reason", Doc: "For people: why it failed or was cancelled; or null.", Type: reflect.TypeFor[string](), Null: true},
+			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
 		{Event: parley.EventDelegationFailed, Durable: true, Feed: true, Object: Object{Name: "DelegationFailed", Type: reflect.TypeFor[DelegationFailed](), Doc: "Reports that a delegation cannot be answered.", Fields: []Field{
@@ -249,7 +249,7 @@ func Catalogue() []Description {
 			{Name: "root_id", Doc: "The message that began the chain.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "hop", Doc: "1 for the first of the chain.", Type: reflect.TypeFor[int]()},
 			{Name: "title", Doc: "The first line of its text, shortened.", Type: reflect.TypeFor[string]()},
-			{Name: "reason", Doc: "For people: why it failed or was cancelled; or null.", Type: reflect.TypeFor[string](), Null: true},
+			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
 		{Event: parley.EventDelegationCancelled, Durable: true, Feed: true, Object: Object{Name: "DelegationCancelled", Type: reflect.TypeFor[DelegationCancelled](), Doc: "Reports that somebody cancelled a delegation.", Fields: []Field{
@@ -264,7 +264,7 @@ func Catalogue() []Description {
 			{Name: "root_id", Doc: "The message that began the chain.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "hop", Doc: "1 for the first of the chain.", Type: reflect.TypeFor[int]()},
 			{Name: "title", Doc: "The first line of its text, shortened.", Type: reflect.TypeFor[string]()},
-			{Name: "reason", Doc: "For people: why it failed or was cancelled; or null.", Type: reflect.TypeFor[string](), Null: true},
+			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
 		{Event: parley.EventDelegationExpired, Durable: true, Feed: true, Object: Object{Name: "DelegationExpired", Type: reflect.TypeFor[DelegationExpired](), Doc: "Reports that nobody answered a delegation by its deadline.", Fields: []Field{
@@ -279,7 +279,7 @@ func Catalogue() []Description {
 			{Name: "root_id", Doc: "The message that began the chain.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "hop", Doc: "1 for the first of the chain.", Type: reflect.TypeFor[int]()},
 			{Name: "title", Doc: "The first line of its text, shortened.", Type: reflect.TypeFor[string]()},
-			{Name: "reason", Doc: "For people: why it failed or was cancelled; or null.", Type: reflect.TypeFor[string](), Null: true},
+			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
 		{Event: parley.FeedInboxCreated, Feed: true, Object: Object{Name: "InboxCreated", Type: reflect.TypeFor[InboxCreated](), Doc: "Reports a new item in the inbox of the principal who watches; nobody else is told.", Fields: []Field{

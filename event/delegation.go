@@ -17,7 +17,7 @@ type Delegation struct {
 	RootID        parley.ID               `json:"root_id"`         // the message that began the chain
 	Hop           int                     `json:"hop"`             // 1 for the first of the chain
 	Title         string                  `json:"title"`           // the first line of its text, shortened
-	Reason        *string                 `json:"reason"`          // for people: why it failed or was cancelled; or null
+	Reason        *string                 `json:"reason"`          // for people: why it has no answer; or null
 	DeadlineAt    *parley.Time            `json:"deadline_at"`     // when it expires; null for a report
 }
 

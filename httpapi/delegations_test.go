@@ -33,7 +33,9 @@ func (s *testServer) member(body string, headers ...string) parley.Agent {
 func (s *testServer) handedOver(headers ...string) parley.Delegation {
 	s.Helper()
 	lead := s.member(`{"name":"Lead","model":"sim/script"}`, headers...)
-	s.member(fmt.Sprintf(`{"name":"Waits","model":"sim/script","tools":["ask_user"],"lead_id":%q}`, lead.ID), headers...)
+	s.member(
+		fmt.Sprintf(`{"name":"Waits","model":"sim/script","tools":["ask_user"],"lead_id":%q}`, lead.ID),
+		headers...)
 	at := s.background(lead)
 	s.plays(at, []string{call("delegate_to_agent", map[string]string{"agent": "waits", "task": "Look."}),
 		`{"text":"It is at work."}`}, headers...)

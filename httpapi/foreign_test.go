@@ -14,8 +14,7 @@ import (
 type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
-	lead                                                          string
-	slug, reader, approval, signIn, delegation                    string
+	slug, reader, approval, signIn, delegation, lead              string
 }
 
 // build makes an estate; its session has one finished turn.

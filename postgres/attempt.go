@@ -248,8 +248,8 @@ func (a *attempt) QueuedTurns(h *transition.Head) ([]parley.Turn, error) {
 		scanTurn,
 		"SELECT "+turnColumns+` FROM parley.messages m JOIN parley.turns t ON t.workspace_id = m.workspace_id
 			AND t.id = m.turn_id
- WHERE m.workspace_id = $1 AND m.session_id = $2 AND m.position IS NOT NULL AND NOT m.steer AND t.trigger_message_id = m.id
- ORDER BY m.position`,
+ WHERE m.workspace_id = $1 AND m.session_id = $2 AND m.position IS NOT NULL AND NOT m.steer
+  AND t.trigger_message_id = m.id ORDER BY m.position`,
 		h.WorkspaceID,
 		h.ID,
 	)

@@ -79,7 +79,8 @@ func delegationsQuery(scope store.Scope, q store.DelegationQuery) (text string, 
 		}
 		terms.visibleDelegation(scope)
 		l.args = terms.args
-		return "SELECT " + delegationColumns + " FROM parley.delegations d WHERE " + terms.where.String() + order + limit
+		return "SELECT " + delegationColumns + " FROM parley.delegations d WHERE " + terms.where.String() + order +
+			limit
 	}
 	var sent, received string
 	switch {

@@ -403,8 +403,8 @@ type Turns interface {
 	SettleStep(ctx context.Context, fence Fence, settle StepSettle) (StepSettled, error)
 
 	// SettleTool records a tool's result, ends a pending approval of the call, and records what it sends to another
-	// agent, for the outbox to deliver. CodeConflict if the call has a result. CodeInvalid, for the model, if it may not
-	// send that: nothing is recorded.
+	// agent, for the outbox to deliver. CodeConflict if the call has a result. CodeInvalid, for the model, if it may
+	// not send that: nothing is recorded.
 	SettleTool(ctx context.Context, fence Fence, settle ToolSettle) (parley.Message, error)
 
 	// ParkTurn makes the turn wait and releases its worker. CodeMore if there is nothing to wait for (for approval,

@@ -95,6 +95,7 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 		"/v1/sessions/"+asks+"/messages",
 		fmt.Sprintf(`{"content":{"text":%q}}`, mark),
 	)
+	e.ids["delegation"] = s.handedOver(e)
 	if got := s.ask(
 		owner,
 		"PUT",
@@ -104,6 +105,26 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 		s.Fatalf("status %d: %s", got.status, got.body)
 	}
 	return e
+}
+
+// handedOver has the estate's lead hand a task to its subordinate.
+func (s *target) handedOver(e estate) (id string) {
+	s.Helper()
+	var background struct{ ID string }
+	got := s.ask(e.key, "GET", e.fill("/v1/agents/{lead}/background"), "")
+	if err := json.Unmarshal([]byte(got.body), &background); err != nil || background.ID == "" {
+		s.Fatalf("status %d: %s", got.status, got.body)
+	}
+	path := "/v1/sessions/" + background.ID
+	s.made(e.key, "POST", path+"/messages", fmt.Sprintf(
+		`{"model":"sim/script","content":{"text":%q}}`,
+		fmt.Sprintf(
+			`[[{"tool_call":{"name":"delegate_to_agent","arguments":{"agent":"%s-follows","task":%q}}}],[{"text":%q}]]`,
+			e.mark, e.mark, e.mark,
+		),
+	))
+	s.await(e.key, path, "completed")
+	return s.first(e.key, "/v1/delegations")
 }
 
 // signIn signs a browser in with a key.

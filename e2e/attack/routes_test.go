@@ -157,7 +157,8 @@ func (s *target) refused(r *httpapi.Route, key string, role parley.PrincipalRole
 }
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
-var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "file", "reader", "sign_in"}
+var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
+	"sign_in"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }
@@ -218,7 +219,7 @@ func rolesOnShared(t *testing.T, s *target) {
 func (s *target) whole(e estate) {
 	s.Helper()
 	for _, path := range []string{"/v1/agents/{agent}", "/v1/sessions/{session}", "/v1/messages/{message}",
-		"/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}",
+		"/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}", "/v1/delegations/{delegation}",
 		"/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}", "/v1/clients/{client}/session"} {
 		if got := s.ask(e.key, "GET", e.fill(path), ""); got.status != http.StatusOK {
 			s.Errorf("the owner's %s no longer exists: status %d: %s", path, got.status, got.body)

@@ -128,6 +128,7 @@ var rules = []struct {
 			"internal/words",
 		},
 	}, // it reads and searches sessions
+	{"tool/team", []string{".", "tool", "store"}}, // it reads the agents of teams
 	{
 		"tool/*",
 		[]string{".", "tool", "internal/inflight", "internal/netguard", "internal/program", "internal/schema"},

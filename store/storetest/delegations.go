@@ -203,13 +203,13 @@ func delegationAnswered(t *testing.T, w *world) {
 		t.Errorf("running: %+v with the trigger %+v", running, work.Trigger)
 	}
 	c.answer(t, work, "All quiet.")
-	answered := c.is(t, id, parley.DelegationAnswered)
+	c.is(t, id, parley.DelegationAnswered)
 	claim.Turn.Step = 1
 	c.answer(t, claim, "It is at work.")
 	c.errands(t)
 	home := c.claim(t)
 	c.hears(t, c.at, lookAnswer)
-	answered = c.delegation(t, id)
+	answered := c.delegation(t, id)
 	if answered.ReturnMessageID != home.Trigger.ID || answered.ReturnTurnID != home.Turn.ID ||
 		answered.AnswerTurnID != work.Turn.ID || c.message(t, answered.AnswerMessageID).TurnID != work.Turn.ID {
 		t.Errorf("answered: %+v", answered)
@@ -383,8 +383,8 @@ func delegationExpires(t *testing.T, w *world) {
 	c.hears(t, c.at, `No answer to your task to scout (scout), "Look.": its deadline has passed.`)
 }
 
-// delegationCancelled: a cancel stops the turn and everything that was passed on, tells the sender, and is the same when
-// it is repeated.
+// delegationCancelled: a cancel stops the turn and everything that was passed on, tells the sender, and is the same
+// when it is repeated.
 func delegationCancelled(t *testing.T, w *world) {
 	c := w.crew(t)
 	ids := c.hands(t, c.task(c.scout, "Look."), c.task(c.scout, "Listen."))

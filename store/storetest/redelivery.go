@@ -29,6 +29,7 @@ func Redelivery(t *testing.T, db store.Store, outbox OutboxRows) {
 			w.process = w.register(t)
 			w.resultAgain(t, left, outbox)
 			w.approvalAgain(t, left, outbox)
+			w.delegationAgain(t, left, outbox)
 		})
 	}
 	t.Run("UnreadableErrands", func(t *testing.T) {
@@ -90,6 +91,35 @@ func (w *world) resultAgain(t *testing.T, left func(), outbox OutboxRows) {
 	w.errands(t)
 	w.unchanged(t, "a result for a turn that is over", parent.Fence.SessionID, over)
 	w.claimsNothing(t)
+}
+
+// delegationAgain delivers a task twice, and brings its answer home twice.
+func (w *world) delegationAgain(t *testing.T, left func(), outbox OutboxRows) {
+	t.Helper()
+	c := w.crew(t)
+	claim := c.begins(t)
+	id := c.sends(t, claim, 1, c.task(c.scout, "Look."))[0]
+	claim.Turn.Step = 1
+	c.answer(t, claim, "It is at work.")
+	left()
+	outbox.Keep()
+	c.errands(t)
+	there := c.is(t, id, parley.DelegationDelivered).ToSessionID
+	delivered := c.check(t, there)
+	outbox.Repeat()
+	c.errands(t)
+	c.unchanged(t, "a delivered task", there, delivered)
+	c.answer(t, c.claim(t), "All quiet.")
+	left()
+	outbox.Keep()
+	c.errands(t)
+	home := c.check(t, c.at)
+	outbox.Repeat()
+	c.errands(t)
+	c.unchanged(t, "an answer that came home", c.at, home)
+	c.answer(t, c.claim(t), "Done.")
+	c.claimsNothing(t)
+	c.hears(t, c.at, lookAnswer)
 }
 
 // approvalAgain tells a root twice about a question, and twice about its answer.

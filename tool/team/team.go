@@ -1,7 +1,7 @@
 // Package team holds the tools by which the agents of a team work together: a lead hands tasks to its subordinates, and
-// a subordinate asks its lead and reports to it; leads brief and ask the person they work for. Which of them an agent has depends on its place in its team; the worker
-// offers them in the agent's background session, and nowhere else. The package owns no state: what a tool sends is
-// recorded with its result, and delivered by the outbox.
+// a subordinate asks its lead and reports to it; leads brief and ask the person they work for. Which of them an agent has
+// depends on its place in its team; the worker offers them in the agent's background session, and nowhere else. The
+// package owns no state: what a tool sends is recorded with its result, and delivered by the outbox.
 package team
 
 import (
@@ -153,8 +153,10 @@ func readArguments(arguments json.RawMessage, into any) error {
 // object returns the schema of an object with these properties.
 func object(required []string, properties string) json.RawMessage {
 	names, _ := json.Marshal(required) //nolint:errchkjson // strings
-	return json.RawMessage(`{"additionalProperties":false,"properties":{` + properties + `},"required":` + string(names) +
-		`,"type":"object"}`)
+	return json.RawMessage(
+		`{"additionalProperties":false,"properties":{` + properties + `},"required":` + string(names) +
+			`,"type":"object"}`,
+	)
 }
 
 // delegate is the tool that hands a task to a subordinate.
@@ -175,8 +177,8 @@ func delegate(members []parley.Agent) tool.Tool {
 	return sends{
 		parley.ToolDefinition{
 			Name: DelegateToAgent,
-			Description: "Hands a task to an agent of your team, who works on it by itself. The call returns at once; " +
-				"the answer comes later as a message of its own. End your turn when there is nothing to do before " +
+			Description: "Hands a task to an agent of your team, who works on it by itself. The call returns at " +
+				"once; the answer comes later as a message of its own. End your turn when there is nothing to do before " +
 				"that. Your team:" + list.String(),
 			Parameters: object([]string{"agent", "task"},
 				`"agent":{"description":"Who does it.","enum":`+string(names)+`,"type":"string"},`+
@@ -215,8 +217,8 @@ func request(lead *parley.Agent) tool.Tool {
 	return sends{
 		parley.ToolDefinition{
 			Name: RequestInput,
-			Description: "Asks your lead, " + lead.Name + ", for something that you need to go on. The call returns at " +
-				"once; the answer comes later as a message of its own. End your turn when there is nothing to do " +
+			Description: "Asks your lead, " + lead.Name + ", for something that you need to go on. The call returns " +
+				"at once; the answer comes later as a message of its own. End your turn when there is nothing to do " +
 				"before that.",
 			Parameters: object([]string{"question"},
 				`"question":{"description":"The question, with all that is needed to answer it.","type":"string"}`),
@@ -288,8 +290,8 @@ func report(lead *parley.Agent) tool.Tool {
 	return sends{
 		parley.ToolDefinition{
 			Name: ReportToLead,
-			Description: "Tells your lead, " + lead.Name + ", how your work goes. A final report is the answer to the " +
-				"task that you work on; without one, the text with which you end your last turn is.",
+			Description: "Tells your lead, " + lead.Name + ", how your work goes. A final report is the answer to " +
+				"the task that you work on; without one, the text with which you end your last turn is.",
 			Parameters: object([]string{"result"},
 				`"final":{"description":"Whether this answers your task. Default false.","type":"boolean"},`+
 					`"result":{"description":"What you have found or done.","type":"string"}`),

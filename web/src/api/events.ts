@@ -380,7 +380,7 @@ export interface DelegationSent {
   hop: number;
   // The first line of its text, shortened.
   title: string;
-  // For people: why it failed or was cancelled; or null.
+  // For people: why it has no answer; or null.
   reason: string | null;
   // When it expires; null for a report.
   deadline_at: string | null;
@@ -410,7 +410,7 @@ export interface DelegationDelivered {
   hop: number;
   // The first line of its text, shortened.
   title: string;
-  // For people: why it failed or was cancelled; or null.
+  // For people: why it has no answer; or null.
   reason: string | null;
   // When it expires; null for a report.
   deadline_at: string | null;
@@ -440,7 +440,7 @@ export interface DelegationRunning {
   hop: number;
   // The first line of its text, shortened.
   title: string;
-  // For people: why it failed or was cancelled; or null.
+  // For people: why it has no answer; or null.
   reason: string | null;
   // When it expires; null for a report.
   deadline_at: string | null;
@@ -470,7 +470,7 @@ export interface DelegationAnswered {
   hop: number;
   // The first line of its text, shortened.
   title: string;
-  // For people: why it failed or was cancelled; or null.
+  // For people: why it has no answer; or null.
   reason: string | null;
   // When it expires; null for a report.
   deadline_at: string | null;
@@ -500,7 +500,7 @@ export interface DelegationFailed {
   hop: number;
   // The first line of its text, shortened.
   title: string;
-  // For people: why it failed or was cancelled; or null.
+  // For people: why it has no answer; or null.
   reason: string | null;
   // When it expires; null for a report.
   deadline_at: string | null;
@@ -530,7 +530,7 @@ export interface DelegationCancelled {
   hop: number;
   // The first line of its text, shortened.
   title: string;
-  // For people: why it failed or was cancelled; or null.
+  // For people: why it has no answer; or null.
   reason: string | null;
   // When it expires; null for a report.
   deadline_at: string | null;
@@ -560,7 +560,7 @@ export interface DelegationExpired {
   hop: number;
   // The first line of its text, shortened.
   title: string;
-  // For people: why it failed or was cancelled; or null.
+  // For people: why it has no answer; or null.
   reason: string | null;
   // When it expires; null for a report.
   deadline_at: string | null;

@@ -1757,7 +1757,7 @@ export interface components {
              * @description The delegation that the sender worked for; or null.
              */
             parent_id: string | null;
-            /** @description For people: why it failed or was cancelled; or null. */
+            /** @description For people: why it has no answer; or null. */
             reason: string | null;
             /**
              * Format: uuid
@@ -1843,7 +1843,7 @@ export interface components {
              * @description The delegation that the sender worked for; or null.
              */
             parent_id: string | null;
-            /** @description For people: why it failed or was cancelled; or null. */
+            /** @description For people: why it has no answer; or null. */
             reason: string | null;
             /**
              * Format: uuid
@@ -1929,7 +1929,7 @@ export interface components {
              * @description The delegation that the sender worked for; or null.
              */
             parent_id: string | null;
-            /** @description For people: why it failed or was cancelled; or null. */
+            /** @description For people: why it has no answer; or null. */
             reason: string | null;
             /**
              * Format: uuid
@@ -2015,7 +2015,7 @@ export interface components {
              * @description The delegation that the sender worked for; or null.
              */
             parent_id: string | null;
-            /** @description For people: why it failed or was cancelled; or null. */
+            /** @description For people: why it has no answer; or null. */
             reason: string | null;
             /**
              * Format: uuid
@@ -2101,7 +2101,7 @@ export interface components {
              * @description The delegation that the sender worked for; or null.
              */
             parent_id: string | null;
-            /** @description For people: why it failed or was cancelled; or null. */
+            /** @description For people: why it has no answer; or null. */
             reason: string | null;
             /**
              * Format: uuid
@@ -2187,7 +2187,7 @@ export interface components {
              * @description The delegation that the sender worked for; or null.
              */
             parent_id: string | null;
-            /** @description For people: why it failed or was cancelled; or null. */
+            /** @description For people: why it has no answer; or null. */
             reason: string | null;
             /**
              * Format: uuid
@@ -2273,7 +2273,7 @@ export interface components {
              * @description The delegation that the sender worked for; or null.
              */
             parent_id: string | null;
-            /** @description For people: why it failed or was cancelled; or null. */
+            /** @description For people: why it has no answer; or null. */
             reason: string | null;
             /**
              * Format: uuid
