@@ -8,9 +8,14 @@ REDOCLY_VERSION  := 2.77.0
 DOCKERFILE_UTILS_VERSION := 0.16.3
 TOOLS := $(CURDIR)/.cache/tools
 
-# SQLite, translated to Go, runs without the race detector: the code around it, which the
-# detector does see, guards its memory, and the stores' tests would take six times as long.
-RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
+# Everything is built as the release is, so that dependencies compile only once.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+
+# The race detector needs cgo, and a second build of everything. SQLite, translated to Go, and its allocator run without
+# the detector: the code around them, which it does see, guards their memory, and the stores' tests would take six times
+# as long.
+RACE := -race $(foreach p,sqlite/lib libc memory,-gcflags=modernc.org/$(p)=-race=false)
 
 # If the system has no PostgreSQL, the tests use one from npm, in the version of the
 # system's pg_dump and psql, because these refuse newer servers.
@@ -23,6 +28,7 @@ endif
 # No cached results: Go's cache does not see what a test reads through a child process.
 # Linting includes vet.
 GO_TEST := go test -count=1 -vet=off
+RACE_TEST := CGO_ENABLED=1 $(GO_TEST) $(RACE)
 
 # The packages of the tree as ./paths, whatever the module's name.
 PACKAGES = go list ./... | sed "s|^$$(go list -m)|.|"
@@ -50,7 +56,8 @@ LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReque
 |TestRedactHasABudget|TestBudgetReadsOnlyTheTail|TestBracketsAreReadOnce|TestWindowReadsOnlyTheTail|TestEstimatesOfGPT4o$\
 |TestListsOfLargeRows|TestExportsAtOnceAreBounded|TestAnswersNobodyTakesHaveABound|TestExplainsOneTurnOfFiveHundred$\
 |TestChatOfAnAnswerInManyRows|TestAPromptThatGrows|TestLargePagesEndEarly|TestALongTurnEnds|TestWhatWasSaidIsFoundAfterASummary$\
-|TestLongTurnsKeepTheirWindow|TestStepsKeepTheirShare|TestImportsOfManyFilesAreBounded|TestLargeImportsAreReadOneByOne)$$
+|TestLongTurnsKeepTheirWindow|TestStepsKeepTheirShare|TestImportsOfManyFilesAreBounded|TestLargeImportsAreReadOneByOne|TestFetch|TestBranchesOfALongTurn$\
+|TestSendersAreNetworksAndBounded|TestAnswersInSmallPieces|TestPrefixesLiveAtTokenPressure)$$
 
 # The stores' databases are in memory where there is room: on a disk half of the time would be spent waiting for it,
 # and nothing here cuts the power. Programs are built elsewhere, since this directory may forbid running them.
@@ -106,12 +113,12 @@ test-vendors: $(PAGE_TYPES) ## test the wires with the vendors' SDKs, and the AP
 	cd httpapi/gencheck && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## test every package but the stores, with the race detector
-	$(GO_TEST) $(RACE) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $(LONGEST) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN) $(LONGEST),-e '^$(p)$$')) # -p: some tests mostly wait
+	$(RACE_TEST) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $(LONGEST) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN) $(LONGEST),-e '^$(p)$$')) # -p: some tests mostly wait
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) $(PLAIN)
-	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(LARGE)' ./prompt ./httpapi ./engine
+	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(LARGE)' ./prompt ./httpapi ./engine ./worker
 
 test-stores: $(POSTGRES) ## test both databases with the race detector, the walks without, and the newest server
-	$(IN_MEMORY) $(GO_TEST) $(RACE) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
+	$(IN_MEMORY) $(RACE_TEST) -timeout $(STORES_TIMEOUT) -skip '$(WALKS)' $(STORES)
 	$(MAKE) -j2 --output-sync=target test-walks test-postgres-smoke # the walks mostly wait for the disk
 
 test-walks: $(POSTGRES)

@@ -41,6 +41,7 @@ const (
 	EventContextDropped      EventType = "context.dropped"
 	EventContextTruncated    EventType = "context.truncated"
 	EventContextAssumed      EventType = "context.assumed"
+	EventScheduleAlert       EventType = "schedule.alert"
 )
 
 // The live types: no sequence, no id, never stored.

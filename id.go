@@ -110,16 +110,18 @@ func (id ID) AppendText(to []byte) []byte {
 	return to
 }
 
-// MarshalJSON writes the text form, null for the zero id.
-func (id ID) MarshalJSON() ([]byte, error) {
+// AppendJSON appends the JSON form, null for the zero id.
+func (id ID) AppendJSON(to []byte) []byte {
 	if id.IsZero() {
-		return []byte("null"), nil
+		return append(to, "null"...)
 	}
-	out := make([]byte, 0, 38)
-	out = append(out, '"')
-	out = id.AppendText(out)
-	return append(out, '"'), nil
+	to = append(to, '"')
+	to = id.AppendText(to)
+	return append(to, '"')
 }
+
+// MarshalJSON writes the text form, null for the zero id.
+func (id ID) MarshalJSON() ([]byte, error) { return id.AppendJSON(make([]byte, 0, 38)), nil }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (id *ID) UnmarshalJSON(data []byte) error {

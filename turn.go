@@ -1,5 +1,7 @@
 package parley
 
+import "strconv"
+
 // TurnStatus is the state of one run of an agent. Only this file defines its legal moves:
 //
 //	queued ──claim──▶ running ──park──▶ waiting ──answer──▶ queued
@@ -151,14 +153,74 @@ type Cancellation struct {
 	With     ID          `json:"with,omitzero"`      // the turn whose cancel took this one from the queue
 }
 
-// MarshalJSON writes null for absent fields.
+// MarshalJSON writes null for absent fields. It is written by hand because each turn's last event has the turn.
 func (t Turn) MarshalJSON() ([]byte, error) {
-	type plain Turn
-	return EncodeJSON(struct {
-		*plain
-		WaitReason *WaitReason `json:"wait_reason"`
-		Iteration  *int        `json:"iteration"`
-	}{(*plain)(&t), OrNull(t.WaitReason), OrNull(t.Iteration)})
+	const size = 896 // of a turn without an error
+	out := make([]byte, 0, size)
+	member := func(name string) { out = append(append(append(out, ',', '"'), name...), '"', ':') }
+	id := func(name string, value ID) {
+		member(name)
+		out = value.AppendJSON(out)
+	}
+	number := func(name string, value int64) {
+		member(name)
+		out = strconv.AppendInt(out, value, 10)
+	}
+	id("id", t.ID)
+	id("workspace_id", t.WorkspaceID)
+	id("session_id", t.SessionID)
+	id("trigger_message_id", t.TriggerMessageID)
+	id("continues_id", t.ContinuesID)
+	member("status")
+	out = AppendJSONString(out, string(t.Status))
+	number("attempt", int64(t.Attempt))
+	number("takeovers", int64(t.Takeovers))
+	number("step", int64(t.Step))
+	id("agent_id", t.AgentID)
+	number("agent_version", int64(t.AgentVersion))
+	id("loop_id", t.LoopID)
+	member("error")
+	if t.Error == nil {
+		out = append(out, "null"...)
+	} else {
+		failure, err := t.Error.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, failure...)
+	}
+	member("usage")
+	out = strconv.AppendInt(append(out, `{"input_tokens":`...), t.Usage.InputTokens, 10)
+	out = strconv.AppendInt(append(out, `,"output_tokens":`...), t.Usage.OutputTokens, 10)
+	out = strconv.AppendInt(append(out, `,"cached_tokens":`...), t.Usage.CachedTokens, 10)
+	out = strconv.AppendInt(append(out, `,"unknown_calls":`...), t.Usage.Unknown, 10)
+	out = append(out, '}')
+	member("cost")
+	if t.Cost == nil {
+		out = append(out, "null"...)
+	} else {
+		out = append(out, t.Cost.String()...)
+	}
+	member("created_at")
+	out = t.CreatedAt.AppendJSON(out)
+	member("started_at")
+	out = t.StartedAt.AppendJSON(out)
+	member("finished_at")
+	out = t.FinishedAt.AppendJSON(out)
+	member("wait_reason")
+	if t.WaitReason == "" {
+		out = append(out, "null"...)
+	} else {
+		out = AppendJSONString(out, string(t.WaitReason))
+	}
+	member("iteration")
+	if t.Iteration == 0 {
+		out = append(out, "null"...)
+	} else {
+		out = strconv.AppendInt(out, int64(t.Iteration), 10)
+	}
+	out[0] = '{' // instead of the first comma
+	return append(out, '}'), nil
 }
 
 // Suspicion is how strongly a turn is suspected of killing the processes that run it.

@@ -1,6 +1,9 @@
 package parley_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"reflect"
 	"testing"
 
 	"example.org/parley"
@@ -135,5 +138,53 @@ func TestTokensAddUp(t *testing.T) {
 	sum.Add(parley.Usage{InputTokens: count(1)})
 	if want := (parley.Tokens{InputTokens: 11, OutputTokens: 4, CachedTokens: 3, Unknown: 1}); sum != want {
 		t.Errorf("got %+v; want %+v", sum, want)
+	}
+}
+
+// TestATurnsJSONHasEveryField compares the encoder that is written by hand with reflection's, for a turn without
+// anything and for turns in which each field has a value.
+func TestATurnsJSONHasEveryField(t *testing.T) {
+	t.Parallel()
+	full := parley.Turn{Error: &parley.Failure{Sentence: "<no> \"answer\" & \u2028"}, Cost: new(parley.Money(1_500))}
+	fields := reflect.ValueOf(&full).Elem()
+	for i := range fields.NumField() {
+		field := fields.Field(i)
+		switch field.Kind() {
+		case reflect.Array: // an id
+			field.Set(reflect.ValueOf(parley.NewID()))
+		case reflect.String:
+			field.SetString("text " + fields.Type().Field(i).Name)
+		case reflect.Int, reflect.Int64:
+			field.SetInt(int64(1_000 + i))
+		case reflect.Struct: // sums
+			for n := range field.NumField() {
+				field.Field(n).SetInt(int64(100*i + n))
+			}
+		case reflect.Pointer: // set above, or not in JSON
+		default:
+			t.Fatalf("no value for a field of kind %s", field.Kind())
+		}
+	}
+	negative := full
+	negative.Cost = new(parley.Money(-1))
+	for _, turn := range []parley.Turn{{}, full, negative} {
+		type plain parley.Turn
+		var want bytes.Buffer
+		encoder := json.NewEncoder(&want)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(struct {
+			*plain
+			WaitReason *parley.WaitReason `json:"wait_reason"`
+			Iteration  *int               `json:"iteration"`
+		}{(*plain)(&turn), parley.OrNull(turn.WaitReason), parley.OrNull(turn.Iteration)}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := turn.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got)+"\n" != want.String() {
+			t.Errorf("got\n%s\nwant\n%s", got, want.Bytes())
+		}
 	}
 }

@@ -527,15 +527,34 @@ type Snippet struct {
 	Marks [][2]int `json:"marks"`
 }
 
+// ContextQuery are the query parameters of Context; zero values are left out.
+type ContextQuery struct {
+	// true leaves out the request and its parts, which are as long as the window: request is null, parts is empty.
+	// Counts, costs, outlook and left_out stay.
+	Brief *bool
+}
+
+func (q *ContextQuery) values() url.Values {
+	v := newValues()
+	v.flag("brief", q.Brief)
+	return v.Values
+}
+
 // Context reads what the model's window holds now. What the next request would show the model before any new message,
 // by part: tools, system prompt, summaries, and messages with their tokens; what is left out and why; how full the
 // window is.
 //
 // GET /v1/sessions/{session}/context
-func (c *Client) Context(ctx context.Context, session parley.ID, options ...Option) (Preview, error) {
+func (c *Client) Context(
+	ctx context.Context,
+	session parley.ID,
+	query ContextQuery,
+	options ...Option,
+) (Preview, error) {
 	return send[Preview](ctx, c, request{
 		method:  http.MethodGet,
 		path:    "/v1/sessions/" + session.String() + "/context",
+		query:   query.values(),
 		options: options,
 	})
 }
@@ -546,7 +565,7 @@ type Preview struct {
 	Model     parley.ModelID `json:"model"`
 	// The context policy that chose the messages.
 	Policy string `json:"policy"`
-	// As it would be sent; null if there is nothing to send.
+	// As it would be sent; null if there is nothing to send, and in a brief answer.
 	Request json.RawMessage `json:"request"`
 	Explanation
 	// The limit that would prevent sending it now; null if none would.
@@ -1130,21 +1149,36 @@ type Block struct {
 	Timestamp parley.Time          `json:"timestamp"`
 }
 
+// PreviewMessageQuery are the query parameters of PreviewMessage; zero values are left out.
+type PreviewMessageQuery struct {
+	// true leaves out the request and its parts, which are as long as the window: request is null, parts is empty.
+	// Counts, costs, outlook and left_out stay.
+	Brief *bool
+}
+
+func (q *PreviewMessageQuery) values() url.Values {
+	v := newValues()
+	v.flag("brief", q.Brief)
+	return v.Values
+}
+
 // PreviewMessage previews what would be sent for a message. Takes the body of a message and returns the request that
 // its turn would begin with, explained like a call, with how much of it the provider's cache may hold and what it
-// would cost. With change it shows the next request as it would be after an edit, other marks or other settings, and
-// what that costs against leaving it. Writes nothing and asks no model.
+// would cost. With change it shows the next request as it would be after an edit, other marks, another text of the
+// summary or other settings, and what that costs against leaving it. Writes nothing and asks no model.
 //
 // POST /v1/sessions/{session}/preview
 func (c *Client) PreviewMessage(
 	ctx context.Context,
 	session parley.ID,
 	input PreviewInput,
+	query PreviewMessageQuery,
 	options ...Option,
 ) (Preview, error) {
 	return send[Preview](ctx, c, request{
 		method:  http.MethodPost,
 		path:    "/v1/sessions/" + session.String() + "/preview",
+		query:   query.values(),
 		input:   input,
 		options: options,
 	})
@@ -1164,6 +1198,8 @@ type ChangeInput struct {
 	Edit *ChangedTextInput `json:"edit,omitempty"`
 	// Marks of messages.
 	Marks []ChangedMarksInput `json:"marks,omitempty"`
+	// The summary that the model sees now, in other words.
+	Summary *SummaryInput `json:"summary,omitempty"`
 	// Settings of the session.
 	Session *parley.SettingsPatch `json:"session,omitempty"`
 	// Settings of its agent.

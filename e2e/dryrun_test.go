@@ -172,7 +172,7 @@ func foretold(t *testing.T, c *client.Client, id parley.ID) func(chat func(text 
 			},
 			Session: &patch,
 		},
-	})
+	}, client.PreviewMessageQuery{})
 	if err != nil || shown.Change == nil || !strings.HasPrefix(shown.Policy, "recent(1)") {
 		t.Fatalf("the change: %+v, %v", shown, err)
 	}

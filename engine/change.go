@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"example.org/parley"
+	"example.org/parley/prompt"
 	"example.org/parley/runner"
 	"example.org/parley/setting"
 	"example.org/parley/store"
@@ -24,6 +25,7 @@ type PreviewInput struct {
 type ChangeInput struct {
 	Edit    *ChangedTextInput     `json:"edit,omitempty" doc:"A user message in other words, as in the fork that an edit makes. It replaces content."`
 	Marks   []ChangedMarksInput   `json:"marks,omitempty" maxItems:"32" doc:"Marks of messages."`
+	Summary *SummaryInput         `json:"summary,omitempty" doc:"The summary that the model sees now, in other words."`
 	Session *parley.SettingsPatch `json:"session,omitempty" doc:"Settings of the session."`
 	Agent   *parley.SettingsPatch `json:"agent,omitempty" doc:"Settings of its agent."`
 }
@@ -60,7 +62,7 @@ func (e *Engine) previewChange(
 	input PreviewInput,
 ) (Preview, error) {
 	if input.Change.empty() {
-		return Preview{}, parley.InvalidField("change", "is empty; give edit, marks, session or agent")
+		return Preview{}, parley.InvalidField("change", "is empty; give edit, marks, summary, session or agent")
 	}
 	edit := input.Change.Edit
 	var edited parley.Message
@@ -84,6 +86,9 @@ func (e *Engine) previewChange(
 	if err := e.changeMarks(ctx, scope, &changed, input.Change.Marks); err != nil {
 		return Preview{}, inside("change", err)
 	}
+	if err := e.changeSummary(ctx, scope, &changed, input.Change.Summary); err != nil {
+		return Preview{}, inside("change.summary", err)
+	}
 	if err := e.changeSettings(ctx, scope, &changed, input.Change); err != nil {
 		return Preview{}, inside("change", err)
 	}
@@ -99,7 +104,7 @@ func (e *Engine) previewChange(
 }
 
 func (c *ChangeInput) empty() bool {
-	return c.Edit == nil && len(c.Marks) == 0 && c.Session == nil && c.Agent == nil
+	return c.Edit == nil && len(c.Marks) == 0 && c.Summary == nil && c.Session == nil && c.Agent == nil
 }
 
 // editedMessage finds the message of an edit and makes its new text the message to preview, with its own settings: the
@@ -188,8 +193,45 @@ func (e *Engine) changeMarks(
 			return inside("marks", err)
 		}
 		of.Session.Context.Held = of.Session.Context.Held || message.Marks.Pinned
-		of.Marked = append(of.Marked, message)
+		of.Changed = append(of.Changed, message)
 	}
+	return nil
+}
+
+// changeSummary makes a turn show the summary that its session's model sees now with another text.
+func (e *Engine) changeSummary(
+	ctx context.Context,
+	scope store.Scope,
+	of *runner.DryTurn,
+	change *SummaryInput,
+) error {
+	if change == nil {
+		return nil
+	}
+	if err := change.check(); err != nil {
+		return err
+	}
+	head, err := e.store.ContextHead(ctx, scope.WorkspaceID, of.Session.ID)
+	if err != nil {
+		return err
+	}
+	if head.Summary == nil || head.Summary.ID != change.MessageID {
+		if _, err := e.store.Message(ctx, scope, change.MessageID); err != nil {
+			return err
+		}
+		return parley.InvalidField("message_id", "is not the summary that the model sees now")
+	}
+	summary := *head.Summary
+	if summary.Content, err = parley.EncodeContent(parley.TextContent{Text: change.Text}); err != nil {
+		return err
+	}
+	summary.TokenEstimate = prompt.EstimateTokens(change.Text)
+	for i := range of.Changed {
+		if of.Changed[i].ID == summary.ID {
+			summary.Marks = of.Changed[i].Marks
+		}
+	}
+	of.Changed = append(of.Changed, summary)
 	return nil
 }
 

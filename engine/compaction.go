@@ -66,7 +66,7 @@ func (e *Engine) CompactSession(
 	if input.From != "" && input.From != parley.FromOriginals {
 		return parley.Compaction{}, parley.InvalidField("from", "is not %s", parley.FromOriginals)
 	}
-	if input.Instructions != "" { // an agent will say them, so that nobody counts as who asked for what follows
+	if input.Instructions != "" { // they steer later turns as a summary does
 		if err := e.maySaySummary(ctx, scope, principal, sessionID, "Leave out instructions."); err != nil {
 			return parley.Compaction{}, err
 		}
@@ -99,8 +99,9 @@ func (e *Engine) CompactSession(
 	return e.dry.PreviewCompaction(ctx, session, agent, wanted)
 }
 
-// maySaySummary returns CodeForbidden, with what to do instead, for whoever may not decide what a session's summary
-// says: the model takes it for its own memory, long after its writer no longer counts as who asked for what follows.
+// maySaySummary allows only the session's owner and admins to decide what its summary says; others get CodeForbidden,
+// and instead tells them what they can do. The model takes a summary for its own memory, so whoever writes one steers
+// later turns without being recorded as the person who asked for them.
 func (e *Engine) maySaySummary(
 	ctx context.Context,
 	scope store.Scope,
@@ -108,15 +109,7 @@ func (e *Engine) maySaySummary(
 	sessionID parley.ID,
 	instead string,
 ) error {
-	theirs, err := e.ownersSession(ctx, scope, principal, sessionID)
-	if err != nil || theirs {
-		return err
-	}
-	return parley.Errorf(
-		parley.CodeForbidden,
-		"Only the session's owner or an admin may say what its summary must contain. %s",
-		instead,
-	)
+	return e.ownersOnly(ctx, scope, principal, sessionID, "say what its summary must contain. "+instead)
 }
 
 // compactable returns CodeConflict with the reason why a session cannot be compacted.
@@ -220,6 +213,16 @@ type SummaryInput struct {
 	Text      string    `json:"text" required:"true" minLength:"1" doc:"The summary, up to 256 KiB."`
 }
 
+func (s *SummaryInput) check() error {
+	switch {
+	case strings.TrimSpace(s.Text) == "":
+		return parley.InvalidField("text", "is empty")
+	case len(s.Text) > parley.MaxSummaryBytes:
+		return parley.InvalidField("text", "is longer than %d bytes", parley.MaxSummaryBytes)
+	}
+	return nil
+}
+
 // ReviseSummary replaces the summary that the model sees by a person's version of it, which covers the same messages.
 // The earlier version stays in the record, and is shown again once the new one is set aside. It returns CodeForbidden
 // for sessions of others, unless for admins, and CodeConflict, with the reason, if the model sees another summary, and
@@ -236,11 +239,8 @@ func (e *Engine) ReviseSummary(
 	}
 	defer call.end(ctx, &err)
 	scope := call.Scope
-	switch text := strings.TrimSpace(input.Text); {
-	case text == "":
-		return parley.Message{}, parley.InvalidField("text", "is empty")
-	case len(input.Text) > parley.MaxSummaryBytes:
-		return parley.Message{}, parley.InvalidField("text", "is longer than %d bytes", parley.MaxSummaryBytes)
+	if err := input.check(); err != nil {
+		return parley.Message{}, err
 	}
 	if err := e.maySaySummary(ctx, scope, principal, sessionID, "Set it aside, or fork the session."); err != nil {
 		return parley.Message{}, err

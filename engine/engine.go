@@ -34,6 +34,7 @@ type Store interface {
 	store.Replays
 	store.DryRuns
 	store.Agents
+	store.Schedules
 	store.Teams
 	store.Projects
 	store.Keys

@@ -42,7 +42,7 @@ func TestLargeImportsAreReadOneByOne(t *testing.T) {
 	if err != nil || len(held) != 2 || held[0] != engine.MaxImportText+1 {
 		t.Errorf("the large file counts %v: %v", held, err)
 	}
-	full := parley.Errorf(parley.CodeRateLimited, "There is no room.")
+	full := parley.Errorf(parley.CodeRateLimited, "Too many imports are being read. Try again later.")
 	for round := range 2 { // before it is read, and after
 		held = nil
 		if err := run(large, func(bytes int64) error {

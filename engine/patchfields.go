@@ -83,3 +83,19 @@ func (e *Engine) ownersSession(
 	}
 	return owns(principal, GrantSessions, session) == nil, nil
 }
+
+// ownersOnly returns CodeForbidden unless a principal is a session's owner or an admin. what ends the sentence: what
+// only they may do, and what others can do instead.
+func (e *Engine) ownersOnly(
+	ctx context.Context,
+	scope store.Scope,
+	principal parley.Principal,
+	sessionID parley.ID,
+	what string,
+) error {
+	theirs, err := e.ownersSession(ctx, scope, principal, sessionID)
+	if err != nil || theirs {
+		return err
+	}
+	return parley.Errorf(parley.CodeForbidden, "Only the session's owner or an admin may %s", what)
+}

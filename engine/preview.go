@@ -17,7 +17,7 @@ type Preview struct {
 	SessionID parley.ID       `json:"session_id"`
 	Model     parley.ModelID  `json:"model"`
 	Policy    string          `json:"policy" doc:"The context policy that chose the messages."`
-	Request   json.RawMessage `json:"request" doc:"As it would be sent; null if there is nothing to send."`
+	Request   json.RawMessage `json:"request" doc:"As it would be sent; null if there is nothing to send, and in a brief answer."`
 	Explanation
 	Refused *string        `json:"refused" doc:"The limit that would prevent sending it now; null if none would."`
 	Cache   PredictedCache `json:"cache"`
@@ -25,6 +25,12 @@ type Preview struct {
 	Change  *ChangeCost    `json:"change" doc:"What the change costs that was asked about; null without one."`
 	// Outlook is nil for policies whose windows never grow.
 	Outlook *parley.Outlook `json:"outlook" doc:"When the window will be shortened, and what leaves it first; null if it never grows."`
+}
+
+// Brief returns the preview without its request and the parts of that, which are as long as the window.
+func (p Preview) Brief() Preview {
+	p.Request, p.Parts = nil, []prompt.Part{}
+	return p
 }
 
 // ExactJSON writes a preview with its request byte for byte.

@@ -79,7 +79,7 @@ var permissions = [...]Permission{
 	{ReadAgents, "read and list agents and their versions", ReachAll, ReachAll, ReachAll},
 	{
 		WriteAgents,
-		"create agents; change and archive them; warm their providers' caches",
+		"create agents; change and archive them, their schedules and tasks; warm their providers' caches",
 		ReachNone,
 		ReachOwn,
 		ReachAll,
@@ -224,12 +224,11 @@ func (e *Engine) mayGrant(
 	principal parley.Principal,
 	sessionID parley.ID,
 ) error {
-	theirs, err := e.ownersSession(ctx, scope, principal, sessionID)
-	if err != nil || theirs {
-		return err
-	}
-	return parley.Errorf(
-		parley.CodeForbidden,
-		"Only the session's owner or an admin may let it run calls unasked. You may answer each of its questions once.",
+	return e.ownersOnly(
+		ctx,
+		scope,
+		principal,
+		sessionID,
+		"let it run calls unasked. You may answer each of its questions once.",
 	)
 }

@@ -88,7 +88,7 @@ func (s *survey) named(name string, agent *parley.Agent) {
 	}
 }
 
-// faulty notes the faults that an entry concerns; false if there are none.
+// faulty reports whether an agent's entry names tools that have faults, and notes the agent under each of them.
 func (s *survey) faulty(agent *parley.Agent, ref parley.ToolRef) (found bool) {
 	prefix, pattern := ref.Pattern()
 	for _, fault := range s.faults {

@@ -7,12 +7,7 @@ import (
 	"example.org/parley"
 )
 
-func appendID(to []byte, id parley.ID) []byte {
-	if id.IsZero() {
-		return append(to, "null"...)
-	}
-	return append(id.AppendText(append(to, '"')), '"')
-}
+func appendID(to []byte, id parley.ID) []byte { return id.AppendJSON(to) }
 
 func appendHash(to []byte, hash parley.Hash) []byte {
 	if hash.IsZero() {

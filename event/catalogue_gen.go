@@ -381,6 +381,13 @@ func Catalogue() []Description {
 			{Name: "model", Doc: "provider/model of unknown length.", Type: reflect.TypeFor[parley.ModelID]()},
 			{Name: "context_length", Doc: "The assumed length, in tokens.", Type: reflect.TypeFor[int64]()},
 		}}},
+		{Event: parley.EventScheduleAlert, Durable: true, Object: Object{Name: "ScheduleAlert", Type: reflect.TypeFor[ScheduleAlert](), Doc: "Reports that a schedule of the session's agent has been skipped several times in a row. The next run that is posted ends that.", Fields: []Field{
+			{Name: "schedule_id", Doc: "The schedule.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "name", Doc: "Its name; may be empty.", Type: reflect.TypeFor[string]()},
+			{Name: "skipped", Doc: "How many runs were skipped.", Type: reflect.TypeFor[int]()},
+			{Name: "reason", Doc: "Why the last of them was.", Type: reflect.TypeFor[parley.SkipReason](), Values: []string{"overlap", "missed", "archived", "queue_full", "refused"}},
+			{Name: "due_at", Doc: "When that was due.", Type: reflect.TypeFor[parley.Time]()},
+		}}},
 	}
 }
 

@@ -1876,6 +1876,33 @@ func (e ContextAssumed) Encode() Encoded {
 	return Encoded{parley.EventContextAssumed, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
 
+// AppendJSON appends the object.
+func (e *ScheduleAlert) AppendJSON(to []byte) []byte {
+	to = append(to, `{"schedule_id":`...)
+	to = appendID(to, e.ScheduleID)
+	to = append(to, `,"name":`...)
+	to = parley.AppendJSONString(to, e.Name)
+	to = append(to, `,"skipped":`...)
+	to = strconv.AppendInt(to, int64(e.Skipped), 10)
+	to = append(to, `,"reason":`...)
+	to = parley.AppendJSONString(to, string(e.Reason))
+	to = append(to, `,"due_at":`...)
+	to = e.DueAt.AppendJSON(to)
+	return append(to, '}')
+}
+
+func (e *ScheduleAlert) size() int {
+	return 154 + len(e.Name)
+}
+
+// Type is schedule.alert.
+func (*ScheduleAlert) Type() parley.EventType { return parley.EventScheduleAlert }
+
+// Encode encodes the event.
+func (e ScheduleAlert) Encode() Encoded {
+	return Encoded{parley.EventScheduleAlert, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
 // New returns an empty payload of a type, to decode into; nil for an unknown type.
 func New(kind parley.EventType) Payload {
 	switch kind {
@@ -1973,6 +2000,8 @@ func New(kind parley.EventType) Payload {
 		return &ContextTruncated{}
 	case parley.EventContextAssumed:
 		return &ContextAssumed{}
+	case parley.EventScheduleAlert:
+		return &ScheduleAlert{}
 	}
 	return nil
 }

@@ -189,6 +189,24 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		do("stopLoop", reflect.TypeFor[parley.Loop](), 200, "POST", "/v1/loops/"+loop+"/stop", `{"now":true}`)
 	}
 	do("listLoops", reflect.TypeFor[page[parley.Loop]](), 200, "GET", "/v1/sessions/"+looped+"/loops", "")
+	worker := idOf(do("createAgent", reflect.TypeFor[parley.Agent](), 201, "POST", "/v1/agents", `{"name":"Worker"}`))
+	schedule := reflect.TypeFor[parley.Schedule]()
+	for _, timing := range []string{
+		`"cron":"0 9 * * 1","time_zone":"Europe/Berlin","jitter":"5m","name":"Weekly"`,
+		`"every":"1h","enabled":false`,
+		`"at":"2099-01-01T00:00:00Z"`,
+	} {
+		made := idOf(do("createSchedule", schedule, 201, "POST", "/v1/schedules",
+			`{"agent_id":"`+worker+`","message":"Look around.",`+timing+`}`))
+		do("getSchedule", schedule, 200, "GET", "/v1/schedules/"+made, "")
+		do("updateSchedule", schedule, 200, "PATCH", "/v1/schedules/"+made, `{"overlap":"queue"}`)
+		s.postedNow(made)
+		do("listScheduleRuns", reflect.TypeFor[page[parley.ScheduleRun]](), 200, "GET", "/v1/schedules/"+made+"/runs", "")
+	}
+	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
+	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",
+		`{"every":"1h"}`)
+	do("giveTask", message, 201, "POST", "/v1/agents/"+worker+"/tasks", `{"text":"Look around."}`)
 	starved := s.starved()
 	do("continueTurn", reflect.TypeFor[parley.Turn](), 201, "POST", "/v1/turns/"+starved+"/continue", "")
 	s.stream("POST", at+"/messages?flush_ms=0", `{"content":{"text":"x"},"model":"sim/lorem-2000-20"}`).

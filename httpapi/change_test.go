@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.org/parley"
 	"example.org/parley/engine"
 )
@@ -149,6 +151,79 @@ func TestAnEditIsForetold(t *testing.T) {
 		`{"change":{"marks":[{"message_id":"`+messages[0].ID.String()+`","pinned":true}]}}`).problem(t)
 	if foreign.Status != 422 {
 		t.Errorf("a message of another session: %+v", foreign)
+	}
+}
+
+// A summary in other words is foretold as the request that its new version is sent with; one that the model does not see
+// is refused.
+func TestAnEditedSummaryIsForetold(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"seer","model":"tariff/echo","system_prompt":"You see. `+
+		strings.Repeat("You see far. ", 400)+`"}`)
+	id, messages := talked(s, "seer")
+	path := "/v1/sessions/" + id
+	s.do("POST", path+"/compact", `{}`)
+	summary := s.compacted(id).MessageID.String()
+	s.told(id, `{"content":{"text":"Five."}}`)
+	const message = `"content":{"text":"Six."}`
+	version := func(of, text string) string { return `{"message_id":"` + of + `","text":"` + text + `"}` }
+	preview := func(of, text string) reply {
+		return s.do("POST", path+"/preview", `{`+message+`,"change":{"summary":`+version(of, text)+`}}`)
+	}
+	for _, bad := range []struct{ of, text, field string }{
+		{summary, " ", "change.summary.text"},
+		{messages[1].ID.String(), "They counted.", "change.summary.message_id"},
+	} {
+		problem := preview(bad.of, bad.text).problem(t)
+		if problem.Status != 422 || len(problem.Errors) != 1 || problem.Errors[0].Field != bad.field {
+			t.Errorf("%s: %+v", bad.field, problem)
+		}
+	}
+	shown := want[engine.Preview](s, 200, "POST", path+"/preview",
+		`{`+message+`,"change":{"summary":`+version(summary, "They counted to four [1].")+`}}`)
+	if c := shown.Change; c == nil || c.LostTokens == 0 || c.Extra == nil {
+		t.Errorf("another summary costs %+v", c)
+	}
+	if got := want[parley.Message](s, 200, "GET", "/v1/messages/"+summary, ""); strings.Contains(
+		string(got.Content), "They counted") {
+		t.Error("foretelling changed the summary")
+	}
+	want[parley.Message](s, 201, "POST", path+"/summary", version(summary, "They counted to four [1]."))
+	s.told(id, `{`+message+`}`)
+	if sent := s.lastCall(id); string(sent.Request) != string(shown.Request) || !sent.Exact ||
+		!strings.Contains(string(sent.Request), "They counted to four") {
+		t.Errorf("foretold %s\nsent %s", shown.Request, sent.Request)
+	}
+}
+
+// A brief preview and a brief window lack what is as long as the window, and nothing else.
+func TestPreviewsAreBriefIfAsked(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	id := s.session(`{"model":"tariff/echo","context_policy":{"kind":"recent","limit":2}}`).ID.String()
+	for range 4 {
+		s.told(id, `{"content":{"text":"`+strings.Repeat("It goes on and on. ", 120)+`"}}`)
+	}
+	path := "/v1/sessions/" + id
+	const change = `{"content":{"text":"Now."},"change":{"session":{"context_policy":{"kind":"all"}}}}`
+	for _, of := range []struct{ method, path, body string }{
+		{"GET", path + "/context", ""}, {"POST", path + "/preview", change},
+	} {
+		whole := want[engine.Preview](s, 200, of.method, of.path, of.body)
+		answer := s.do(of.method, of.path+"?brief=true", of.body)
+		if len(whole.Request) < 4000 || len(whole.Parts) < 4 || len(answer.body) > 4000 ||
+			!strings.Contains(string(answer.body), `"request":null`) {
+			t.Errorf("%s: brief it has %d bytes; a request of %d", of.path, len(answer.body), len(whole.Request))
+		}
+		brief := want[engine.Preview](s, 200, of.method, of.path+"?brief=true", of.body)
+		brief.Request = nil // it was null
+		if diff := cmp.Diff(whole.Brief(), brief); diff != "" || len(brief.Parts) > 0 || brief.EstimatedTokens == 0 {
+			t.Errorf("%s (-whole +brief): %s", of.path, diff)
+		}
+		if problem := s.do(of.method, of.path+"?brief=maybe", of.body).problem(t); problem.Status != 422 {
+			t.Errorf("%s: %+v", of.path, problem)
+		}
 	}
 }
 

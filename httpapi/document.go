@@ -72,6 +72,7 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 			{Name: "messages", Description: "The entries of a session's record."},
 			{Name: "turns", Description: "Runs of the agent and their model calls."},
 			{Name: "loops", Description: "Durable repetitions of a task."},
+			{Name: "schedules", Description: "When agents work by themselves, and work given by hand."},
 			{Name: "compactions", Description: "Summaries that stand for earlier messages."},
 			{Name: "events", Description: "Streams of what happens."},
 			{Name: "projects", Description: "Directories of work."},

@@ -72,11 +72,9 @@ func servePreview(a *api, x *exchange) error {
 	if err := checked(a, x, &input); err != nil {
 		return err
 	}
-	preview, err := a.engine.Preview(x.r.Context(), x.principal, id, input)
-	if err != nil {
-		return err
-	}
-	return sendExact(x, preview)
+	return sendPreview(x, func() (engine.Preview, error) {
+		return a.engine.Preview(x.r.Context(), x.principal, id, input)
+	})
 }
 
 func serveContext(a *api, x *exchange) error {
@@ -84,9 +82,24 @@ func serveContext(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	shown, err := a.engine.Context(x.r.Context(), x.principal, id)
+	return sendPreview(x, func() (engine.Preview, error) {
+		return a.engine.Context(x.r.Context(), x.principal, id)
+	})
+}
+
+// sendPreview answers with a preview, as briefly as asked.
+func sendPreview(x *exchange, show func() (engine.Preview, error)) error {
+	args := x.arguments()
+	brief := parley.ValueOf(args.flag("brief"))
+	if args.err != nil {
+		return args.err
+	}
+	shown, err := show()
 	if err != nil {
 		return err
+	}
+	if brief {
+		shown = shown.Brief()
 	}
 	return sendExact(x, shown)
 }

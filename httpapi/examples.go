@@ -105,6 +105,15 @@ const (
 		`"author":{"kind":"person","id":"` + otherIDExample +
 		`","name":"ada"},"state":"running","reason":null,"iteration":2,"turn_id":"` + turnIDExample +
 		`","created_at":"` + timeExample + `","finished_at":null}`
+	scheduleRunExample = `{"schedule_id":"` + otherIDExample + `","due_at":"` + timeExample +
+		`","state":"posted","reason":null,"session_id":"` + sessionIDExample + `","message_id":"` + messageIDExample +
+		`","turn_id":"` + turnIDExample + `","created_at":"` + timeExample + `"}`
+	scheduleExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` +
+		agentIDExample + `","name":"Morning round","cron":"0 9 * * 1-5","every":null,"at":null,` +
+		`"time_zone":"Europe/Berlin","jitter":"5m","message":"Look for new issues.","enabled":true,` +
+		`"overlap":"skip","missed":"once","author":{"kind":"person","id":"` + otherIDExample +
+		`","name":"ada"},"next_at":"` + timeExample + `","last_run":` + scheduleRunExample +
+		`,"skipped_in_a_row":0,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample +
 		`"],"removed":[],"turns":[],"children":[],"by":"holder"}`
 

@@ -117,6 +117,16 @@ func TestFilesAreUploadedAndDownloaded(t *testing.T) {
 		string(got.body) != data[from:to+1] {
 		t.Errorf("a range: status %d, %q; want %q", got.status, got.body, data[from:to+1])
 	}
+	for count, status := range map[int]int{
+		maxRanges:     http.StatusPartialContent,
+		maxRanges + 1: http.StatusOK, // the whole: more ranges would read a chunk each, again and again
+	} {
+		ranges := "bytes=" + strings.Repeat("0-0,", count-1) + "-1"
+		got := s.do("GET", path+"/content", "", "Range", ranges)
+		if got.status != status || (status == http.StatusOK && string(got.body) != data) {
+			t.Errorf("%d ranges: status %d with %d bytes, want %d", count, got.status, len(got.body), status)
+		}
+	}
 	if got := s.do(
 		"GET",
 		path+"/content",

@@ -14,7 +14,8 @@ import (
 type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
-	slug, reader, approval, signIn, delegation, lead              string
+	slug, reader, approval, signIn, delegation, lead, schedule    string
+	item                                                          string
 }
 
 // build makes an estate; its session has one finished turn.
@@ -84,6 +85,8 @@ func (s *testServer) build(workspace, slug string) estate {
 		"/v1/files?name="+slug+".txt",
 		`"of `+slug+`"`,
 		auth...).ID.String()
+	e.schedule = want[parley.Schedule](s, 201, "POST", "/v1/schedules",
+		fmt.Sprintf(`{"agent_id":%q,"every":"1h","message":"Look around."}`, e.agent), auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
 	e.delegation = s.handedOver(auth...).ID.String()
@@ -111,6 +114,8 @@ func (e estate) fill(path string) string {
 		e.key,
 		"{loop}",
 		e.loop,
+		"{schedule}",
+		e.schedule,
 		"{file}",
 		e.file,
 		"{reader}",

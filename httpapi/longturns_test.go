@@ -288,9 +288,6 @@ func (m *stepper) Stream(_ context.Context, request model.EncodedRequest) iter.S
 // TestALongTurnEnds: a turn of 500 steps whose results have 2 MB ends in a window of 32,000 tokens. No request is
 // longer, summaries of its own steps take their place before any is dropped, and the last request rebuilds.
 func TestALongTurnEnds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("500 steps")
-	}
 	t.Parallel()
 	steps := &stepper{steps: 500, over: make(chan struct{})}
 	s := startWithDumps(t, steps, model.Info{

@@ -146,6 +146,12 @@ func searchFilters() []parameter {
 // maxIteration bounds the filter of that name.
 const maxIteration = 1 << 30
 
+// briefParameter leaves out of a preview what grows with the window.
+func briefParameter() parameter {
+	return flag("brief", "true leaves out the request and its parts, which are as long as the window: request is "+
+		"null, parts is empty. Counts, costs, outlook and left_out stay.")
+}
+
 func flushParameter() parameter {
 	return parameter{
 		name:   "flush_ms",

@@ -26,6 +26,7 @@ func listedRoutes() []route {
 		turnRoutes(),
 		compactionRoutes(),
 		loopRoutes(),
+		scheduleRoutes(),
 		approvalRoutes(),
 		delegationRoutes(),
 		inboxRoutes(),

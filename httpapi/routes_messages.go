@@ -59,8 +59,9 @@ func messageRoutes() []route {
 			says:   "Preview what would be sent for a message",
 			about: "Takes the body of a message and returns the request that its turn would begin with, explained " +
 				"like a call, with how much of it the provider's cache may hold and what it would cost. With " +
-				"change it shows the next request as it would be after an edit, other marks or other settings, " +
-				"and what that costs against leaving it. Writes nothing and asks no model.",
+				"change it shows the next request as it would be after an edit, other marks, another text of the " +
+				"summary or other settings, and what that costs against leaving it. Writes nothing and asks no model.",
+			query: []parameter{briefParameter()},
 			input: inputOf[engine.PreviewInput](
 				`{"content":{"text":"Hello"},"change":{"session":{"context_policy":{"kind":"all"}}}}`,
 			),
@@ -77,6 +78,7 @@ func messageRoutes() []route {
 			about: "What the next request would show the model before any new message, by part: tools, system " +
 				"prompt, summaries, and messages with their tokens; what is left out and why; how full the window " +
 				"is.",
+			query:   []parameter{briefParameter()},
 			serve:   serveContext,
 			answers: found[engine.Preview]("The window.", previewExample),
 		},

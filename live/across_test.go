@@ -128,6 +128,20 @@ func (w *world) exec(statement string, args ...any) {
 	}
 }
 
+// until waits for what another process makes true and announces to nobody here.
+func (w *world) until(what string, holds func() bool) {
+	w.Helper()
+	look, enough := time.NewTicker(time.Millisecond), time.After(patience)
+	defer look.Stop()
+	for !holds() {
+		select {
+		case <-look.C:
+		case <-enough:
+			w.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
 // join starts one more process.
 func (w *world) join() process {
 	w.Helper()
@@ -137,11 +151,7 @@ func (w *world) join() process {
 	p.hub = live.New(store, live.Options{Relay: p.relay, Log: slog.New(slog.DiscardHandler)})
 	store.Listen(p.hub)
 	// Nothing here flushes regularly, so the relay must be connected.
-	for began := time.Now(); !p.relay.Stats().Connected; <-time.After(time.Millisecond) {
-		if time.Since(began) > patience {
-			w.Fatal("the relay does not connect")
-		}
-	}
+	w.until("the relay is connected", func() bool { return p.relay.Stats().Connected })
 	p.hub.FlushWith(func(parley.ID) { w.flushing.Go(w.flush) }) // ends with the flush
 	w.processes = append(w.processes, p)
 	w.Cleanup(func() {
@@ -383,16 +393,7 @@ func TestRawOnAnotherProcess(t *testing.T) {
 	})
 	defer watcher.Close()
 	_, id := w.begin()
-	awaits := func(what string, wanted bool) {
-		t.Helper()
-		for end := time.Now().Add(patience); holder.WantsRaw(w.session) != wanted; {
-			if time.Now().After(end) {
-				t.Fatalf("%s: the holder's raw text is wanted: %v", what, !wanted)
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
-	awaits("a reader elsewhere", true)
+	w.until("raw text is wanted elsewhere", func() bool { return holder.WantsRaw(w.session) })
 	text := strings.Repeat("größe 🙂\n", 2000)
 	piece := store.RawPiece{SessionID: w.session, TurnID: w.turn, MessageID: id, End: 9, Text: text}
 	holder.AppendRaw(piece)
@@ -420,7 +421,7 @@ func TestRawOnAnotherProcess(t *testing.T) {
 		}
 	}
 	watcher.Close()
-	awaits("no reader", false)
+	w.until("nobody wants raw text any more", func() bool { return !holder.WantsRaw(w.session) })
 }
 
 // The listening connection of the watcher's process is killed in the middle of a stream, while events and text are

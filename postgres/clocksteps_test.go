@@ -116,3 +116,51 @@ func TestDaysOfBudgets(t *testing.T) {
 		}
 	}
 }
+
+// TestSchedulesAfterTheClockWentBack: a schedule whose next time was set while the clock was ahead is found.
+func TestSchedulesAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	db, url := opened(t)
+	conn, ctx := connected(t, url), t.Context()
+	run(t, conn, "SET ROLE parley_system")
+	workspace, err := db.Workspace(ctx, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := parley.NewID()
+	agent, _, err := db.CreateAgent(ctx, parley.Agent{
+		ID: parley.NewID(), WorkspaceID: workspace, Slug: "digger", Name: "Digger", Runtime: parley.StandardRuntime,
+		OwnerID: owner,
+	}, store.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := db.CreateSchedule(ctx, store.NewSchedule{Schedule: parley.Schedule{
+		ID: parley.NewID(), WorkspaceID: workspace, AgentID: agent.ID, Enabled: true, Message: "look around",
+		Timing: parley.Timing{Every: "1h", TimeZone: "UTC"}, Overlap: parley.OverlapSkip, Missed: parley.MissedOnce,
+		Author: parley.Author{Kind: parley.AuthorPerson, ID: owner, Name: "ada"}, NextAt: parley.Now() + 3_600_000,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := db.DueSchedules(ctx, 10); err != nil || len(found.Ahead)+len(found.Due) > 0 {
+		t.Fatalf("before the step: %+v, %v", found, err)
+	}
+	run(t, conn, "UPDATE parley.schedules SET next_at = next_at + 86400000, moved_at = moved_at + 86400000")
+	found, err := db.DueSchedules(ctx, 10)
+	if err != nil || len(found.Ahead) != 1 || found.Ahead[0].ID != made.ID || len(found.Due) > 0 {
+		t.Fatalf("after the clock went back: %+v, %v", found, err)
+	}
+	if moved, err := db.MoveSchedule(ctx, store.ScheduleMove{
+		Schedule: found.Ahead[0], NextAt: found.Now + 3_600_000,
+	}); err != nil || !moved {
+		t.Fatalf("MoveSchedule: %t, %v", moved, err)
+	}
+	if found, err = db.DueSchedules(ctx, 10); err != nil || len(found.Ahead) > 0 {
+		t.Errorf("once it was found anew: %+v, %v", found, err)
+	}
+	run(t, conn, "UPDATE parley.schedules SET next_at = next_at - 7200000, moved_at = moved_at - 7200000")
+	if found, err = db.DueSchedules(ctx, 10); err != nil || len(found.Due) != 1 {
+		t.Errorf("after the clock went ahead: %+v, %v", found, err)
+	}
+}

@@ -26,8 +26,9 @@ type Condition struct {
 	Role         string // role of the URL
 	Superuser    bool
 	BypassesRows bool
-	Inherits     bool   // inherits the rights of Parley's roles, without SET ROLE
-	Schema       Schema // Missing lists statements for somebody with more rights
+	Inherits     bool     // inherits the rights of Parley's roles, without SET ROLE
+	Schema       Schema   // Missing lists statements for somebody with more rights
+	Open         []string // statements that keep other roles of the server out of the database; empty: they are out
 	ClockOffset  time.Duration
 	Unheard      error // why notifications do not arrive through Options.ListenURL; nil: they do
 }
@@ -65,6 +66,7 @@ func (m *migrator) diagnose(ctx context.Context) (c Condition, err error) {
 	role, err := m.role(ctx)
 	c.Role, c.Superuser, c.BypassesRows, c.TooOld = role.name, role.superuser, role.bypassesRows,
 		role.version < oldestServer
+	c.Open = role.closing()
 	c.Inherits = role.inherits && role.version < inheritOption
 	return c, err
 }

@@ -535,8 +535,23 @@ func TestRoleWithFewRights(t *testing.T) {
 	if _, err := store.Workspace(t.Context(), "default"); err != nil {
 		t.Error(err)
 	}
+	open, err := Diagnose(t.Context(), url, Options{})
+	if err != nil || len(open.Open) != 2 {
+		t.Errorf("a database to which everybody may connect: %+v, %v", open, err)
+	}
+	if !strings.Contains(log.String(), "may connect to this database") {
+		t.Errorf("a database to which everybody may connect causes no warning: %s", log.String())
+	}
+	if err := cluster.Run(t.Context(), pgtest.Superuser, "others", open.Open...); err != nil {
+		t.Fatal(err)
+	}
+	log.Reset()
+	openedAt(t, url, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if strings.Contains(log.String(), "level=WARN") {
 		t.Errorf("a proper role causes a warning: %s", log.String())
+	}
+	if shut, err := Diagnose(t.Context(), url, Options{}); err != nil || len(shut.Open) > 0 {
+		t.Errorf("a database to which only Parley's role may connect: %+v, %v", shut, err)
 	}
 	var seen int
 	if err := connected(

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -21,6 +22,7 @@ type loginRole struct {
 	createsRoles   bool
 	inherits       bool
 	createsSchemas bool
+	everybody      bool            // every role of the server may connect to the database
 	made           map[string]bool // existing roles of Parley
 	member         map[string]bool // those that it may become
 }
@@ -30,10 +32,13 @@ func roleOf(ctx context.Context, conn *sql.Conn) (role loginRole, err error) {
 	if err := conn.QueryRowContext(ctx,
 		`SELECT r.rolname, current_database(), current_setting('server_version_num')::int,
  r.rolsuper, r.rolbypassrls, r.rolcreaterole, r.rolinherit, has_database_privilege(session_user, current_database(),
-  'CREATE')
+  'CREATE'),
+ EXISTS (SELECT FROM pg_database d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) a
+  WHERE d.datname = current_database() AND a.grantee = 0 AND a.privilege_type = 'CONNECT')
  FROM pg_roles r WHERE r.rolname = session_user`).
 		Scan(&role.name, &role.database, &role.version,
-			&role.superuser, &role.bypassesRows, &role.createsRoles, &role.inherits, &role.createsSchemas); err != nil {
+			&role.superuser, &role.bypassesRows, &role.createsRoles, &role.inherits, &role.createsSchemas,
+			&role.everybody); err != nil {
 		return role, err
 	}
 	become := "MEMBER"
@@ -93,8 +98,24 @@ func (r *loginRole) missing(pending bool) (statements []string) {
 	return statements
 }
 
-// warn warns about a role that could see more than a server should.
+// closing returns the statements that keep other roles of the server out of the database, nil if they are out.
+func (r *loginRole) closing() []string {
+	if !r.everybody {
+		return nil
+	}
+	return []string{
+		"GRANT CONNECT ON DATABASE " + quoted(r.database) + " TO " + quoted(r.name) + ";", // it may not be the owner
+		"REVOKE CONNECT ON DATABASE " + quoted(r.database) + " FROM PUBLIC;",
+	}
+}
+
+// warn warns about roles that could see more than they should: Parley's own, and those of others that may connect.
+// These need no other right to listen to notifications, send some, and take advisory locks.
 func (r *loginRole) warn(log *slog.Logger) {
+	if closing := r.closing(); len(closing) > 0 {
+		log.Warn("every role of the database server may connect to this database, and read and forge the text that "+
+			"people watch: run "+strings.Join(closing, " "), "database", r.database)
+	}
 	switch {
 	case r.superuser || r.bypassesRows:
 		log.Warn(

@@ -1390,6 +1390,207 @@ func insertDeliveryArgs(to []arg, of *transition.DeliveryRow) []arg {
 	)
 }
 
+// scheduleColumns reads "c".
+const scheduleColumns = "c.id, c.workspace_id, c.agent_id, c.name, c.cron, c.every, c.at, c.time_zone, c.jitter, c.anchor, " +
+	"c.message, c.enabled, c.overlap, c.missed, c.author_kind, c.author_id, c.author_name, c.next_at, " +
+	"c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at"
+
+// fillSchedule reads scheduleColumns.
+func fillSchedule(r *row, to *parley.Schedule) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.AgentID = r.id()
+	to.Name = r.text()
+	to.Cron = r.text()
+	to.Every = r.text()
+	to.At = r.time()
+	to.TimeZone = r.text()
+	to.Jitter = r.text()
+	to.Anchor = r.time()
+	to.Message = r.text()
+	to.Enabled = r.bool()
+	to.Overlap = parley.ScheduleOverlap(r.text())
+	to.Missed = parley.ScheduleMissed(r.text())
+	to.Author.Kind = parley.AuthorKind(r.text())
+	to.Author.ID = r.id()
+	to.Author.Name = r.text()
+	to.NextAt = r.time()
+	to.MovedAt = r.time()
+	if text := r.text(); text != "" {
+		to.LastRun = new(parley.ScheduleRun)
+		if err := decode("last_run", text, to.LastRun); err != nil {
+			return err
+		}
+	}
+	to.TurnID = r.id()
+	to.SkippedInARow = r.int()
+	to.Revision = r.int64()
+	to.CreatedAt = r.time()
+	to.UpdatedAt = r.time()
+	return nil
+}
+
+func scanSchedule(r *row) (found parley.Schedule, err error) {
+	err = fillSchedule(r, &found)
+	return found, err
+}
+
+// insertScheduleColumns and insertSchedulePlaces are for an INSERT INTO schedules, with the arguments of insertScheduleArgs.
+const insertScheduleColumns = "id, workspace_id, agent_id, name, cron, every, at, time_zone, jitter, anchor, message, enabled, " +
+	"overlap, missed, author_kind, author_id, author_name, next_at, moved_at, last_run, turn_id, " +
+	"skipped, revision, idempotency_key, fingerprint, created_at, updated_at"
+
+const insertSchedulePlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, " +
+	"$22, $23, $24, $25, $26, $27"
+
+// insertScheduleArgs appends the arguments of its columns.
+func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
+	var cron arg
+	if of.Cron != "" {
+		cron = of.Cron
+	}
+	var every arg
+	if of.Every != "" {
+		every = of.Every
+	}
+	var jitter arg
+	if of.Jitter != "" {
+		jitter = of.Jitter
+	}
+	lastRun, err := encodeMaybe(of.LastRun)
+	if err != nil {
+		return nil, err
+	}
+	var idempotencyKey arg
+	if of.Idempotency.Key != "" {
+		idempotencyKey = of.Idempotency.Key
+	}
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.AgentID,
+		of.Name,
+		cron,
+		every,
+		of.At,
+		of.TimeZone,
+		jitter,
+		int64(of.Anchor),
+		of.Message,
+		of.Enabled,
+		string(of.Overlap),
+		string(of.Missed),
+		string(of.Author.Kind),
+		of.Author.ID,
+		of.Author.Name,
+		of.NextAt,
+		int64(of.MovedAt),
+		lastRun,
+		of.TurnID,
+		of.SkippedInARow,
+		of.Revision,
+		idempotencyKey,
+		of.Idempotency.Fingerprint,
+		of.CreatedAt,
+		of.UpdatedAt,
+	), nil
+}
+
+// updateScheduleSet is for an UPDATE of schedules, with the arguments of updateScheduleArgs.
+const updateScheduleSet = "name = $3, cron = $4, every = $5, at = $6, time_zone = $7, jitter = $8, anchor = $9, message = $10, " +
+	"enabled = $11, overlap = $12, missed = $13, author_kind = $14, author_id = $15, author_name = $16, " +
+	"next_at = $17, moved_at = $18, last_run = $19, turn_id = $20, skipped = $21, revision = $22, " +
+	"updated_at = $23"
+
+// updateSchedulePlace1 is the placeholder of an argument after these.
+const updateSchedulePlace1 = "$24"
+
+// updateScheduleArgs appends the arguments of its columns.
+func updateScheduleArgs(to []arg, of *parley.Schedule) ([]arg, error) {
+	var cron arg
+	if of.Cron != "" {
+		cron = of.Cron
+	}
+	var every arg
+	if of.Every != "" {
+		every = of.Every
+	}
+	var jitter arg
+	if of.Jitter != "" {
+		jitter = of.Jitter
+	}
+	lastRun, err := encodeMaybe(of.LastRun)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 23),
+		of.Name,
+		cron,
+		every,
+		of.At,
+		of.TimeZone,
+		jitter,
+		int64(of.Anchor),
+		of.Message,
+		of.Enabled,
+		string(of.Overlap),
+		string(of.Missed),
+		string(of.Author.Kind),
+		of.Author.ID,
+		of.Author.Name,
+		of.NextAt,
+		int64(of.MovedAt),
+		lastRun,
+		of.TurnID,
+		of.SkippedInARow,
+		of.Revision,
+		of.UpdatedAt,
+	), nil
+}
+
+// scheduleRunColumns reads "u".
+const scheduleRunColumns = "u.workspace_id, u.schedule_id, u.due_at, u.state, u.reason, u.session_id, u.message_id, u.turn_id, " +
+	"u.created_at"
+
+// fillScheduleRun reads scheduleRunColumns.
+func fillScheduleRun(r *row, to *parley.ScheduleRun) error {
+	to.WorkspaceID = r.id()
+	to.ScheduleID = r.id()
+	to.DueAt = r.time()
+	to.State = parley.RunState(r.text())
+	to.Reason = parley.SkipReason(r.text())
+	to.SessionID = r.id()
+	to.MessageID = r.id()
+	to.TurnID = r.id()
+	to.CreatedAt = r.time()
+	return nil
+}
+
+func scanScheduleRun(r *row) (found parley.ScheduleRun, err error) {
+	err = fillScheduleRun(r, &found)
+	return found, err
+}
+
+// insertScheduleRunColumns and insertScheduleRunPlaces are for an INSERT INTO schedule_runs, with the arguments of insertScheduleRunArgs.
+const insertScheduleRunColumns = "workspace_id, schedule_id, due_at, state, reason, session_id, message_id, turn_id, created_at"
+
+const insertScheduleRunPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9"
+
+// insertScheduleRunArgs appends the arguments of its columns.
+func insertScheduleRunArgs(to []arg, of *parley.ScheduleRun) []arg {
+	return append(to,
+		of.WorkspaceID,
+		of.ScheduleID,
+		of.DueAt,
+		string(of.State),
+		string(of.Reason),
+		of.SessionID,
+		of.MessageID,
+		of.TurnID,
+		of.CreatedAt,
+	)
+}
+
 // auditColumns reads "a".
 const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, " +
 	"a.request_id"

@@ -357,8 +357,8 @@ func (c *conversation) shortened(selection prompt.Selection, manifest parley.Man
 	}
 	for _, m := range shown {
 		if newest != (step{m.TurnID, m.Step}) {
-			c.t.Fatalf("%d tokens are shown, of which %d are the turn's, from %d on results become stubs, and message "+
-				"%d of step %d is none: %+v", selection.Tokens, own, due, m.Sequence, m.Step, c.cut)
+			c.t.Fatalf("%d tokens are shown, %d of them the turn's own; results become stubs from %d on, but message "+
+				"%d of step %d is shown in full: %+v", selection.Tokens, own, due, m.Sequence, m.Step, c.cut)
 		}
 	}
 }

@@ -237,8 +237,8 @@ func PlanPart(rows []parley.Message, more bool, most int) (Source, bool) {
 	return fitting(rows, ends, nil, pieceSizes[:], most)
 }
 
-// LastEnd returns the last sequence at which a summary may end that covers nothing after through: 0 if there is none
-// among the rows. rows, ascending, are settled; more follow if they do not reach the record's end.
+// LastEnd returns the last sequence, at most through, that a summary may cover; 0 if no row qualifies. The rows are
+// settled and ascending. more says that the record continues after them.
 func LastEnd(rows []parley.Message, more bool, through int64) int64 {
 	for _, end := range slices.Backward(borders(rows, more, beginsTurn)) {
 		if at := rows[end-1].Sequence; at <= through {

@@ -86,7 +86,7 @@ func lastRune(text string, from, to, escaped int) int {
 	return from
 }
 
-// unescaped returns a text with so many levels of escapes read.
+// unescaped returns a text with the given number of levels of escapes removed.
 func unescaped(text string, escaped int) string {
 	if escaped == 0 {
 		return text
@@ -94,7 +94,7 @@ func unescaped(text string, escaped int) string {
 	var out strings.Builder
 	for text != "" {
 		c, width := runeOf(text, escaped)
-		if c == utf8.RuneError && width == 1 { // a byte that is no character
+		if c == utf8.RuneError && width == 1 { // not valid UTF-8: the byte stays
 			out.WriteByte(text[0])
 		} else {
 			out.WriteRune(c)

@@ -249,6 +249,42 @@ func TestLongTurnsKeepTheirWindow(t *testing.T) {
 	}
 }
 
+// TestAWishAmidDroppedStepsBringsNoneBack: the summary of a turn's first steps is undone while later ones are left out
+// and the newest fills the window. The first ones are left out too, so that what a person said is all that stands before
+// the newest; none of the later ones comes back for it.
+func TestAWishAmidDroppedStepsBringsNoneBack(t *testing.T) {
+	t.Parallel()
+	r, turn := &record{}, turnID(1)
+	trigger := r.add(user(turn, "the task"))
+	trigger.ID = turnID(99)
+	step := func(n, tokens int) {
+		id := strconv.Itoa(n)
+		r.add(assistant(turn, n, parley.AssistantContent{}))
+		r.add(call(turn, n, id, `{}`))
+		r.add(result(turn, n, id, `"answer `+id+`"`)).TokenEstimate = tokens
+	}
+	step(1, 1000) // 2 to 4
+	r.add(user(turn, "a wish in between")).Steer = true
+	step(2, 1000) // 6 to 8
+	step(3, 7000)
+	before := parley.TurnCut{From: 6, Stubbed: 8, Dropped: 8} // a summary covered 1 to 5
+	view := prompt.View{
+		Bounds: parley.TextBounds{Text: 100_000, Step: 200_000},
+		Budget: prompt.Budget{Tokens: 8000, Most: 9000, Ratio: 1},
+		Turn:   parley.Turn{ID: turn, TriggerMessageID: turnID(99)},
+		Cut:    before,
+	}
+	request, selection := built(t, r, view, reading(t))
+	if want := (parley.TurnCut{From: 2, Stubbed: 8, Dropped: 8}); selection.Cut != want {
+		t.Errorf("the cut became %+v; want %+v", selection.Cut, want)
+	}
+	got := texts(request)
+	if !strings.Contains(got, "a wish in between") || !strings.Contains(got, "answer 3") ||
+		strings.Contains(got, "answer 1") || strings.Contains(got, "answer 2") {
+		t.Errorf("the request shows %q", got)
+	}
+}
+
 // However long the run of steps is that a turn leaves out, the window reads past it: also when the reads end exactly at
 // its first message.
 func TestWindowReadsPastDroppedSteps(t *testing.T) {

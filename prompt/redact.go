@@ -185,7 +185,7 @@ func (h *hiding) places(text string) (places [][2]int) {
 	return apart(places)
 }
 
-// replace replaces matches in a text of which so many levels of escapes are read.
+// replace replaces the matches in a text, read through the given number of levels of escapes.
 func (h *hiding) replace(text string, escaped int, keep bool) string {
 	var out strings.Builder
 	last := 0

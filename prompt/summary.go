@@ -121,7 +121,7 @@ func excerptOf(text string, edges *Edges) string {
 	return strings.Join(strings.Fields(edges.plain(text, indexExcerpt)), " ")
 }
 
-// beginningAfter returns how the first text begins that a request shows after a sequence; "" if there is none.
+// beginningAfter returns the beginning of the first text that a request shows after a sequence, or "".
 func beginningAfter(request *model.Request, through int64, edges *Edges) string {
 	for i := range request.Messages {
 		if request.Messages[i].Role != model.RoleUser {

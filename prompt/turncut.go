@@ -7,11 +7,13 @@ import (
 	"example.org/parley"
 )
 
-// How a running turn that fills its window is shortened at a step's border: first results of its older steps become
-// stubs, oldest first; if that is not enough, its oldest steps are left out, and the request says so in their place.
-// Both happen in blocks, so that the requests in between share their beginnings: from Budget.Due on, if ownShare are
-// the turn's own steps, down to Budget.Half, unless stubs alone leave stubShare at most. A summary of steps is asked
-// for where they would be dropped. If there is none, a policy's own limit alone drops nothing.
+// A running turn that fills its window is shortened between two steps. First the results of its older steps become
+// stubs, oldest first. If that is not enough, its oldest steps are left out, and the request says so in their place.
+//
+// Both happen in blocks, so that the requests in between share their beginnings. A block begins when the request
+// reaches Budget.Due and the turn's own steps are more than ownShare percent of it. It ends at Budget.Half; if stubs
+// alone bring the request down to stubShare percent, nothing is left out. Before steps are dropped, a summary of them
+// is requested. Without one, a limit that only the policy sets drops nothing.
 
 // The sentences in requests. They never change: requests must rebuild to the same bytes.
 const (

@@ -17,7 +17,7 @@ type DryTurn struct {
 	Fresh   bool         // it is not in the store
 	Agent   parley.Agent // the agent's current version
 	Message store.NewMessage
-	Marked  []parley.Message // messages of the record that are shown with these marks instead of their own
+	Changed []parley.Message // of the record: shown with these marks, and as a summary with this text
 	Script  []parley.ScriptedResult
 	Flush   time.Duration // how long deltas of a message are merged
 	Sink    DrySink       // nil: nobody watches

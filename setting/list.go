@@ -1,6 +1,10 @@
 package setting
 
-import "example.org/parley"
+import (
+	"strconv"
+
+	"example.org/parley"
+)
 
 // The usual sets of scopes.
 const (
@@ -331,8 +335,10 @@ var (
 		Description: Description{
 			Name: "context_policy", Label: "Context policy",
 			Kind: Object, Scopes: lasting, Wins: Whole,
-			Doc:     "The rule by which a call's messages are chosen.",
-			Example: `{"kind":"recent","limit":10}`,
+			Doc: "The rule by which a call's messages are chosen; by default auto for chats, summary for " +
+				"background sessions, recent for those of a feature or a task.",
+			Example:  `{"kind":"recent","limit":10}`,
+			Variants: policies,
 		},
 		field:  func(s *parley.Settings) **parley.Policy { return &s.Policy },
 		change: func(p *parley.SettingsPatch) *parley.Change[*parley.Policy] { return &p.Policy },
@@ -354,6 +360,54 @@ var (
 		valid:  valid[parley.RetryPolicy],
 	}
 )
+
+// policies are the forms of a context policy.
+var policies = []Variant{
+	{
+		Kind: string(parley.PolicyAuto), Label: "Automatic",
+		Doc: "Everything, until it no longer fits: then old tool results are shown by their size alone, and a " +
+			"summary stands for older messages.",
+		Members: []Member{
+			{
+				Name: "tokens", Label: "Longest window, tokens", Kind: Integer,
+				Min: parley.MinPolicyTokens, Max: parley.MaxPolicyTokens,
+				Default: strconv.Itoa(parley.DefaultCeiling),
+			},
+			{Name: "recall", Label: "The model may read what it is no longer shown", Kind: Switch, Default: "yes"},
+		},
+	},
+	{
+		Kind: string(parley.PolicySummary), Label: "Summary",
+		Doc: "The latest summary and every message after those that it covers. A summary is written at a number of " +
+			"messages or of tokens, whichever is set.",
+		Members: []Member{
+			{
+				Name: "limit", Label: "Summary at, messages", Kind: Integer,
+				Min: parley.MinSummaryLimit, Max: parley.MaxPolicyLimit,
+				Default: strconv.Itoa(parley.DefaultSummaryLimit),
+			},
+			{
+				Name: "tokens", Label: "Summary at, tokens", Kind: Integer,
+				Min: parley.MinPolicyTokens, Max: parley.MaxPolicyTokens,
+			},
+		},
+	},
+	{
+		Kind: string(parley.PolicyRecent), Label: "Recent messages",
+		Doc: "At least the newest questions and answers; older ones are not shown.",
+		Members: []Member{{
+			Name: "limit", Label: "Messages", Kind: Integer, Min: 1, Max: parley.MaxPolicyLimit, Default: "10", Needed: true,
+		}},
+	},
+	{
+		Kind: string(parley.PolicySingle), Label: "This turn alone",
+		Doc: "The message that is answered, and nothing before it.",
+	},
+	{
+		Kind: string(parley.PolicyAll), Label: "Everything",
+		Doc: "Everything that fits into what the model can read. Beyond that the oldest turns are dropped.",
+	},
+}
 
 // all lists the settings in the order in which sessions show them.
 var all = []Setting{

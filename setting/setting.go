@@ -81,6 +81,29 @@ type Description struct {
 	Min     float64  // for Number and Integer, unless Max is 0
 	Max     float64
 	Example string // a value as JSON
+
+	// Variants are the forms of an Object whose member kind tells them apart; nil: it has one form, which a page has
+	// no fields for.
+	Variants []Variant
+}
+
+// Variant is one form of an Object.
+type Variant struct {
+	Kind    string   // the value of the member kind
+	Label   string   // shown in forms
+	Doc     string   // a sentence: what it means
+	Members []Member // that it has besides kind
+}
+
+// Member is a part of a Variant that one field of a form sets.
+type Member struct {
+	Name    string // in JSON
+	Label   string // shown in forms
+	Kind    Kind   // Integer or Switch
+	Min     int    // for Integer
+	Max     int
+	Default string // what holds without it, for people, or what a form fills in if it is needed; "" if nothing does
+	Needed  bool   // it must be set
 }
 
 // Bounded reports whether Min and Max bound the value.

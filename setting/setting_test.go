@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -82,6 +83,58 @@ func TestDescriptionsAreComplete(t *testing.T) {
 		}
 		if d.In(setting.Session) != d.In(setting.Fork) {
 			t.Errorf("%s: a fork is a session, and sets what one sets", d.Name)
+		}
+	}
+}
+
+// The variants of a setting are what its check accepts: each member alone, at its bounds and not beyond them, and none
+// that belongs to other variants.
+func TestVariantsAgreeWithTheCheck(t *testing.T) {
+	t.Parallel()
+	for _, one := range setting.All(^setting.Scope(0)) {
+		d := one.Describe()
+		accepts := func(kind, members string) bool {
+			var s parley.Settings
+			text := `{"` + d.Name + `":{"kind":"` + kind + `"` + members + `}}`
+			if err := json.Unmarshal([]byte(text), &s); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			return setting.Check(setting.Agent, &s) == nil
+		}
+		others := map[string]string{} // a value of each member
+		for _, v := range d.Variants {
+			for _, m := range v.Members {
+				others[m.Name] = "true"
+				if m.Kind == setting.Integer {
+					others[m.Name] = strconv.Itoa(m.Max)
+				}
+			}
+		}
+		for _, v := range d.Variants {
+			needs := slices.ContainsFunc(v.Members, func(m setting.Member) bool { return m.Needed })
+			if accepts(v.Kind, "") == needs || v.Label == "" || !strings.HasSuffix(v.Doc, ".") {
+				t.Errorf("%s of %s is described as %+v", v.Kind, d.Name, v)
+			}
+			for name, value := range others {
+				at := slices.IndexFunc(v.Members, func(m setting.Member) bool { return m.Name == name })
+				member := func(value string) bool { return accepts(v.Kind, `,"`+name+`":`+value) }
+				switch {
+				case at < 0:
+					if !needs && member(value) {
+						t.Errorf("%s of %s accepts %s, which is not described", v.Kind, d.Name, name)
+					}
+				case v.Members[at].Kind == setting.Switch:
+					if !member("true") || !member("false") {
+						t.Errorf("%s of %s refuses its %s", v.Kind, d.Name, name)
+					}
+				default:
+					least, most := v.Members[at].Min, v.Members[at].Max
+					if !member(strconv.Itoa(least)) || !member(strconv.Itoa(most)) || member(strconv.Itoa(most+1)) ||
+						least > 1 && member(strconv.Itoa(least-1)) || member("-1") {
+						t.Errorf("%s of %s: the bounds of %s are %d and %d", v.Kind, d.Name, name, least, most)
+					}
+				}
+			}
 		}
 	}
 }

@@ -151,6 +151,7 @@ func updateAgent(tx *txn, current, next *parley.Agent) error {
 	if err != nil {
 		return err
 	}
+	delete(tx.current, next.ID)
 	if _, err := tx.exec(
 		"UPDATE agents SET slug = ?, status = ?, version = ?, tags = ?, body = ?, updated_at = ?, owner_id = ?, "+
 			"lead_id = ? WHERE id = ? AND workspace_id = ?",

@@ -20,7 +20,7 @@ func (t *txn) insertAudit(entries []parley.AuditEntry) error {
 	for i := range entries {
 		if _, err := t.exec(
 			"INSERT INTO audit ("+insertAuditColumns+") VALUES ("+insertAuditPlaces+") ON CONFLICT DO NOTHING",
-			insertAuditArgs(nil, &entries[i])...); err != nil {
+			insertAuditArgs(t.args[:0], &entries[i])...); err != nil {
 			return err
 		}
 	}

@@ -156,3 +156,46 @@ func (w *world) reads(subject store.BudgetSubject) store.Budget {
 	}
 	return budgets[0]
 }
+
+// TestSchedulesAfterTheClockWentBack: a schedule whose next time was set while the clock was ahead is found.
+func TestSchedulesAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t, Options{}), context.Background()
+	agent := w.agent
+	agent.ID, agent.Slug, agent.Name = parley.NewID(), "digger", "Digger"
+	agent.OwnerID = parley.NewID()
+	agent, _, err := w.store.CreateAgent(ctx, agent, store.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := w.store.CreateSchedule(ctx, store.NewSchedule{Schedule: parley.Schedule{
+		ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: agent.ID, Enabled: true, Message: "look around",
+		Timing: parley.Timing{Every: "1h", TimeZone: "UTC"}, Overlap: parley.OverlapSkip, Missed: parley.MissedOnce,
+		Author: parley.Author{Kind: parley.AuthorPerson, ID: agent.OwnerID, Name: "ada"},
+		NextAt: parley.Now() + 3_600_000,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := w.store.DueSchedules(ctx, 10); err != nil || len(found.Ahead)+len(found.Due) > 0 {
+		t.Fatalf("before the step: %+v, %v", found, err)
+	}
+	w.stepped("UPDATE schedules SET next_at = next_at + 86400000, moved_at = moved_at + 86400000") // a day back
+	found, err := w.store.DueSchedules(ctx, 10)
+	if err != nil || len(found.Ahead) != 1 || found.Ahead[0].ID != made.ID || len(found.Due) > 0 {
+		t.Fatalf("after the clock went back: %+v, %v", found, err)
+	}
+	next := found.Now + 3_600_000
+	if moved, err := w.store.MoveSchedule(ctx, store.ScheduleMove{
+		Schedule: found.Ahead[0], NextAt: next,
+	}); err != nil || !moved {
+		t.Fatalf("MoveSchedule: %t, %v", moved, err)
+	}
+	if found, err = w.store.DueSchedules(ctx, 10); err != nil || len(found.Ahead) > 0 {
+		t.Errorf("once it was found anew: %+v, %v", found, err)
+	}
+	w.stepped("UPDATE schedules SET next_at = next_at - 7200000, moved_at = moved_at - 7200000") // two hours ahead
+	if found, err = w.store.DueSchedules(ctx, 10); err != nil || len(found.Due) != 1 {
+		t.Errorf("after the clock went ahead: %+v, %v", found, err)
+	}
+}

@@ -60,7 +60,7 @@ func (s *Store) RenewLease(ctx context.Context, processID parley.ID, lease time.
 // ReleaseProcess implements store.Leases.
 func (s *Store) ReleaseProcess(ctx context.Context, processID parley.ID) error {
 	return s.write(ctx, func(tx *txn) error {
-		_, err := tx.exec("DELETE FROM processes WHERE id = ?", processID)
+		_, err := tx.execProcesses("DELETE FROM processes WHERE id = ?", processID)
 		return err
 	})
 }

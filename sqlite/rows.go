@@ -355,13 +355,34 @@ func (t *txn) OpenedIn(workspaceID, principalID parley.ID, client string) (parle
 	return openedIn(t.conn, workspaceID, principalID, client)
 }
 
+// currentAgent is what transitions need of an agent's row.
+type currentAgent struct {
+	workspaceID parley.ID
+	version     int // 0: no such agent
+	status      parley.AgentStatus
+}
+
 // Agent implements transition.Rows.
 func (t *txn) Agent(workspaceID, agentID parley.ID) (version int, status parley.AgentStatus, err error) {
-	_, err = t.one("SELECT version, status FROM agents WHERE id = ? AND workspace_id = ?", func(r *row) error {
-		version, status = r.int(), parley.AgentStatus(r.text())
-		return nil
-	}, agentID, workspaceID)
-	return version, status, err
+	known, cached := t.current[agentID]
+	if !cached {
+		if _, err := t.one("SELECT workspace_id, version, status FROM agents WHERE id = ?", func(r *row) error {
+			known = currentAgent{r.id(), r.int(), parley.AgentStatus(r.text())}
+			return nil
+		}, agentID); err != nil {
+			return 0, "", err
+		}
+		if len(t.current) >= cachedAgents {
+			clear(t.current)
+		}
+		if known.version > 0 {
+			t.current[agentID] = known
+		}
+	}
+	if known.workspaceID != workspaceID {
+		return 0, "", nil
+	}
+	return known.version, known.status, nil
 }
 
 // AgentVersion implements transition.Rows.
@@ -429,7 +450,20 @@ func (t *txn) SessionsAllowed(workspaceID, principalID parley.ID) (most int64, e
 // MayClaim implements transition.Rows. The writer knows no other process, so a lease that expired unnoticed is as good
 // as a valid one.
 func (t *txn) MayClaim(processID parley.ID) (bool, error) {
-	return t.has("SELECT 1 FROM processes WHERE id = ?", processID)
+	if !processID.IsZero() && processID == t.claimer {
+		return true, nil
+	}
+	known, err := t.has("SELECT 1 FROM processes WHERE id = ?", processID)
+	if known {
+		t.claimer = processID
+	}
+	return known, err
+}
+
+// execProcesses runs a statement that deletes rows of "processes".
+func (t *txn) execProcesses(query string, args ...arg) (int64, error) {
+	t.claimer = parley.ID{}
+	return t.exec(query, args...)
 }
 
 // Alive implements transition.Rows.

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "41ea95c86821041d2b2401a6403298ee62dfe0141b5b40c3d8086333e9e55692"
+const schemaHash = "fcffe8bb361e3a620d5224e955f55fcbbda4d86867a5e17b9f96ccc5f9ef0cd1"

@@ -23,8 +23,7 @@ func TestStatementsOfTurns(t *testing.T) {
 	}})
 	session := w.session(nil).ID
 	w.plainTurn(session, "hello") // fills the caches, and names the session
-	post := "INSERT events, INSERT messages, INSERT turns, SELECT agents, " +
-		"SELECT processes, UPDATE heads, UPDATE sessions"
+	post := "INSERT events, INSERT messages, INSERT turns, UPDATE heads, UPDATE sessions"
 	begin := "INSERT calls, INSERT events, INSERT messages, UPDATE heads, UPDATE turns"
 	finish := "INSERT events, UPDATE calls, UPDATE heads, UPDATE messages, UPDATE sessions, UPDATE turns, " +
 		"UPDATE versions"
@@ -61,8 +60,8 @@ func transactions(seen []string) (all []string) {
 			slices.Sort(current)
 			all, current = append(all, strings.Join(current, ", ")), nil
 		case "SELECT", "DELETE", "INSERT":
-			at := 2 // INSERT INTO, DELETE FROM
-			for words[0] == "SELECT" && words[at-1] != "FROM" {
+			at := 2 // DELETE FROM
+			for words[0] != "DELETE" && words[at-1] != "FROM" && words[at-1] != "INTO" {
 				at++
 			}
 			current = append(current, words[0]+" "+words[at])

@@ -33,7 +33,7 @@ func (t *txn) died(where string, args ...arg) error {
 	); err != nil {
 		return err
 	}
-	_, err = t.exec("DELETE FROM processes WHERE "+where, args...)
+	_, err = t.execProcesses("DELETE FROM processes WHERE "+where, args...)
 	return err
 }
 

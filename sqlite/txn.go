@@ -21,6 +21,8 @@ type txn struct {
 	touched []parley.ID                    // read since the transaction began
 
 	agents   map[agentVersion]*parley.Agent // cache; versions never change
+	current  map[parley.ID]currentAgent     // cache of rows of "agents"; their writers drop it
+	claimer  parley.ID                      // cache: the process last found in "processes"
 	texts    map[textKey]struct{}           // texts of calls known to be stored
 	newTexts []textKey                      // stored by this transaction
 
@@ -33,7 +35,8 @@ const scratchArgs = 64
 func newTxn(store *Store, connection *conn) txn {
 	return txn{
 		conn: connection, store: store, core: transition.New(store.log), heads: map[parley.ID]*transition.Head{},
-		agents: map[agentVersion]*parley.Agent{}, texts: map[textKey]struct{}{}, args: make([]arg, 0, scratchArgs),
+		agents: map[agentVersion]*parley.Agent{}, current: map[parley.ID]currentAgent{},
+		texts: map[textKey]struct{}{}, args: make([]arg, 0, scratchArgs),
 	}
 }
 
@@ -98,6 +101,8 @@ func (t *txn) forget() {
 	for _, id := range t.touched {
 		t.drop(id)
 	}
+	clear(t.current)
+	t.claimer = parley.ID{}
 }
 
 // exec runs a statement that changes rows and reports how many.

@@ -95,7 +95,7 @@ func (t *txn) leaveFor(errand transition.Errand) error {
 }
 
 const (
-	insertEvent     = `INSERT INTO events (session_id, sequence, workspace_id, type, turn_id, data, created_at) VALUES `
+	insertEvent     = `INSERT OR ROLLBACK INTO events (session_id, sequence, workspace_id, type, turn_id, data, created_at) VALUES `
 	eventValues     = `(?, ?, ?, ?, ?, ?, ?)`
 	eventsPerInsert = 8
 )

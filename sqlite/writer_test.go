@@ -17,6 +17,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/bounded"
+	"example.org/parley/internal/transition"
 	"example.org/parley/store"
 )
 
@@ -468,5 +469,86 @@ func TestCallerLeavesMidway(t *testing.T) {
 		context.Canceled,
 	) {
 		t.Errorf("a transition whose caller had already left: %v", err)
+	}
+}
+
+// TestADuplicateEventFailsAlone although its statement ends the whole transaction: the other members of the batch run
+// again, one by one.
+func TestADuplicateEventFailsAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Options{})
+	session := w.session(nil).ID
+	members := []func(tx *txn) error{
+		func(tx *txn) error { return note(tx, "note before") },
+		func(tx *txn) error {
+			h, err := tx.Head(session)
+			if err != nil {
+				return err
+			}
+			one := parley.Event{Sequence: 1_000, Type: parley.EventSessionCompleted, Data: []byte("{}"), CreatedAt: tx.now}
+			return changes{tx}.AppendEvents(h, []transition.Event{{Event: one}, {Event: one}})
+		},
+		func(tx *txn) error { return note(tx, "note after") },
+	}
+	release := w.hold()
+	results := make([]chan error, len(members))
+	for i, run := range members {
+		results[i] = make(chan error, 1)
+		go func() { results[i] <- w.store.write(context.Background(), run) }() // ends with its answer
+		waiting(w.store.writer.queue, i+1)
+	}
+	release()
+	for i := range members {
+		if err := <-results[i]; (err != nil) != (i == 1) {
+			t.Errorf("member %d: %v", i+1, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"note after", "note before"}, w.notes()); diff != "" {
+		t.Error(diff)
+	}
+	w.plainTurn(session, "hello") // the writer goes on
+}
+
+// TestTheWritersCachesFollowChanges of agents and processes, and of transactions that were rolled back.
+func TestTheWritersCachesFollowChanges(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newWorld(t, Options{})
+	session := w.session(nil).ID
+	version := func(want int) {
+		t.Helper()
+		if turn := w.plainTurn(session, "hello"); turn.AgentVersion != want {
+			t.Errorf("the turn runs version %d, want %d", turn.AgentVersion, want)
+		}
+	}
+	version(1)
+	next, err := w.store.UpdateAgent(ctx, w.agent)
+	w.must(err)
+	version(2)
+	broken := errors.New("the disk hums")
+	err = w.store.write(ctx, func(tx *txn) error {
+		if _, err := tx.exec("UPDATE agents SET version = 3 WHERE id = ?", next.ID); err != nil {
+			return err
+		}
+		delete(tx.current, next.ID)
+		if seen, _, err := tx.Agent(w.scope.WorkspaceID, next.ID); err != nil || seen != 3 {
+			t.Errorf("its own transaction sees version %d: %v", seen, err)
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	version(2)
+	foreign := func(tx *txn) error {
+		if seen, _, err := tx.Agent(parley.NewID(), next.ID); err != nil || seen != 0 {
+			t.Errorf("another workspace sees version %d: %v", seen, err)
+		}
+		return nil
+	}
+	w.must(w.store.write(ctx, foreign))
+	w.must(w.store.ReleaseProcess(ctx, w.process))
+	if posted := w.post(session, w.said("hello"), w.process); posted.Claim != nil {
+		t.Error("a process that has gone took a claim")
 	}
 }

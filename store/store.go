@@ -27,6 +27,7 @@ type Store interface {
 	Replays
 	DryRuns
 	Agents
+	Schedules
 	Teams
 	Delegations
 	Inbox

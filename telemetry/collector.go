@@ -16,10 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
-
 	"example.org/parley"
 )
 
@@ -41,8 +37,6 @@ type collector struct {
 	http    *http.Client
 	pause   func(ctx context.Context, d time.Duration) error
 }
-
-var _ otlptrace.Client = (*collector)(nil)
 
 // newCollector reads the OTEL_EXPORTER_OTLP_* settings; nil without an endpoint.
 func newCollector(env func(string) string) (*collector, error) {
@@ -170,23 +164,16 @@ func certificates(env func(string) string) (*tls.Config, error) {
 	return config, nil
 }
 
-// Start implements otlptrace.Client. It connects only when there is something to send.
-func (c *collector) Start(context.Context) error { return nil }
+// close ends the idle connections. There is none before the first upload.
+func (c *collector) close() { c.http.CloseIdleConnections() }
 
-// Stop implements otlptrace.Client.
-func (c *collector) Stop(context.Context) error {
-	c.http.CloseIdleConnections()
-	return nil
-}
-
-// UploadTraces implements otlptrace.Client. TracesData and the request of the OTLP service have the same bytes.
-func (c *collector) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
-	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans})
-	if err == nil && c.gzip {
-		body, err = compressed(body)
-	}
-	if err != nil {
-		return err
+// upload sends a batch, as encodeSpans returns it, and tries again where the failure may pass.
+func (c *collector) upload(ctx context.Context, body []byte) error {
+	if c.gzip {
+		var err error
+		if body, err = compressed(body); err != nil {
+			return err
+		}
 	}
 	for try, wait := 1, sendPause; ; try, wait = try+1, 2*wait {
 		again, floor, err := c.send(ctx, body)

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	service "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"example.org/parley"
@@ -25,9 +25,7 @@ import (
 const endpointEnv = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 // someSpans returns a batch to send.
-func someSpans() []*otlp.ResourceSpans {
-	return []*otlp.ResourceSpans{{ScopeSpans: []*otlp.ScopeSpans{{Spans: []*otlp.Span{{Name: "a span"}}}}}}
-}
+func someSpans() []byte { return encodeSpans(tracetest.SpanStubs{{Name: "a span"}}.Snapshots()) }
 
 func TestCollectorIsReachedAsTheSettingsSay(t *testing.T) {
 	t.Parallel()
@@ -79,11 +77,8 @@ func TestCollectorIsReachedAsTheSettingsSay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = to.UploadTraces(t.Context(), someSpans())
-			if err = errors.Join(
-				err,
-				to.Stop(t.Context()),
-			); err != nil || len(got.GetResourceSpans()) != 1 ||
+			err = to.upload(t.Context(), someSpans())
+			if to.close(); err != nil || len(got.GetResourceSpans()) != 1 ||
 				got.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0].GetName() != "a span" {
 				t.Errorf("%v arrived, %v", &got, err)
 			}
@@ -110,7 +105,8 @@ func TestCollectorOverTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(to.UploadTraces(t.Context(), someSpans()), to.Stop(t.Context())); err != nil || !arrived {
+	err = to.upload(t.Context(), someSpans())
+	if to.close(); err != nil || !arrived {
 		t.Errorf("arrived: %t, %v", arrived, err)
 	}
 }
@@ -154,16 +150,14 @@ func TestCollectorIsTriedAgain(t *testing.T) {
 				}
 				return nil
 			}
-			err = to.UploadTraces(t.Context(), someSpans())
+			err = to.upload(t.Context(), someSpans())
 			if (err != nil) != c.fails || errors.Is(err, stopped) != c.stop {
 				t.Errorf("it ended with %v", err)
 			}
 			if diff := cmp.Diff(c.waits, waits); diff != "" || asked != len(waits)+1 && !c.stop {
 				t.Errorf("%d requests; waits (-want +got):\n%s", asked, diff)
 			}
-			if err := to.Stop(t.Context()); err != nil {
-				t.Error(err)
-			}
+			to.close()
 		})
 	}
 }

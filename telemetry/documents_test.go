@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/prometheus/client_golang/prometheus"
+
+	"example.org/parley/internal/metric"
 )
 
 // described is the registry's description of a metric.
@@ -20,8 +21,6 @@ type described struct {
 	labels []string
 	kind   string // counter, gauge or histogram
 }
-
-var descPattern = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
 // registered returns the metrics of a process, by name.
 func registered(t *testing.T) map[string]described {
@@ -32,25 +31,11 @@ func registered(t *testing.T) map[string]described {
 	}
 	found := map[string]described{}
 	for _, collector := range append(told.metrics.all(), told.gauges) {
-		descs := make(chan *prometheus.Desc, 100)
-		collector.Describe(descs)
-		close(descs)
-		for desc := range descs {
-			parts := descPattern.FindStringSubmatch(desc.String())
-			if parts == nil {
-				t.Fatalf("%s cannot be read", desc)
+		for _, desc := range collector.Describe() {
+			if counts := strings.HasSuffix(desc.Name, "_total"); counts != (desc.Kind == metric.KindCounter) {
+				t.Errorf("%s is a %s: counters' names, and only these, end in _total", desc.Name, desc.Kind)
 			}
-			metric := described{kind: "gauge"}
-			if parts[2] != "" {
-				metric.labels = strings.Split(parts[2], ",")
-			}
-			switch _, histogram := collector.(*prometheus.HistogramVec); {
-			case histogram:
-				metric.kind = "histogram"
-			case strings.HasSuffix(parts[1], "_total"):
-				metric.kind = "counter"
-			}
-			found[parts[1]] = metric
+			found[desc.Name] = described{labels: desc.Labels, kind: string(desc.Kind)}
 		}
 	}
 	if len(found) < 40 {

@@ -1,9 +1,8 @@
 package telemetry
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
-
 	"example.org/parley"
+	"example.org/parley/internal/metric"
 	"example.org/parley/observe"
 	"example.org/parley/store"
 )
@@ -23,8 +22,8 @@ func gaugeRows() []gauge {
 	return append(rows, databaseRows()...)
 }
 
-func row(kind prometheus.ValueType, name, help string, read func(*scrape) []sample, labels ...string) gauge {
-	return gauge{desc: prometheus.NewDesc(name, help, labels, nil), kind: kind, read: read}
+func row(kind metric.Kind, name, help string, read func(*scrape) []sample, labels ...string) gauge {
+	return gauge{desc: metric.Desc{Name: name, Help: help, Kind: kind, Labels: labels}, read: read}
 }
 
 // one reads a single value from a part of a scrape that may be missing.
@@ -69,28 +68,28 @@ func queueRows() []gauge {
 	}
 	return []gauge{
 		row(
-			prometheus.GaugeValue,
+			metric.KindGauge,
 			"parley_queue_depth",
 			"Sessions whose next turn may run and has no holder, in the whole database.",
 			both(func(r store.ReadyTurns) float64 { return float64(r.Waiting) }),
 			"priority",
 		),
 		row(
-			prometheus.GaugeValue,
+			metric.KindGauge,
 			"parley_queue_oldest_seconds",
 			"How long the oldest of them has been ready; 0 if none waits.",
 			both(func(r store.ReadyTurns) float64 { return r.Oldest.Seconds() }),
 			"priority",
 		),
 		row(
-			prometheus.GaugeValue,
+			metric.KindGauge,
 			"parley_turns_waiting",
 			"Turns that wait for something outside, by reason, in the whole database.",
 			parkedTurns,
 			"reason",
 		),
 		row(
-			prometheus.GaugeValue,
+			metric.KindGauge,
 			"parley_approvals_pending",
 			"Unanswered questions to people, in the whole database.",
 			one(
@@ -99,12 +98,12 @@ func queueRows() []gauge {
 			),
 		),
 		row(
-			prometheus.CounterValue,
+			metric.KindCounter,
 			"parley_queue_look_failures_total",
 			"Scrapes that could not read the queue from the database.",
 			func(s *scrape) []sample { return []sample{{value: s.broken}} },
 		),
-		row(prometheus.GaugeValue, "parley_ready", "1 when this process is ready, as /readyz says.",
+		row(metric.KindGauge, "parley_ready", "1 when this process is ready, as /readyz says.",
 			one(func(s *scrape) *bool { return s.ready }, func(is *bool) float64 { return truth(*is) })),
 	}
 }
@@ -112,15 +111,15 @@ func queueRows() []gauge {
 func workerRows() []gauge {
 	worker := func(s *scrape) *observe.WorkerStats { return s.worker }
 	return []gauge{
-		row(prometheus.GaugeValue, "parley_worker_slots", "The most turns that this process runs at once.",
+		row(metric.KindGauge, "parley_worker_slots", "The most turns that this process runs at once.",
 			one(worker, func(w *observe.WorkerStats) float64 { return float64(w.Slots) })),
 		row(
-			prometheus.GaugeValue,
+			metric.KindGauge,
 			"parley_worker_running",
 			"Turns that this process runs, including slots reserved for a claim.",
 			one(worker, func(w *observe.WorkerStats) float64 { return float64(w.Running) }),
 		),
-		row(prometheus.GaugeValue, "parley_draining", "1 while this process stops and claims nothing more.",
+		row(metric.KindGauge, "parley_draining", "1 while this process stops and claims nothing more.",
 			one(worker, func(w *observe.WorkerStats) float64 { return truth(w.Draining) })),
 	}
 }
@@ -128,20 +127,20 @@ func workerRows() []gauge {
 func streamRows() []gauge {
 	streams := func(s *scrape) *observe.StreamStats { return s.streams }
 	return []gauge{
-		row(prometheus.GaugeValue, "parley_watchers", "Open event streams.",
+		row(metric.KindGauge, "parley_watchers", "Open event streams.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Watchers) })),
-		row(prometheus.GaugeValue, "parley_feed_watchers", "Open event streams of a workspace's feed.",
+		row(metric.KindGauge, "parley_feed_watchers", "Open event streams of a workspace's feed.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Feeds) })),
-		row(prometheus.GaugeValue, "parley_watched_sessions", "Sessions watched, counted for each watcher.",
+		row(metric.KindGauge, "parley_watched_sessions", "Sessions watched, counted for each watcher.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Seats) })),
-		row(prometheus.GaugeValue, "parley_streaming_messages", "Messages streaming in this process now.",
+		row(metric.KindGauge, "parley_streaming_messages", "Messages streaming in this process now.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Streams) })),
-		row(prometheus.CounterValue, "parley_events_sent_total", "Durable events given to watchers.",
+		row(metric.KindCounter, "parley_events_sent_total", "Durable events given to watchers.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Events) })),
-		row(prometheus.CounterValue, "parley_deltas_sent_total", "Deltas given to watchers, as merged for each.",
+		row(metric.KindCounter, "parley_deltas_sent_total", "Deltas given to watchers, as merged for each.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Deltas) })),
 		row(
-			prometheus.CounterValue,
+			metric.KindCounter,
 			"parley_feed_overflows_total",
 			"Feed watchers that read too slowly and were told to fetch their lists again.",
 			one(streams, func(s *observe.StreamStats) float64 { return float64(s.Overflows) }),
@@ -153,31 +152,31 @@ func relayRows() []gauge {
 	relay := func(s *scrape) *store.RelayStats { return s.relay }
 	return []gauge{
 		row(
-			prometheus.GaugeValue,
+			metric.KindGauge,
 			"parley_notify_connected",
 			"1 while this process hears the notifications of the others.",
 			one(relay, func(r *store.RelayStats) float64 { return truth(r.Connected) }),
 		),
-		row(prometheus.GaugeValue, "parley_notify_queue", "Notifications waiting to be sent.",
+		row(metric.KindGauge, "parley_notify_queue", "Notifications waiting to be sent.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Queued) })),
 		row(
-			prometheus.GaugeValue,
+			metric.KindGauge,
 			"parley_notify_lag_seconds",
 			"Time from sending a notification to hearing it, as last measured.",
 			one(relay, func(r *store.RelayStats) float64 { return r.Lag.Seconds() }),
 		),
-		row(prometheus.CounterValue, "parley_notify_sent_total", "Notifications sent to the other processes.",
+		row(metric.KindCounter, "parley_notify_sent_total", "Notifications sent to the other processes.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Sent) })),
-		row(prometheus.CounterValue, "parley_notify_received_total", "Notifications heard from the other processes.",
+		row(metric.KindCounter, "parley_notify_received_total", "Notifications heard from the other processes.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Received) })),
 		row(
-			prometheus.CounterValue,
+			metric.KindCounter,
 			"parley_notify_dropped_total",
 			"Notifications that were not sent; watchers elsewhere read the store instead.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Dropped) }),
 		),
 		row(
-			prometheus.CounterValue,
+			metric.KindCounter,
 			"parley_notify_reconnects_total",
 			"Times that the listening connection was re-established.",
 			one(relay, func(r *store.RelayStats) float64 { return float64(r.Reconnects) }),
@@ -190,23 +189,23 @@ func databaseRows() []gauge {
 	pool := func(s *scrape) *store.PoolStats { return s.pool }
 	return []gauge{
 		row(
-			prometheus.GaugeValue,
+			metric.KindGauge,
 			"parley_database_damaged",
 			"1 once this process has noticed that its database is damaged, until it ends.",
 			func(s *scrape) []sample { return []sample{{value: truth(s.damaged)}} },
 		),
-		row(prometheus.GaugeValue, "parley_writer_queue", "Transitions waiting for SQLite's only writer.",
+		row(metric.KindGauge, "parley_writer_queue", "Transitions waiting for SQLite's only writer.",
 			one(writer, func(w *store.WriterStats) float64 { return float64(w.Queued) })),
-		row(prometheus.CounterValue, "parley_writer_commits_total", "Transactions that SQLite's writer made durable.",
+		row(metric.KindCounter, "parley_writer_commits_total", "Transactions that SQLite's writer made durable.",
 			one(writer, func(w *store.WriterStats) float64 { return float64(w.Commits) })),
 		row(
-			prometheus.CounterValue,
+			metric.KindCounter,
 			"parley_writer_transitions_total",
 			"Transitions in these transactions; per commit, the size of a batch.",
 			one(writer, func(w *store.WriterStats) float64 { return float64(w.Transitions) }),
 		),
 		row(
-			prometheus.GaugeValue,
+			metric.KindGauge,
 			"parley_pool_connections",
 			"Connections to PostgreSQL by state.",
 			func(s *scrape) []sample {
@@ -224,15 +223,15 @@ func databaseRows() []gauge {
 			},
 			"state",
 		),
-		row(prometheus.GaugeValue, "parley_pool_connections_max", "Connections that the pool may open.",
+		row(metric.KindGauge, "parley_pool_connections_max", "Connections that the pool may open.",
 			one(pool, func(p *store.PoolStats) float64 { return float64(p.Max) })),
-		row(prometheus.CounterValue, "parley_pool_acquires_total", "Connections handed out.",
+		row(metric.KindCounter, "parley_pool_acquires_total", "Connections handed out.",
 			one(pool, func(p *store.PoolStats) float64 { return float64(p.Acquires) })),
-		row(prometheus.CounterValue, "parley_pool_waits_total", "Acquisitions that had to wait for a free connection.",
+		row(metric.KindCounter, "parley_pool_waits_total", "Acquisitions that had to wait for a free connection.",
 			one(pool, func(p *store.PoolStats) float64 { return float64(p.WaitedAcquires) })),
-		row(prometheus.CounterValue, "parley_pool_wait_seconds_total", "Time spent waiting for a connection.",
+		row(metric.KindCounter, "parley_pool_wait_seconds_total", "Time spent waiting for a connection.",
 			one(pool, func(p *store.PoolStats) float64 { return p.Waited.Seconds() })),
-		row(prometheus.CounterValue, "parley_pool_cancelled_waits_total", "Abandoned waits for a connection.",
+		row(metric.KindCounter, "parley_pool_cancelled_waits_total", "Abandoned waits for a connection.",
 			one(pool, func(p *store.PoolStats) float64 { return float64(p.CancelledAcquires) })),
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"example.org/parley/internal/metric"
 	"example.org/parley/observe"
 	"example.org/parley/store"
 )
@@ -56,8 +55,7 @@ func (l *look) answered() bool {
 
 // gauge is one metric of a scrape.
 type gauge struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
+	desc metric.Desc
 	read func(s *scrape) []sample
 }
 
@@ -82,22 +80,27 @@ type scrape struct {
 
 func newGauges() *gauges { return &gauges{rows: gaugeRows()} }
 
-// Describe implements prometheus.Collector.
-func (g *gauges) Describe(to chan<- *prometheus.Desc) {
+// Describe implements metric.Collector.
+func (g *gauges) Describe() []metric.Desc {
+	descs := make([]metric.Desc, len(g.rows))
 	for i := range g.rows {
-		to <- g.rows[i].desc
+		descs[i] = g.rows[i].desc
 	}
+	return descs
 }
 
-// Collect implements prometheus.Collector.
-func (g *gauges) Collect(to chan<- prometheus.Metric) {
+// Collect implements metric.Collector.
+func (g *gauges) Collect() []metric.Family {
 	s := g.look()
+	families := make([]metric.Family, len(g.rows))
 	for i := range g.rows {
 		row := &g.rows[i]
+		families[i].Desc = row.desc
 		for _, sample := range row.read(s) {
-			to <- prometheus.MustNewConstMetric(row.desc, row.kind, sample.value, sample.labels...)
+			families[i].Samples = append(families[i].Samples, metric.Sample{Labels: sample.labels, Value: sample.value})
 		}
 	}
+	return families
 }
 
 // look asks every available source.

@@ -8,9 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-
 	"example.org/parley/observe"
 	"example.org/parley/store"
 )
@@ -18,17 +15,11 @@ import (
 // gathered collects gauges by name; the values of one name are added up.
 func gathered(t *testing.T, g *gauges) map[string]float64 {
 	t.Helper()
-	metrics := make(chan prometheus.Metric, 100)
-	g.Collect(metrics)
-	close(metrics)
 	found := map[string]float64{}
-	for metric := range metrics {
-		var out dto.Metric
-		if err := metric.Write(&out); err != nil {
-			t.Fatal(err)
+	for _, family := range g.Collect() {
+		for _, sample := range family.Samples {
+			found[family.Name] += sample.Value
 		}
-		name := descPattern.FindStringSubmatch(metric.Desc().String())[1]
-		found[name] += out.GetGauge().GetValue() + out.GetCounter().GetValue()
 	}
 	return found
 }

@@ -21,7 +21,7 @@ const requestIDHeader = "Parley-Request-Id"
 // HTTP counts and times a handler's answers by route (http.Request.Pattern), and joins the traces of callers.
 func (t *Telemetry) HTTP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t.metrics.httpOpen.Inc()
+		t.metrics.httpOpen.With().Inc()
 		a := newAnswer(t, w, r)
 		defer a.end()
 		next.ServeHTTP(a, a.request)
@@ -97,13 +97,13 @@ func (a *answer) FlushError() error {
 func (a *answer) noteCut(err error) {
 	if err != nil && a.lasting && !a.cut && errors.Is(err, os.ErrDeadlineExceeded) {
 		a.cut = true
-		a.t.metrics.readersCut.Inc()
+		a.t.metrics.readersCut.With().Inc()
 	}
 }
 
 // end is called when the handler has ended, also by a panic.
 func (a *answer) end() {
-	a.t.metrics.httpOpen.Dec()
+	a.t.metrics.httpOpen.With().Dec()
 	if a.lasting {
 		return
 	}
@@ -111,13 +111,13 @@ func (a *answer) end() {
 		a.status = http.StatusOK // as net/http does for a handler that wrote nothing
 	}
 	a.count()
-	a.t.metrics.httpTime.WithLabelValues(methodOf(a.request), routeOf(a.request)).Observe(time.Since(a.began).Seconds())
+	a.t.metrics.httpTime.With(methodOf(a.request), routeOf(a.request)).Observe(time.Since(a.began).Seconds())
 }
 
 // count counts the answer and ends its span; for a stream when it begins.
 func (a *answer) count() {
 	method, route := methodOf(a.request), routeOf(a.request)
-	a.t.metrics.httpRequests.WithLabelValues(method, route, strconv.Itoa(a.status)).Inc()
+	a.t.metrics.httpRequests.With(method, route, strconv.Itoa(a.status)).Inc()
 	if a.span == nil {
 		return
 	}

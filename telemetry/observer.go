@@ -19,7 +19,7 @@ func (t *Telemetry) Contents() bool { return t.traces != nil && t.traces.content
 func (t *Telemetry) TurnBegan(ctx context.Context, claim *store.Claim) context.Context {
 	if turn := &claim.Turn; turn.Attempt <= 1 && turn.StartedAt > 0 {
 		wait := max(0, turn.StartedAt.Std().Sub(turn.CreatedAt.Std()))
-		t.metrics.turnWait.WithLabelValues(priorityOf(claim.Mode())).Observe(wait.Seconds())
+		t.metrics.turnWait.With(priorityOf(claim.Mode())).Observe(wait.Seconds())
 	}
 	if t.traces != nil {
 		ctx = t.traces.turn(ctx, claim)
@@ -36,10 +36,10 @@ func priorityOf(mode parley.Mode) string {
 
 // TurnEnded implements observe.Turns.
 func (t *Telemetry) TurnEnded(ctx context.Context, ended observe.TurnRun) {
-	t.metrics.turn.WithLabelValues(string(ended.Outcome)).Observe(ended.Took.Seconds())
+	t.metrics.turn.With(string(ended.Outcome)).Observe(ended.Took.Seconds())
 	switch ended.Outcome {
 	case observe.RunFailed:
-		t.metrics.turnErrors.WithLabelValues(string(classOf(ended.Failure))).Inc()
+		t.metrics.turnErrors.With(string(classOf(ended.Failure))).Inc()
 	case observe.RunParked:
 		t.countPark(&ended)
 	}
@@ -53,10 +53,10 @@ func (t *Telemetry) TurnEnded(ctx context.Context, ended observe.TurnRun) {
 const unknownPrice parley.Limit = "unknown_price"
 
 func (t *Telemetry) countPark(ended *observe.TurnRun) {
-	t.metrics.parks.WithLabelValues(string(ended.Waits)).Inc()
+	t.metrics.parks.With(string(ended.Waits)).Inc()
 	switch ended.Waits {
 	case parley.WaitBudget:
-		t.metrics.budgetRefusals.WithLabelValues(string(cmp.Or(ended.Limit, unknownPrice))).Inc()
+		t.metrics.budgetRefusals.With(string(cmp.Or(ended.Limit, unknownPrice))).Inc()
 	case parley.WaitRateLimit:
 		t.RateLimited(observe.RateOfLoop)
 	}
@@ -64,12 +64,12 @@ func (t *Telemetry) countPark(ended *observe.TurnRun) {
 
 // WrongKey counts an unknown key by the status of the answer.
 func (t *Telemetry) WrongKey(status int) {
-	t.metrics.wrongKeys.WithLabelValues(strconv.Itoa(status)).Inc()
+	t.metrics.wrongKeys.With(strconv.Itoa(status)).Inc()
 }
 
 // RateLimited counts requests that came too often.
 func (t *Telemetry) RateLimited(scope observe.RateScope) {
-	t.metrics.rateRefusals.WithLabelValues(string(scope)).Inc()
+	t.metrics.rateRefusals.With(string(scope)).Inc()
 }
 
 // agentSource is the source of agents used as tools.
@@ -94,7 +94,7 @@ func (t *Telemetry) countChild(ended *observe.TurnRun) {
 		return // it continues
 	}
 	took := max(0, time.Since(claim.Turn.CreatedAt.Std()))
-	t.metrics.tool.WithLabelValues(t.metrics.tools.label(claim.Agent.Slug), agentSource, string(outcome)).
+	t.metrics.tool.With(t.metrics.tools.label(claim.Agent.Slug), agentSource, string(outcome)).
 		Observe(took.Seconds())
 }
 
@@ -144,9 +144,9 @@ func (t *Telemetry) reserve(reserved *store.Reservation, sign float64) {
 	if reserved == nil {
 		return
 	}
-	t.metrics.reservedTokens.Add(sign * float64(reserved.Tokens))
+	t.metrics.reservedTokens.With().Add(sign * float64(reserved.Tokens))
 	if reserved.Cost != nil {
-		t.metrics.reservedDollars.Add(sign * float64(*reserved.Cost) / nanodollars)
+		t.metrics.reservedDollars.With().Add(sign * float64(*reserved.Cost) / nanodollars)
 	}
 }
 
@@ -160,16 +160,16 @@ func (t *Telemetry) countCall(ended *observe.CallEnded) {
 	m := t.metrics
 	provider, model := m.providers.label(ended.Call.Provider), m.models.label(ended.Call.Model.Name())
 	if ended.Broken != nil {
-		m.call.WithLabelValues(provider, model, callRefused).Observe(ended.Took.Seconds())
+		m.call.With(provider, model, callRefused).Observe(ended.Took.Seconds())
 		return
 	}
 	settled := ended.Settled
-	m.call.WithLabelValues(provider, model, string(settled.Outcome)).Observe(ended.Took.Seconds())
+	m.call.With(provider, model, string(settled.Outcome)).Observe(ended.Took.Seconds())
 	if ended.FirstToken > 0 {
-		m.firstToken.WithLabelValues(provider, model).Observe(ended.FirstToken.Seconds())
+		m.firstToken.With(provider, model).Observe(ended.FirstToken.Seconds())
 	}
 	if settled.Outcome == parley.CallFailed {
-		m.callErrors.WithLabelValues(provider, string(classOf(settled.Error))).Inc()
+		m.callErrors.With(provider, string(classOf(settled.Error))).Inc()
 	}
 	usage := &settled.Usage
 	m.countContext(&ended.Context, usage)
@@ -181,7 +181,7 @@ func (t *Telemetry) countCall(ended *observe.CallEnded) {
 		{"cache_write", usage.CacheWriteTokens}, {"reasoning", usage.ReasoningTokens},
 	} {
 		if counted.tokens != nil && *counted.tokens > 0 {
-			m.tokens.WithLabelValues(provider, model, counted.kind).Add(float64(*counted.tokens))
+			m.tokens.With(provider, model, counted.kind).Add(float64(*counted.tokens))
 		}
 	}
 	if settled.Outcome == parley.CallCompleted {
@@ -191,10 +191,10 @@ func (t *Telemetry) countCall(ended *observe.CallEnded) {
 				result = "hit"
 			}
 		}
-		m.cacheCalls.WithLabelValues(provider, model, result).Inc()
+		m.cacheCalls.With(provider, model, result).Inc()
 	}
 	if settled.Cost != nil && *settled.Cost > 0 {
-		m.cost.WithLabelValues(provider, model).Add(float64(*settled.Cost) / nanodollars)
+		m.cost.With(provider, model).Add(float64(*settled.Cost) / nanodollars)
 	}
 }
 
@@ -205,21 +205,21 @@ func (m *metrics) countContext(shown *observe.Context, usage *parley.Usage) {
 	}
 	agent := m.agents.label(shown.Agent)
 	if shown.Bytes > 0 {
-		m.agentBytes.WithLabelValues(agent, "sent").Add(float64(shown.Bytes))
-		m.agentBytes.WithLabelValues(agent, "repeated").Add(float64(shown.Repeated))
+		m.agentBytes.With(agent, "sent").Add(float64(shown.Bytes))
+		m.agentBytes.With(agent, "repeated").Add(float64(shown.Repeated))
 	}
 	if usage.InputTokens != nil && usage.CachedTokens != nil {
-		m.agentTokens.WithLabelValues(agent, "input").Add(float64(max(0, *usage.InputTokens)))
-		m.agentTokens.WithLabelValues(agent, "cached").Add(float64(max(0, *usage.CachedTokens)))
+		m.agentTokens.With(agent, "input").Add(float64(max(0, *usage.InputTokens)))
+		m.agentTokens.With(agent, "cached").Add(float64(max(0, *usage.CachedTokens)))
 	}
 	if shown.Dropped > 0 {
-		m.agentTokens.WithLabelValues(agent, "dropped").Add(float64(shown.Dropped))
+		m.agentTokens.With(agent, "dropped").Add(float64(shown.Dropped))
 	}
 }
 
 // CallRetried implements observe.Turns.
 func (t *Telemetry) CallRetried(ctx context.Context, failed *parley.Call, notice store.RetryNotice) {
-	t.metrics.retries.WithLabelValues(t.metrics.providers.label(failed.Provider), string(notice.Class)).Inc()
+	t.metrics.retries.With(t.metrics.providers.label(failed.Provider), string(notice.Class)).Inc()
 	if t.traces != nil {
 		t.traces.callRetried(ctx, notice)
 	}
@@ -235,7 +235,7 @@ func (t *Telemetry) ToolBegan(ctx context.Context, begun observe.ToolBegun) cont
 
 // ToolEnded implements observe.Turns.
 func (t *Telemetry) ToolEnded(ctx context.Context, ended observe.ToolEnded) {
-	t.metrics.tool.WithLabelValues(t.metrics.tools.label(ended.Name), t.metrics.sources.label(ended.Source),
+	t.metrics.tool.With(t.metrics.tools.label(ended.Name), t.metrics.sources.label(ended.Source),
 		string(ended.Outcome)).
 		Observe(ended.Took.Seconds())
 	if t.traces != nil {
@@ -255,21 +255,21 @@ func (t *Telemetry) Claimed(turns int, posted bool) {
 	if posted {
 		by = byPost
 	}
-	t.metrics.claims.WithLabelValues(by).Add(float64(turns))
+	t.metrics.claims.With(by).Add(float64(turns))
 }
 
 // LeaseLost implements observe.Process.
-func (t *Telemetry) LeaseLost() { t.metrics.leaseLosses.Inc() }
+func (t *Telemetry) LeaseLost() { t.metrics.leaseLosses.With().Inc() }
 
 // CachedResponses implements observe.Process.
 func (t *Telemetry) CachedResponses(outcome observe.ResponseCacheOutcome, n int) {
-	t.metrics.responses.WithLabelValues(string(outcome)).Add(float64(n))
+	t.metrics.responses.With(string(outcome)).Add(float64(n))
 }
 
 // Swept implements observe.Process.
 func (t *Telemetry) Swept(sessions int) {
-	t.metrics.sweeps.Inc()
-	t.metrics.takeovers.Add(float64(sessions))
+	t.metrics.sweeps.With().Inc()
+	t.metrics.takeovers.With().Add(float64(sessions))
 }
 
 // The values of the label outcome of parley_store_seconds.
@@ -289,9 +289,9 @@ func (t *Telemetry) Stored(operation observe.Operation, took time.Duration, err 
 		default:
 			outcome = storeRefused
 			if code == parley.CodeFenced {
-				t.metrics.fenced.WithLabelValues(string(operation)).Inc()
+				t.metrics.fenced.With(string(operation)).Inc()
 			}
 		}
 	}
-	t.metrics.store.WithLabelValues(string(operation), outcome).Observe(took.Seconds())
+	t.metrics.store.With(string(operation), outcome).Observe(took.Seconds())
 }

@@ -7,10 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
+	"example.org/parley/internal/metric"
 	"example.org/parley/observe"
 )
 
@@ -34,7 +31,7 @@ type Options struct {
 
 // Telemetry is the metrics and traces of one process. It is safe for concurrent use.
 type Telemetry struct {
-	registry *prometheus.Registry
+	registry *metric.Registry
 	metrics  *metrics
 	gauges   *gauges
 	traces   *traces // nil without
@@ -52,18 +49,14 @@ func New(ctx context.Context, options Options) (*Telemetry, error) {
 	if options.Env == nil {
 		options.Env = func(string) string { return "" }
 	}
-	t := &Telemetry{registry: prometheus.NewRegistry(), gauges: newGauges(), log: options.Log}
+	t := &Telemetry{registry: &metric.Registry{}, gauges: newGauges(), log: options.Log}
 	t.metrics = newMetrics()
-	t.registry.MustRegister(
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		t.gauges,
-	)
-	t.registry.MustRegister(t.metrics.all()...)
+	t.registry.Register(metric.NewRuntime(), metric.NewProcess(), t.gauges)
+	t.registry.Register(t.metrics.all()...)
 	t.metrics.begin()
-	t.metrics.build.WithLabelValues(options.Version, runtime.Version()).Set(1)
+	t.metrics.build.With(options.Version, runtime.Version()).Set(1)
 	var err error
-	if t.traces, err = newTraces(ctx, options, t.metrics.exportFailures); err != nil {
+	if t.traces, err = newTraces(ctx, options, t.metrics.exportFailures.With()); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -86,9 +79,4 @@ func (t *Telemetry) Shutdown(ctx context.Context) {
 }
 
 // Metrics answers a scrape. The caller decides who may ask.
-func (t *Telemetry) Metrics() http.Handler {
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(t.log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
-		MaxRequestsInFlight: MaxScrapes, EnableOpenMetrics: false,
-	})
-}
+func (t *Telemetry) Metrics() http.Handler { return t.registry.Handler(MaxScrapes) }

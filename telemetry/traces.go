@@ -8,15 +8,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
 	"example.org/parley"
+	"example.org/parley/internal/metric"
 )
 
 // The bounds.
@@ -38,7 +37,7 @@ type traces struct {
 }
 
 // newTraces returns nil if the environment requests no traces.
-func newTraces(ctx context.Context, options Options, failures prometheus.Counter) (*traces, error) {
+func newTraces(ctx context.Context, options Options, failures *metric.Counter) (*traces, error) {
 	env := options.Env
 	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") || env("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, nil
@@ -50,10 +49,6 @@ func newTraces(ctx context.Context, options Options, failures prometheus.Counter
 	contents, err := strconv.ParseBool(orFalse(env(ContentEnv)))
 	if err != nil {
 		return nil, parley.Errorf(parley.CodeInvalid, "%s must be true or false", ContentEnv)
-	}
-	exporter, err := otlptrace.New(ctx, to)
-	if err != nil {
-		return nil, err
 	}
 	described, err := resource.New(
 		ctx,
@@ -70,7 +65,7 @@ func newTraces(ctx context.Context, options Options, failures prometheus.Counter
 		return nil, parley.WrapError(parley.CodeInvalid, err, "OTEL_RESOURCE_ATTRIBUTES cannot be read")
 	}
 	provider := sdk.NewTracerProvider(
-		sdk.WithBatcher(&exports{SpanExporter: exporter, log: options.Log, failures: failures}),
+		sdk.WithBatcher(&exports{to: to, log: options.Log, failures: failures}),
 		sdk.WithResource(described))
 	return &traces{
 		provider: provider, contents: contents,
@@ -85,18 +80,21 @@ func orFalse(setting string) string {
 	return setting
 }
 
-// exports counts and logs refused batches, which the SDK would otherwise report through a global.
+// exports encodes and sends batches. It counts and logs refused ones, which the SDK would otherwise report through a
+// global.
 type exports struct {
-	sdk.SpanExporter
-
+	to        *collector
 	log       *slog.Logger
-	failures  prometheus.Counter
+	failures  *metric.Counter
 	complains atomic.Int64 // when it last did, in Unix nanoseconds
 }
 
 // ExportSpans implements sdk.SpanExporter.
 func (e *exports) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	err := e.SpanExporter.ExportSpans(ctx, spans)
+	if len(spans) == 0 {
+		return nil
+	}
+	err := e.to.upload(ctx, encodeSpans(spans))
 	if err == nil {
 		return nil
 	}
@@ -111,6 +109,12 @@ func (e *exports) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) err
 			err,
 		)
 	}
+	return nil
+}
+
+// Shutdown implements sdk.SpanExporter.
+func (e *exports) Shutdown(context.Context) error {
+	e.to.close()
 	return nil
 }
 

@@ -40,7 +40,7 @@ type dry struct {
 // rehearse makes the worker of a dry run. close ends its hub.
 func (w *Worker) rehearse(of *runner.DryTurn) *dry {
 	memory := dryrun.New(w.store, of.Session, of.Agent, of.Fresh, w.log)
-	memory.Mark(of.Marked)
+	memory.Change(of.Changed)
 	hub := live.New(memory, live.Options{Log: w.log, Poll: time.Hour}) // every commit notifies it
 	memory.Tell(hub)
 	d := &Worker{

@@ -9,7 +9,7 @@ import (
 	"example.org/parley/store"
 )
 
-// When the worker checks whether the turns for which its runtimes keep something still wait.
+// When the worker checks whether turns still wait, because its runtimes keep something for those that do.
 const (
 	keptPoll  = 5 * time.Second        // between looks without a hint
 	keptAgain = 500 * time.Millisecond // from a look to the one that confirms it

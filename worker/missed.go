@@ -16,7 +16,7 @@ type missedTool struct {
 	name    string
 }
 
-// missed remembers of which missing tools the log has been told.
+// missed remembers which missing tools have been logged.
 type missed struct {
 	mu   sync.Mutex // guards told
 	told map[missedTool]bool

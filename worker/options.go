@@ -117,7 +117,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// The causes for which the context of a run ends before its turn.
+// The causes with which the context of a run ends before its turn does.
 var (
 	// ErrCancelled: the turn was cancelled. The run settles what it has and ends
 	// the turn as cancelled.

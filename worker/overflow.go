@@ -96,7 +96,7 @@ func (s *shortening) awaitSummary() error {
 	return err
 }
 
-// enterLate enters a summary for which this run waited in vain, once it is there.
+// enterLate enters a summary that arrived after this run had stopped waiting for it.
 func (s *shortening) enterLate() error {
 	if !s.late {
 		return nil
@@ -182,7 +182,7 @@ func (t *turn) shorten(a *answer) (runner.Next, error) {
 }
 
 // compactNow waits for a compaction of the session, requesting one unless one is under way, and enters its summary into
-// the record. A failure says why there is none; an error is the store's.
+// the record. Without a summary it returns a failure that says why; errors are the store's.
 func (s *shortening) compactNow(because *parley.Failure) (*parley.Failure, error) {
 	entered, c, err := s.summaryNow(s.ctx, parley.CompactOverflow)
 	switch {
@@ -202,7 +202,7 @@ func (s *shortening) compactNow(because *parley.Failure) (*parley.Failure, error
 }
 
 // summaryNow waits until ctx ends for a compaction of the session, requesting one unless one is under way, and enters
-// its summary into the record; nil if there is none.
+// its summary into the record. It returns nil if none was written.
 func (s *shortening) summaryNow(
 	ctx context.Context,
 	reason parley.CompactionReason,
@@ -230,7 +230,7 @@ func (s *shortening) summaryNow(
 	return entered, c, err
 }
 
-// enter enters a summary that is written into the record; nil if there is none.
+// enter enters a written summary into the record and returns it; nil if none waits.
 func (s *shortening) enter() (*parley.Message, error) {
 	entered, err := s.w.store.EnterSummary(s.writes, s.fence)
 	if err != nil || entered == nil {

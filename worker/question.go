@@ -16,8 +16,8 @@ func entering(steers []parley.Message) {
 	}
 }
 
-// noQuestion explains why there is none: it returns a failure of the turn if its prompt can never fit on this server,
-// else the error.
+// noQuestion returns a failure of the turn if its prompt can never fit on this server, otherwise the error that kept
+// the request from being built.
 func noQuestion(err error) (*question, *parley.Failure, error) {
 	if errors.Is(err, errNeverRoom) {
 		return nil, &parley.Failure{Class: parley.ClassContextLength, Sentence: neverRoomSentence}, nil

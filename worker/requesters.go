@@ -89,8 +89,8 @@ func (r *requesters) askers(session *parley.Session, turnID parley.ID, before in
 	)
 }
 
-// importer reports the owner of a session whose messages name their authors as text only: whoever imported the session
-// answers for its words. A fork of it is somebody else's.
+// importer reports the owner of an imported session. Its messages name their authors as text only, so the person who
+// imported it counts as having asked. A fork may have another owner.
 func (r *requesters) importer(sessionID parley.ID, asked func(parley.Author)) error {
 	session, err := r.w.store.Session(r.writes, store.Scope{WorkspaceID: r.fence.WorkspaceID}, sessionID)
 	if parley.ErrorCode(err) == parley.CodeNotFound { // the fork outlives it

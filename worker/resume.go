@@ -65,8 +65,8 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	return runner.CallNext, nil
 }
 
-// anyAsked reports whether a person was asked about one of these calls, none of which has a result: then the run that
-// made them went no further.
+// anyAsked reports whether a person was asked about one of these calls. None of them has a result, so the run that made
+// them stopped there.
 func anyAsked(calls []toolCall) bool {
 	return slices.ContainsFunc(calls, func(c toolCall) bool { return c.approval != nil })
 }

@@ -51,7 +51,8 @@ func newPrompts() *inflight.Bytes {
 	return inflight.NewBytes(promptsBytes*scale, 0)
 }
 
-// errNoRoom means that there is no room for a prompt beside others; errNeverRoom, that there can never be.
+// errNoRoom means that the prompts in memory leave no space for another; errNeverRoom, that a prompt exceeds the bound
+// by itself.
 var (
 	errNoRoom    = errors.New("worker: prompts under way leave no room for this one")
 	errNeverRoom = errors.New("worker: the prompt is longer than all prompts may be")

@@ -70,7 +70,7 @@ func (r *row) kept() {
 	r.unsure = nil
 }
 
-// kinds returns the texts that can grow in a row; "" is none.
+// kinds returns the kinds of text that can grow in a row; unused places are "".
 func (r *row) kinds() [2]parley.ContentKind {
 	if r.role == parley.RoleToolCall {
 		return [2]parley.ContentKind{parley.KindArguments}

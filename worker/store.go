@@ -16,6 +16,10 @@ type Store interface {
 	upload.Store
 	store.SearchIndex
 	store.AuditLinker
+
+	DueSchedules(ctx context.Context, limit int) (store.DueSchedules, error)
+	PostScheduled(ctx context.Context, post store.ScheduledPost) (*parley.ScheduleRun, error)
+	MoveSchedule(ctx context.Context, move store.ScheduleMove) (bool, error)
 }
 
 // turnStore is what running turns use; a dry run's store has only this.

@@ -119,8 +119,8 @@ func (s *summary) suits(c *parley.Call) bool {
 }
 
 // behind asks for the summary behind the request of a call, so that the provider reads all but the instruction from its
-// cache. It returns nil if the request shows less than the source, or cannot be made again byte for byte, or if there
-// is no room for it. An error is the store's.
+// cache. It returns nil if the request shows less than the source, cannot be rebuilt byte for byte, or leaves no space
+// for the instruction. Errors are the store's.
 func (s *summary) behind(latest *parley.Call) (*form, error) {
 	if !s.source.ShowsAll(latest.Manifest) {
 		return nil, nil

@@ -68,6 +68,7 @@ type Worker struct {
 	compactor *compactor
 	linker    *linker  // nil in dry runs
 	indexer   *indexer // nil in dry runs
+	scheduler *scheduler
 
 	claimNow  chan struct{} // capacity 1: the claimer may find something
 	outboxNow chan struct{} // capacity 1: the outbox may hold something
@@ -111,6 +112,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 	w := &Worker{
 		store: db, models: models, tools: tools, hub: hub, options: options, log: options.Log,
 		responses: db, uploads: db, indexer: newIndexer(db), linker: newLinker(db),
+		scheduler: &scheduler{store: db, log: options.Log},
 		runtimes:  map[string]runner.Runtime{},
 		missed:    &missed{},
 		toolsets:  newToolsets(),
@@ -188,6 +190,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	if len(w.options.Runtimes) > 0 {
 		w.claimers.Go(w.keptLoop) //nolint:contextcheck // as above
 	}
+	w.claimers.Go(
+		w.scheduleLoop,
+	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	for range outboxLoops {
 		w.claimers.Go(w.outboxLoop)
 	}

@@ -58,6 +58,7 @@ func agentsCommand(shared *flags, term terminal) *cobra.Command {
 		agentVersionsCommand(shared, term),
 		agentDiffCommand(shared, term),
 		warm,
+		agentsTaskCommand(shared, term),
 		giveCommand(shared, term),
 	)
 	return command

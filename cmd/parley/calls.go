@@ -222,7 +222,7 @@ func contextCommand(shared *flags, term terminal) *cobra.Command {
 		Short: "Show what the model's window holds now, by part, and what is left out",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-			shown, err := server.Context(ctx, id)
+			shown, err := server.Context(ctx, id, client.ContextQuery{})
 			if err != nil {
 				return err
 			}
@@ -232,15 +232,16 @@ func contextCommand(shared *flags, term terminal) *cobra.Command {
 }
 
 func previewCommand(shared *flags, term terminal) *cobra.Command {
-	var edit string
+	var edit, summary string
 	var marks changedMarks
 	var ofAgent bool
 	command := &cobra.Command{
 		Use:   "preview SESSION [TEXT]",
 		Short: "Show what would be sent for a message or after a change, and what it would cost",
 		Args:  cobra.MinimumNArgs(1),
-		Long: "Show what would be sent for a message, or after a change: an edit of a message, other marks,\n" +
-			"other settings. With a change, also show what it costs against leaving it. Nothing is written.",
+		Long: "Show what would be sent for a message, or after a change: an edit of a message or of the\n" +
+			"summary, other marks, other settings. With a change, also show what it costs against leaving it.\n" +
+			"Nothing is written.",
 	}
 	settings := addSettingsPatch(command, setting.Session)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
@@ -251,8 +252,16 @@ func previewCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		switch {
-		case edit != "" && text == "":
-			return misused(command, "give the new text of the message that --edit names")
+		case edit != "" && summary != "":
+			return misused(command, "--edit and --summary exclude each other")
+		case edit+summary != "" && text == "":
+			return misused(command, "give the new text of the message that --edit or --summary names")
+		case summary != "":
+			of, err := parley.ParseID(summary)
+			if err != nil {
+				return err
+			}
+			change.Summary = &client.SummaryInput{MessageID: of, Text: text}
 		case edit != "":
 			of, err := parley.ParseID(edit)
 			if err != nil {
@@ -273,7 +282,8 @@ func previewCommand(shared *flags, term terminal) *cobra.Command {
 		default:
 			change.Session = &patch
 		}
-		if change.Edit != nil || len(change.Marks) > 0 || change.Session != nil || change.Agent != nil {
+		if change.Edit != nil || change.Summary != nil || len(change.Marks) > 0 ||
+			change.Session != nil || change.Agent != nil {
 			input.Change = &change
 		} else if text == "" {
 			return misused(
@@ -281,7 +291,7 @@ func previewCommand(shared *flags, term terminal) *cobra.Command {
 				"give a text, or a change such as --pin MESSAGE; `parley sessions context SESSION` shows the window",
 			)
 		}
-		shown, err := server.PreviewMessage(ctx, id, input)
+		shown, err := server.PreviewMessage(ctx, id, input, client.PreviewMessageQuery{})
 		if err != nil {
 			return err
 		}
@@ -289,6 +299,7 @@ func previewCommand(shared *flags, term terminal) *cobra.Command {
 	})
 	flags := command.Flags()
 	flags.StringVar(&edit, "edit", "", "the message that TEXT would replace, in a fork")
+	flags.StringVar(&summary, "summary", "", "the summary that TEXT would replace")
 	flags.StringSliceVar(&marks.pin, "pin", nil, "a message that would be pinned (repeatable)")
 	flags.StringSliceVar(&marks.unpin, "unpin", nil, "a message that would no longer be pinned (repeatable)")
 	flags.StringSliceVar(&marks.setAside, "set-aside", nil, "a message that would be set aside (repeatable)")

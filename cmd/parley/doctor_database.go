@@ -83,6 +83,10 @@ func checkRole(c postgres.Condition) finding {
 	case c.Inherits:
 		f.State, f.Says, f.Do = "note", c.Role+" inherits the rights of Parley's roles",
 			"ALTER ROLE "+c.Role+" NOINHERIT"
+	case len(c.Open) > 0:
+		f.State, f.Says, f.Do = "note",
+			"every role of the server may connect, and so read and forge the text that people watch",
+			strings.Join(c.Open, " ")
 	}
 	return f
 }

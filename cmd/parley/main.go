@@ -111,6 +111,7 @@ func rootCommand(term terminal) *cobra.Command {
 		queueCommand(shared, term),
 		turnsCommand(shared, term),
 		loopsCommand(shared, term),
+		schedulesCommand(shared, term),
 		workspaceCommand(shared, term),
 		keysCommand(shared, term),
 		auditCommand(shared, term),

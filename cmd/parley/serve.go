@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"runtime/debug"
 	"time"
 	_ "time/tzdata" // current_time knows zones on machines without a zone database
 
@@ -14,11 +13,6 @@ import (
 	"example.org/parley/internal/cgroup"
 	"example.org/parley/internal/confine"
 )
-
-// collectAt is how much the heap may grow, in percent of what is in use, before garbage is collected. Go's default of
-// 100 lets garbage take as much as live data; bench/README.md has what this value saves and costs. GOGC in the
-// environment wins.
-const collectAt = 75
 
 func serveCommand(shared *flags, term terminal) *cobra.Command {
 	var given serveFlags
@@ -49,9 +43,7 @@ second signal ends it at once.`,
 			if err != nil {
 				return err
 			}
-			if getenv("GOGC") == "" {
-				debug.SetGCPercent(collectAt)
-			}
+			defer adaptCollector(getenv)()
 			limitMemory(getenv, cgroup.MemoryMax, log) // first: what memory bounds is made after it
 			if err := confine.Hide(); err != nil {
 				return err

@@ -826,6 +826,169 @@ func loopsShowCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// schedulesListCommand makes parley schedules list: GET /v1/schedules.
+func schedulesListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List schedules, oldest first", Args: cobra.NoArgs}
+	var query client.SchedulesQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	addAgentReference(command, &query.Agent, "agent", "only schedules of this agent, by id or slug")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Schedule], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Schedules(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, schedulesTable())
+	})
+	return command
+}
+
+// schedulesShowCommand makes parley schedules show: GET /v1/schedules/{schedule}.
+func schedulesShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show SCHEDULE", Short: "Show a schedule", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Schedule(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, asRow(schedulesTable()))
+	})
+	return command
+}
+
+// schedulesCreateCommand makes parley schedules create: POST /v1/schedules.
+func schedulesCreateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "create MESSAGE --agent AGENT --cron '0 9 * * 1-5'", Short: "Make an agent work at set times", Args: cobra.ExactArgs(1)}
+	var input client.ScheduleInput
+	addAgentReference(command, &input.AgentID, "agent", "id or slug of the agent that is to work")
+	command.Flags().Var(wordFlag(&input.Name), "name", "for people")
+	command.Flags().Var(wordFlag(&input.Cron), "cron", "five fields: minute, hour, day of month, month, day of week. A local time that a change of the clocks leaves out runs once, at the change; one that it repeats runs once")
+	command.Flags().Var(wordFlag(&input.Every), "every", "A duration of at least a minute, as 90m or 24h, counted from the creation")
+	command.Flags().Var(timeFlag(&input.At), "at", "once, at this time")
+	command.Flags().Var(wordFlag(&input.TimeZone), "time-zone", "of cron: a name such as Europe/Berlin; UTC by default")
+	command.Flags().Var(wordFlag(&input.Jitter), "jitter", "A duration of at most an hour: the schedule runs later by up to as much, always by the same")
+	command.Flags().Var(wordFlag(&input.Overlap), "overlap", "what happens to a run that is due before the previous one has ended: skip, the default, or queue, which holds one waiting run: skip, queue")
+	command.Flags().Var(wordFlag(&input.Missed), "missed", "what happens after a time without a server: once, the default, makes up for all missed runs by one; skip waits for the next time: once, skip")
+	sets := addSets(command)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		input.Message = args[0]
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.CreateSchedule(ctx, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, asRow(schedulesTable()))
+	})
+	_ = command.MarkFlagRequired("agent") // it is one of the flags above
+	return command
+}
+
+// schedulesUpdateCommand makes parley schedules update: PATCH /v1/schedules/{schedule}.
+func schedulesUpdateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update SCHEDULE", Short: "Change a schedule: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	var patch client.SchedulePatch
+	addChange(command, &patch.Name, readWord[string], "name", "its name")
+	addChange(command, &patch.Message, readWord[string], "message", "its message")
+	addChange(command, &patch.Cron, readWord[string], "cron", "its cron")
+	addChange(command, &patch.Every, readWord[string], "every", "its every")
+	addChange(command, &patch.TimeZone, readWord[string], "time-zone", "its time zone")
+	addChange(command, &patch.Jitter, readWord[string], "jitter", "its jitter")
+	addChange(command, &patch.Enabled, readBool, "enabled", "its enabled")
+	addChange(command, &patch.Overlap, readWord[parley.ScheduleOverlap], "overlap", "its overlap: skip, queue")
+	addChange(command, &patch.Missed, readWord[parley.ScheduleMissed], "missed", "its missed: once, skip")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &patch); err != nil {
+			return err
+		}
+		changed, err := server.UpdateSchedule(ctx, id, patch)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &changed, asRow(schedulesTable()))
+	})
+	return command
+}
+
+// schedulesDeleteCommand makes parley schedules delete: DELETE /v1/schedules/{schedule}.
+func schedulesDeleteCommand(shared *flags) *cobra.Command {
+	command := &cobra.Command{Use: "delete SCHEDULE", Short: "Delete a schedule; what it posted stays", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		return server.DeleteSchedule(ctx, id)
+	})
+	return command
+}
+
+// schedulesPreviewCommand makes parley schedules preview: POST /v1/schedules/preview.
+func schedulesPreviewCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "preview", Short: "Print the next five times of a schedule before it is made", Args: cobra.NoArgs}
+	var input client.TimingInput
+	command.Flags().Var(wordFlag(&input.Cron), "cron", "five fields: minute, hour, day of month, month, day of week. A local time that a change of the clocks leaves out runs once, at the change; one that it repeats runs once")
+	command.Flags().Var(wordFlag(&input.Every), "every", "A duration of at least a minute, as 90m or 24h, counted from the creation")
+	command.Flags().Var(timeFlag(&input.At), "at", "once, at this time")
+	command.Flags().Var(wordFlag(&input.TimeZone), "time-zone", "of cron: a name such as Europe/Berlin; UTC by default")
+	command.Flags().Var(wordFlag(&input.Jitter), "jitter", "A duration of at most an hour: the schedule runs later by up to as much, always by the same")
+	sets := addSets(command)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.PreviewSchedule(ctx, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, printTimes)
+	})
+	return command
+}
+
+// schedulesRunsCommand makes parley schedules runs: GET /v1/schedules/{schedule}/runs.
+func schedulesRunsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "runs SCHEDULE", Short: "List what came of a schedule, the latest run first", Args: cobra.ExactArgs(1)}
+	var query client.ScheduleRunsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	paging := addPaging(command, 0)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.ScheduleRun], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.ScheduleRuns(ctx, id, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, schedulesRunsTable())
+	})
+	return command
+}
+
+// agentsTaskCommand makes parley agents task: POST /v1/agents/{agent}/tasks.
+func agentsTaskCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "task AGENT TEXT", Short: "Give an agent work, to be done in the background", Args: cobra.ExactArgs(2)}
+	var input client.TaskInput
+	sets := addSets(command)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		input.Text = args[1]
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.GiveTask(ctx, args[0], input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, printTask)
+	})
+	return command
+}
+
 // workspaceShowCommand makes parley workspace show: GET /v1/workspace.
 func workspaceShowCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "show", Short: "Show the workspace", Args: cobra.NoArgs}
@@ -1516,6 +1679,38 @@ func loopsTable() table[parley.Loop] {
 				loopIteration(row),
 				loopUntil(row),
 				loopPrompt(row),
+			}
+		},
+	}
+}
+
+// schedulesTable is the table of schedules.
+func schedulesTable() table[parley.Schedule] {
+	return table[parley.Schedule]{
+		titles: []string{"ID", "NAME", "WHEN", "NEXT", "LAST"},
+		row: func(row *parley.Schedule) []string {
+			return []string{
+				orDash(row.ID),
+				row.Name,
+				scheduleWhen(row),
+				scheduleNext(row),
+				scheduleLast(row),
+			}
+		},
+	}
+}
+
+// schedulesRunsTable is the table of runs.
+func schedulesRunsTable() table[parley.ScheduleRun] {
+	return table[parley.ScheduleRun]{
+		titles: []string{"DUE", "STATE", "REASON", "TURN", "AT"},
+		row: func(row *parley.ScheduleRun) []string {
+			return []string{
+				row.DueAt.String(),
+				string(row.State),
+				string(row.Reason),
+				orDash(row.TurnID),
+				row.CreatedAt.String(),
 			}
 		},
 	}

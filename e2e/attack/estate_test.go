@@ -61,6 +61,8 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 	s.await(owner, path, "completed")
 	e.ids["turn"] = s.first(owner, path+"/turns")
 	e.ids["call"] = s.first(owner, path+"/calls")
+	e.ids["schedule"] = s.made(owner, "POST", "/v1/schedules",
+		fmt.Sprintf(`{"agent_id":%q,"name":%q,"every":"24h","message":"Look around."}`, e.ids["agent"], mark))
 	e.ids["reader"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s}`, settings))
 	e.ids["key"] = s.made(admin, "POST", "/v1/keys", fmt.Sprintf(`{"name":%q}`, mark))
 	e.ids["sign_in"] = s.signIn(owner)

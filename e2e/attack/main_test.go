@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir) // a temporary directory
 		binary = filepath.Join(dir, "parley")
-		build := exec.Command("go", "build", "-o", binary, "../../cmd/parley")
+		build := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "../../cmd/parley")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "building parley:", err)

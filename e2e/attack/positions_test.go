@@ -32,6 +32,7 @@ var plainQueries = []string{
 	"after",
 	"agent_type",
 	"archived",
+	"brief",
 	"cascade",
 	"changes",
 	"code",
@@ -241,6 +242,9 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 			next = map[string]any{}
 			if name == "message" || name == "edit" {
 				next["content"] = map[string]any{"text": "x"}
+			}
+			if name == "summary" {
+				next["text"] = "x"
 			}
 			at[name] = next
 			if name == "marks" {

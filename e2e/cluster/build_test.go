@@ -69,7 +69,7 @@ func build(dir string) (binary string, err error) {
 		return "", err
 	}
 	binary = filepath.Join(dir, "parley")
-	command := exec.Command("go", "build", "-overlay", file, "-o", binary, "./cmd/parley")
+	command := exec.Command("go", "build", "-ldflags=-s -w", "-overlay", file, "-o", binary, "./cmd/parley")
 	command.Dir, command.Stderr = root, os.Stderr
 	return binary, command.Run()
 }

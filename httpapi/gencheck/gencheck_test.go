@@ -48,7 +48,7 @@ func serve(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "parley")
-	run(t, root, "go", "build", "-o", binary, "./cmd/parley")
+	run(t, root, "go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/parley")
 	server := exec.Command(binary, "--data", filepath.Join(dir, "data"), "serve", "--addr", "127.0.0.1:0")
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")

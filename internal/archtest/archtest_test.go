@@ -112,9 +112,11 @@ var rules = []struct {
 	{"internal/cgroup", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
+	{"internal/timetable", []string{"."}},
 	{"internal/upload", []string{"."}},
 	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
+	{"internal/metric", nil}, // the standard library
 	{"internal/projectdir", []string{"."}},
 	{
 		"tool/builtin",
@@ -144,6 +146,7 @@ var rules = []struct {
 			"internal/inflight",
 			"internal/projectdir",
 			"internal/schema",
+			"internal/timetable",
 			"internal/upload",
 			"internal/words",
 			"model",
@@ -163,6 +166,7 @@ var rules = []struct {
 			"internal/inflight",
 			"internal/dryrun",
 			"internal/schema",
+			"internal/timetable",
 			"internal/upload",
 			"model",
 			"observe",
@@ -190,7 +194,7 @@ var rules = []struct {
 			"event",
 		},
 	},
-	{"telemetry", []string{".", "model", "observe", "store"}},
+	{"telemetry", []string{".", "internal/metric", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"web/pack", nil},

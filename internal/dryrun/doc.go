@@ -58,7 +58,7 @@ type Memory struct {
 	hints store.Hints // receives would-be commits
 
 	charges Charges                       // nil: nobody is charged
-	marked  map[parley.ID]*parley.Message // messages of the real store that are read with these marks
+	changed map[parley.ID]*parley.Message // messages of the real store that are read so
 
 	mu        sync.Mutex // guards all fields below
 	tx        *transition.Tx
@@ -91,19 +91,19 @@ type Charges interface {
 // Charge makes the run's limits have real budgets; call it before the first transition.
 func (m *Memory) Charge(charges Charges) { m.charges = charges }
 
-// Mark makes messages of the real store be read with the marks that they have here; call it before the first
-// transition.
-func (m *Memory) Mark(messages []parley.Message) {
-	m.marked = make(map[parley.ID]*parley.Message, len(messages))
+// Change makes messages of the real store be read with the marks that they have here, and the summary that is shown with
+// the text that it has here; call it before the first transition.
+func (m *Memory) Change(messages []parley.Message) {
+	m.changed = make(map[parley.ID]*parley.Message, len(messages))
 	for i := range messages {
-		m.marked[messages[i].ID] = &messages[i]
+		m.changed[messages[i].ID] = &messages[i]
 	}
 }
 
 // marksOf returns the marks that a message of the real store has here.
 func (m *Memory) marksOf(message *parley.Message) parley.Marks {
-	if marked := m.marked[message.ID]; marked != nil {
-		return marked.Marks
+	if changed := m.changed[message.ID]; changed != nil {
+		return changed.Marks
 	}
 	return message.Marks
 }

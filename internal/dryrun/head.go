@@ -32,6 +32,9 @@ func (m *Memory) ContextHead(ctx context.Context, workspaceID, sessionID parley.
 	if head.Summary, err = m.summary(ctx, scope, sessionID, &head); err != nil {
 		return head, err
 	}
+	if head.Summary != nil && m.changed[head.Summary.ID] != nil {
+		head.Summary = m.changed[head.Summary.ID]
+	}
 	if head.First, err = m.first(ctx, scope, sessionID, &head); err != nil {
 		return head, err
 	}
@@ -97,7 +100,7 @@ func (m *Memory) first(
 
 // roles returns the messages of a role whose marks differ here.
 func (m *Memory) roles(role parley.Role) (found []*parley.Message) {
-	for _, one := range m.marked {
+	for _, one := range m.changed {
 		if one.Role == role {
 			found = append(found, one)
 		}
@@ -113,7 +116,7 @@ func (m *Memory) pinned(
 	sessionID parley.ID,
 	rows []parley.Message,
 ) ([]parley.Message, error) {
-	if len(m.marked) == 0 && !slices.ContainsFunc(rows, func(one parley.Message) bool { return !m.shows(&one) }) {
+	if len(m.changed) == 0 && !slices.ContainsFunc(rows, func(one parley.Message) bool { return !m.shows(&one) }) {
 		return rows, nil
 	}
 	var pins []parley.Message
@@ -123,7 +126,7 @@ func (m *Memory) pinned(
 			pins, held[one.ID] = append(pins, one), true
 		}
 	}
-	for _, one := range m.marked {
+	for _, one := range m.changed {
 		if m.shows(one) && one.Marks.Pinned && !held[one.ID] {
 			pins, held[one.ID] = append(pins, *one), true
 		}

@@ -201,6 +201,16 @@ func (rows) SessionByKey(parley.ID, string) (parley.ID, error)                  
 func (rows) OpenedIn(parley.ID, parley.ID, string) (parley.ID, error)             { return parley.ID{}, nil }
 func (rows) Teammates(parley.ID, []parley.ID) ([]transition.Teammate, error)      { return nil, nil }
 
+func (rows) Schedule(parley.ID, parley.ID) (*parley.Schedule, error) { return nil, nil }
+
+func (rows) CreatedSchedule(parley.ID, string) (transition.Earlier, error) {
+	return transition.Earlier{}, nil
+}
+
+func (rows) CountSchedules(parley.ID, parley.ID) (ofAgent, ofWorkspace int64, err error) {
+	return 0, 0, nil
+}
+
 func (rows) ResumedTurn(*transition.Head, string) (transition.Earlier, error) {
 	return transition.Earlier{}, nil
 }

@@ -114,7 +114,8 @@ func (d *Databases) copyOf(tb testing.TB, original string) string {
 	name := fmt.Sprintf("test_%d", d.made.Add(1))
 	if err := d.Cluster(tb).
 		Run(context.Background(), Superuser, "postgres",
-			"CREATE DATABASE "+name+" TEMPLATE "+original+" OWNER "+Owner); err != nil {
+			"CREATE DATABASE "+name+" TEMPLATE "+original+" OWNER "+Owner,
+			"REVOKE CONNECT ON DATABASE "+name+" FROM PUBLIC"); err != nil {
 		tb.Fatal(err)
 	}
 	return name

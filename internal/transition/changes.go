@@ -50,6 +50,9 @@ type Changes struct {
 	Turns    []*parley.Turn // everything that may change in a turn, except
 	Suspect  *parley.Turn   // the processes that caught and accused it
 
+	NewSchedules []NewSchedule
+	Schedules    []MovedSchedule // update all of each, and insert its run if missing
+
 	Replay   *store.NewReplay // the replay row of a call in NewCalls
 	NewCalls []NewCall
 	Calls    []store.CallSettled // calls that end

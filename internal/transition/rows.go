@@ -105,6 +105,13 @@ type Rows interface {
 	// if the owner cannot any more.
 	Recipient(workspaceID, ownerID parley.ID) (parley.ID, error)
 
+	// Schedule reads a schedule of a workspace; nil if there is none. CreatedSchedule finds the one that was created
+	// under an idempotency key. CountSchedules counts those of an agent and of its workspace; counts within the bounds
+	// still hold when the transition is written.
+	Schedule(workspaceID, id parley.ID) (*parley.Schedule, error)
+	CreatedSchedule(workspaceID parley.ID, key string) (Earlier, error)
+	CountSchedules(workspaceID, agentID parley.ID) (ofAgent, ofWorkspace int64, err error)
+
 	// Accepted reads what a session's owner has accepted; nil for a session older than recorded acceptances.
 	Accepted(h *Head) (*parley.Accepted, error)
 

@@ -36,6 +36,10 @@ type Writer interface {
 	SuspectTurn(h *Head, turn *parley.Turn) error
 	UpdateTurns(h *Head, turns []*parley.Turn) error
 
+	InsertSchedules(h *Head, schedules []NewSchedule) error
+	// MoveSchedules voids the transition if a row has moved on.
+	MoveSchedules(h *Head, moved []MovedSchedule) error
+
 	InsertCalls(h *Head, calls []NewCall) error
 	SettleCalls(h *Head, calls []store.CallSettled) error
 	RecordReplay(h *Head, replay *store.NewReplay) error
@@ -131,6 +135,9 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 	many("Resumed", func(c *Changes) []Resumed { return c.Resumed }, Writer.ResumeTurns),
 	one("Suspect", func(c *Changes) *parley.Turn { return c.Suspect }, Writer.SuspectTurn),
 	many("Turns", func(c *Changes) []*parley.Turn { return c.Turns }, Writer.UpdateTurns),
+
+	many("NewSchedules", func(c *Changes) []NewSchedule { return c.NewSchedules }, Writer.InsertSchedules),
+	many("Schedules", func(c *Changes) []MovedSchedule { return c.Schedules }, Writer.MoveSchedules),
 
 	many("NewCalls", func(c *Changes) []NewCall { return c.NewCalls }, Writer.InsertCalls),
 	many("Calls", func(c *Changes) []store.CallSettled { return c.Calls }, Writer.SettleCalls),

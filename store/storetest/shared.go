@@ -36,6 +36,7 @@ func RunShared(t *testing.T, open OpenTwo) {
 		"ATreeCannotOverspend":             treeCannotOverspend,
 		"RatesOfManyAtOnce":                ratesRace,
 		"ACompactionIsTakenOnce":           sharedCompaction,
+		"ADueScheduleIsPostedOnce":         sharedSchedules,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

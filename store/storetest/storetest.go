@@ -46,6 +46,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Teams":       testTeams,
 		"Delegations": testDelegations,
 		"Inbox":       testInbox,
+		"Schedules":   testSchedules,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"SignIns":     testSignIns,

@@ -1,23 +1,11 @@
 // The conversation page: everything that a person does in a conversation besides talking.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, afterEach, before, test } from 'node:test';
-import { browser, lastAnswer, once, open, right, Server, until } from './harness.mjs';
+import { test } from 'node:test';
+import { lastAnswer, once, open, right, Server, until } from './harness.mjs';
+import { chrome, context, server, stage, tab } from './stage.mjs';
 
-let server, chrome, context;
-
-before(async () => {
-  [server, chrome] = await Promise.all([Server.start(), browser()]);
-  context = await chrome.newContext({ viewport: { width: 1400, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'] });
-});
-after(async () => {
-  await chrome?.close();
-  await server?.end();
-});
-afterEach(() => Promise.all(context.pages().map((page) => page.close())));
-
-// tab opens another tab: one person does all of this.
-const tab = (address) => open(context, server, address);
+stage({ viewport: { width: 1400, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'] });
 
 const composer = '[data-composer]';
 const growing = 'article[aria-busy=true] .prose-chat';
@@ -119,6 +107,7 @@ once('a failure says what to do, and the turn can be retried with another model'
   const model = page.getByLabel('Model of this conversation');
   assert.ok(await model.evaluate((element) => element === document.activeElement));
   await model.selectOption('sim/echo');
+  await page.getByRole('button', { name: 'Change it' }).click();
   await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}`)).model === 'sim/echo');
   await card.getByRole('button', { name: 'Try again' }).click();
   await page.locator('article[aria-label^="Answer"]', { hasText: 'error' }).waitFor();

@@ -107,14 +107,17 @@ export async function until(holds, what = String(holds)) {
 export function browser() {
   return chromium.launch({
     executablePath: process.env.PARLEY_CHROMIUM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    // --process-per-site: tabs share a process and the code that it has compiled.
+    args: ['--no-sandbox', '--process-per-site', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
 }
 
 // open opens a tab that fails its test for problems invisible to a person: script errors,
-// violations of the content security policy, requests to other hosts.
-export async function open(context, server, address) {
+// violations of the content security policy, requests to other hosts. prepare is called
+// with the tab before it loads anything.
+export async function open(context, server, address, prepare) {
   const page = await context.newPage();
+  await prepare?.(page);
   page.wrong = [];
   page.on('pageerror', (error) => page.wrong.push(`error: ${error.message}`));
   page.on('console', (message) => message.type() === 'error' && !/Failed to load resource|ERR_|the server responded/.test(message.text()) && page.wrong.push(message.text()));

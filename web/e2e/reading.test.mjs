@@ -256,6 +256,7 @@ once('on a phone a model is chosen, and tables fit', async () => {
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}`, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   await page.getByLabel('Model of this conversation').selectOption('sim/lorem-200-5');
+  await page.getByRole('button', { name: 'Change it' }).click();
   await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}`)).model === 'sim/lorem-200-5');
   await accessible(page, 'a conversation on a phone');
   await page.goto(`${server.url}/settings/models`);

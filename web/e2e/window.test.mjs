@@ -74,6 +74,10 @@ once('a summary is shown before it is written, covers what can be read, is edite
   await accessible(page, 'a summary with what it covers');
   await summary.getByRole('button', { name: 'Edit', exact: true }).click();
   await summary.getByLabel('The summary').fill('# Task: two questions [1, 3]');
+  const text = '# Task: two questions [1, 3]';
+  const foretold = await server.ask('POST', `/v1/sessions/${session.id}/preview?brief=true`, { change: { summary: { message_id: (await recordOf(session))[6].id, text } } });
+  const least = foretold.change.extra < 0 ? /less\.$/ : /^Costs nothing more|^Resends|^The next message costs/;
+  await summary.locator('form [data-cost]').filter({ hasText: least }).waitFor(); // before it is saved
   await summary.getByRole('button', { name: 'Save as a new version' }).click();
   await page.getByText('edited since: the model sees the one in #8').waitFor();
   const edited = page.locator('[data-summary=seen]');
@@ -176,12 +180,95 @@ test('what an edit, a mark or a prompt will cost is told before it is done', asy
   assert.equal(await page.locator('[data-cost]').count(), 0);
   // What cannot be told stands in nobody's way.
   await page.goto(`${server.url}/c/${session.id}`);
-  const asked = page.waitForRequest('**/preview');
-  await page.route('**/preview', (route) => route.abort());
+  const asked = page.waitForRequest('**/preview?*');
+  await page.route('**/preview?*', (route) => route.abort());
   await row.getByRole('button', { name: 'Pin to the context' }).focus();
   await asked;
   await row.getByRole('button', { name: 'Pin to the context' }).click();
   await row.getByRole('button', { name: 'Unpin from the context' }).waitFor();
   assert.equal((await recordOf(session))[2].marks.pinned, true);
+  right(page);
+});
+
+test('a context policy is chosen in words, refused at its field, and its cost told before it is saved', async () => {
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Keeper', model: 'sim/echo', system_prompt: 'You keep far. '.repeat(600), context_policy: { kind: 'all' } });
+  const session = await told(3, { title: 'Kept', agent_id: agent.id });
+  const policyOf = async (path) => (await server.ask('GET', path)).context_policy;
+  const page = await tab(`/c/${session.id}?panel=info`, { viewport: { width: 1400, height: 900 } });
+  await page.getByRole('button', { name: 'Conversation menu' }).click();
+  await page.getByRole('menuitem', { name: 'Settings…' }).click();
+  const dialog = page.getByRole('dialog');
+  const policy = dialog.getByLabel('Context policy');
+  assert.equal(await policy.locator('option').first().innerText(), 'Everything (the agent’s)');
+  await dialog.getByText('Everything that fits into what the model can read. Beyond that the oldest turns are dropped.').waitFor();
+  await policy.selectOption({ label: 'Recent messages' });
+  assert.equal(await dialog.getByLabel('Messages', { exact: true }).inputValue(), '10');
+  await dialog.getByLabel('Messages', { exact: true }).fill('1');
+  await dialog.getByText(/^(Resends [\d,]+ tokens at full price|The next message costs)/).waitFor();
+  await accessible(page, 'a context policy');
+  // What the server refuses is said at the field.
+  await policy.selectOption({ label: 'Summary' });
+  await dialog.getByLabel('Summary at, messages').fill('8');
+  await dialog.getByLabel('Summary at, tokens').fill('5000');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  const field = dialog.locator('[data-policy] div:has(> label):has-text("Summary at, tokens")').last();
+  await field.getByRole('alert').filter({ hasText: 'a limit in messages or in tokens, not both' }).waitFor();
+  assert.equal(await dialog.getByRole('alert').count(), 1);
+  await accessible(page, 'a refused policy');
+  await dialog.getByLabel('Summary at, tokens').fill('');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.deepEqual(await policyOf(`/v1/sessions/${session.id}`), { kind: 'summary', limit: 8, tokens: null, recall: null });
+  // The agent's, with what it costs the conversation that its form was opened from.
+  await page.getByRole('link', { name: 'Keeper' }).click();
+  await page.getByLabel('Context policy').selectOption({ label: 'Automatic' });
+  await page.getByLabel('Longest window, tokens').fill('9000');
+  await page.getByLabel('The model may read what it is no longer shown').uncheck();
+  await page.getByText(/^“Kept”: /).waitFor();
+  await accessible(page, 'the agent’s context policy');
+  await page.getByRole('button', { name: 'Save as version 2' }).click();
+  await until(async () => (await policyOf(`/v1/agents/${agent.id}`)).kind === 'auto');
+  assert.deepEqual(await policyOf(`/v1/agents/${agent.id}`), { kind: 'auto', limit: null, tokens: 9000, recall: false });
+  await page.getByLabel('Context policy').selectOption({ label: 'default' });
+  await page.getByRole('button', { name: 'Save as version 3' }).click();
+  await until(async () => (await policyOf(`/v1/agents/${agent.id}`)) === null);
+  right(page);
+});
+
+test('what a change costs is told by touch, and another model’s before it is taken; the page asks for no request', async () => {
+  const agent = await server.ask('POST', '/v1/agents', { name: 'Toucher', model: 'sim/echo', system_prompt: 'You feel far. '.repeat(600) });
+  const session = await told(3, { title: 'Touched', agent_id: agent.id, context_policy: { kind: 'auto', tokens: 6000 } });
+  const page = await tab(`/c/${session.id}`, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const answers = [];
+  page.on('response', (response) => /\/(preview|context)(\?|$)/.test(response.url()) && answers.push(response));
+  const pin = page.locator('article').last().getByRole('button', { name: 'Pin to the context' });
+  const { x, y, width, height } = await pin.boundingBox();
+  const touch = await page.context().newCDPSession(page);
+  await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [{ x: x + width / 2, y: y + height / 2 }] });
+  const tip = page.locator('[data-radix-popper-content-wrapper] [data-cost]');
+  await tip.filter({ hasText: 'Costs nothing more: what is cached stays cached.' }).waitFor();
+  await touch.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
+  await accessible(page, 'what a touch tells', ['wcag2a', 'wcag2aa']); // a tooltip stands outside the landmarks
+  assert.equal((await recordOf(session)).at(-1).marks.pinned, false, 'holding it pressed it');
+  await page.locator('[data-composer]').tap();
+  await tip.waitFor({ state: 'detached' });
+  await pin.tap();
+  await until(async () => (await recordOf(session)).at(-1).marks.pinned, 'a tap presses it');
+  // Another model.
+  const model = page.getByLabel('Model of this conversation');
+  await model.selectOption('sim/lorem-200-5');
+  const dialog = page.getByRole('dialog', { name: 'Change the model?' });
+  await dialog.getByText(/^Resends [\d,]+ tokens at full price/).waitFor();
+  await accessible(page, 'what another model costs');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const now = await server.ask('GET', `/v1/sessions/${session.id}`);
+  assert.deepEqual([now.model, await model.inputValue()], ['sim/echo', 'sim/echo']);
+  await model.selectOption('sim/lorem-200-5');
+  await dialog.getByRole('button', { name: 'Change it' }).click();
+  await until(async () => (await server.ask('GET', `/v1/sessions/${session.id}`)).model === 'sim/lorem-200-5');
+  // None of these questions was answered with the request.
+  assert.ok(answers.length >= 2, 'the page asked what it costs');
+  for (const answer of answers) assert.equal((await answer.json()).request, null, answer.url());
   right(page);
 });

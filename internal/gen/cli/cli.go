@@ -454,7 +454,11 @@ func (w *writer) create(v *verb, o *operations.Operation) error {
 		if !ok {
 			return fmt.Errorf("%v has no member %s", o.Body, v.positional)
 		}
-		w.printf("input.%s = args[0]\n", field.Name)
+		at := 0
+		if place != "" { // after the argument that names the thing
+			at = 1
+		}
+		w.printf("input.%s = args[%d]\n", field.Name, at)
 	}
 	w.printf("var err error\n")
 	if v.settings != "" {
@@ -526,10 +530,10 @@ func (w *writer) update(v *verb, o *operations.Operation) error {
 	w.printf("if err = applySets(*sets, &patch); err != nil {\nreturn err\n}\n")
 	w.printf(
 		"changed, err := server.%s(ctx, %spatch)\nif err != nil {\nreturn err\n}\n"+
-			"return %s(term, shared, &changed)\n})\n",
+			"return %s\n})\n",
 		o.GoName(),
 		place,
-		w.printer(v, o),
+		w.print(v, o, "changed"),
 	)
 	return nil
 }

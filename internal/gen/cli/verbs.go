@@ -320,6 +320,48 @@ func verbs() []verb {
 			noun: "loops", name: "show", kind: show, operation: "getLoop", place: "LOOP", says: "Show a loop",
 			prints: "asRow(loopsTable())",
 		},
+		{
+			noun: "schedules", name: "list", kind: list, operation: "listSchedules",
+			says: "List schedules, oldest first", columns: scheduleColumns(),
+		},
+		{
+			noun: "schedules", name: "show", kind: show, operation: "getSchedule", place: "SCHEDULE",
+			says: "Show a schedule", prints: "asRow(schedulesTable())",
+		},
+		{
+			noun: "schedules", name: "create", kind: create, operation: "createSchedule", positional: "message",
+			says: "Make an agent work at set times", required: []string{"agent"},
+			flags: map[string]string{"agent_id": "agent"},
+			shows: "--agent AGENT --cron '0 9 * * 1-5'", kinds: map[string]string{"at": "timeFlag"},
+			prints: "asRow(schedulesTable())",
+		},
+		{
+			noun: "schedules", name: "update", kind: update, operation: "updateSchedule", place: "SCHEDULE",
+			says: "Change a schedule: what no flag names stays as it is",
+			prints: "asRow(schedulesTable())",
+		},
+		{
+			noun: "schedules", name: "delete", kind: remove, operation: "deleteSchedule", place: "SCHEDULE",
+			says: "Delete a schedule; what it posted stays",
+		},
+		{
+			noun: "schedules", name: "preview", kind: create, operation: "previewSchedule",
+			says:  "Print the next five times of a schedule before it is made",
+			kinds: map[string]string{"at": "timeFlag"}, prints: "printTimes",
+		},
+		{
+			noun: "schedules", name: "runs", kind: list, operation: "listScheduleRuns", place: "SCHEDULE",
+			says: "List what came of a schedule, the latest run first",
+			columns: []column{
+				{"DUE", "due_at", ""}, {"STATE", "state", ""}, {"REASON", "reason", ""}, {"TURN", "turn_id", ""},
+				{"AT", "created_at", ""},
+			},
+		},
+		{
+			noun: "agents", name: "task", kind: create, operation: "giveTask", place: "AGENT", positional: "text",
+			says: "Give an agent work, to be done in the background", flags: map[string]string{"files": "file"},
+			prints: "printTask",
+		},
 		{noun: "workspace", name: "show", kind: show, operation: "getWorkspace", says: "Show the workspace"},
 		{
 			noun: "workspace", name: "update", kind: update, operation: "updateWorkspace",
@@ -449,5 +491,12 @@ func loopColumns() []column {
 	return []column{
 		{"LOOP", "id", ""}, {"STATE", "state", ""}, {"REASON", "reason", ""}, {"ITERATION", "", "loopIteration"},
 		{"UNTIL", "", "loopUntil"}, {"PROMPT", "", "loopPrompt"},
+	}
+}
+
+func scheduleColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"NAME", "name", ""}, {"WHEN", "", "scheduleWhen"}, {"NEXT", "", "scheduleNext"},
+		{"LAST", "", "scheduleLast"},
 	}
 }

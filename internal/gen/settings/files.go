@@ -13,13 +13,20 @@ import (
 // Paths of the generated files.
 const (
 	pageFile      = "web/src/api/settings.ts"
+	choicesFile   = "web/src/api/choices.ts"
+	variantsFile  = "web/src/api/variants.ts"
 	referenceFile = "docs/reference/settings.md"
 )
 
 // Files returns the generated files by their paths below the module's root.
 func Files(string) (map[string][]byte, error) {
 	every := setting.All(^setting.Scope(0))
-	return map[string][]byte{pageFile: []byte(page(every)), referenceFile: []byte(reference(every))}, nil
+	return map[string][]byte{
+		pageFile:      []byte(page(every)),
+		choicesFile:   []byte(choices(every)),
+		variantsFile:  []byte(variants(every)),
+		referenceFile: []byte(reference(every)),
+	}, nil
 }
 
 // page returns the TypeScript description of the settings that have a form field.
@@ -46,12 +53,13 @@ func page(every []setting.Setting) string {
 			fmt.Fprintf(&constants, ", min: %s, max: %s", number(d.Min), number(d.Max))
 		}
 		if len(d.Choices) > 0 {
-			fmt.Fprintf(&constants, ", choices: ['%s']", strings.Join(d.Choices, "', '"))
+			fmt.Fprintf(&constants, ", choices: CHOICES.%s", d.Name)
 		}
 		constants.WriteString(" } satisfies SettingForm;\n")
 	}
 	return `// Made by make generate from the Go package setting. Do not edit.
 
+import { CHOICES } from './choices';
 import type { Session } from './schema';
 
 // FieldSettings are the settings that a form has one field for; null is not set here.
@@ -70,6 +78,86 @@ export interface SettingForm {
 ` + constants.String() + `
 export const FIELD_SETTINGS: SettingForm[] = [` + strings.Join(names, ", ") + `];
 `
+}
+
+// choices returns the values of the settings that are a choice, for TypeScript. They are a file of their own, because the
+// page's first load needs one of them and nothing else of settings.
+func choices(every []setting.Setting) string {
+	var lists strings.Builder
+	for _, one := range every {
+		if d := one.Describe(); len(d.Choices) > 0 {
+			fmt.Fprintf(&lists, "  %s: ['%s'],\n", d.Name, strings.Join(d.Choices, "', '"))
+		}
+	}
+	return `// Made by make generate from the Go package setting. Do not edit.
+
+// CHOICES are the values of the settings that have a closed list of them.
+export const CHOICES = {
+` + lists.String() + `};
+`
+}
+
+// variants returns the TypeScript description of the settings that have variants. It is a file of its own, because few
+// pages need it.
+func variants(every []setting.Setting) string {
+	var constants strings.Builder
+	for _, one := range every {
+		d := one.Describe()
+		if len(d.Variants) == 0 {
+			continue
+		}
+		fmt.Fprintf(&constants, "\nexport const %s: VariantsForm = {\n  label: '%s',\n  doc: '%s',\n  variants: [\n",
+			d.Name, d.Label, strings.ReplaceAll(d.Doc, "'", "\u2019"))
+		for _, v := range d.Variants {
+			fmt.Fprintf(&constants, "    { kind: '%s', label: '%s', doc: '%s', members: [", v.Kind, v.Label, v.Doc)
+			for _, m := range v.Members {
+				fmt.Fprintf(&constants, "\n      { name: '%s', label: '%s', kind: '%s'", m.Name, m.Label, m.Kind)
+				if m.Kind == setting.Integer {
+					fmt.Fprintf(&constants, ", min: %d, max: %d", m.Min, m.Max)
+				}
+				if m.Default != "" {
+					fmt.Fprintf(&constants, ", otherwise: '%s'", m.Default)
+				}
+				if m.Needed {
+					constants.WriteString(", needed: true")
+				}
+				constants.WriteString(" },")
+			}
+			if len(v.Members) > 0 {
+				constants.WriteString("\n    ")
+			}
+			constants.WriteString("] },\n")
+		}
+		constants.WriteString("  ],\n};\n")
+	}
+	return `// Made by make generate from the Go package setting. Do not edit.
+
+// VariantsForm is what a form needs to know of a setting that has several forms.
+export interface VariantsForm {
+  label: string;
+  doc: string;
+  variants: VariantForm[];
+}
+
+// VariantForm is what it needs to know of one of them.
+export interface VariantForm {
+  kind: string;
+  label: string;
+  doc: string;
+  members: MemberForm[];
+}
+
+// MemberForm is what a form needs to know of one member.
+export interface MemberForm {
+  name: string;
+  label: string;
+  kind: 'integer' | 'switch';
+  min?: number;
+  max?: number;
+  otherwise?: string; // what holds without it, or what to begin with if it is needed
+  needed?: boolean;
+}
+` + constants.String()
 }
 
 // reference returns the documentation page.
@@ -96,7 +184,37 @@ sets, part by part as well.
 
 | name | type | set on | the nearer one | what it is | example |
 |---|---|---|---|---|---|
-` + rows.String()
+` + rows.String() + kinds(every)
+}
+
+// kinds documents the variants of settings.
+func kinds(every []setting.Setting) string {
+	var tables strings.Builder
+	for _, one := range every {
+		d := one.Describe()
+		if len(d.Variants) == 0 {
+			continue
+		}
+		fmt.Fprintf(&tables, "\n## `%s`\n\n| `kind` | what it means | members |\n|---|---|---|\n", d.Name)
+		for _, v := range d.Variants {
+			var members []string
+			for _, m := range v.Members {
+				about := m.Label
+				if m.Kind == setting.Integer {
+					about += fmt.Sprintf(", %d to %d", m.Min, m.Max)
+				}
+				switch {
+				case m.Needed:
+					about += "; needed"
+				case m.Default != "":
+					about += "; default " + m.Default
+				}
+				members = append(members, fmt.Sprintf("`%s` (%s)", m.Name, about))
+			}
+			fmt.Fprintf(&tables, "| `%s` | %s | %s |\n", v.Kind, v.Doc, strings.Join(members, "; "))
+		}
+	}
+	return tables.String()
 }
 
 func typed(d *setting.Description) string {

@@ -787,6 +787,21 @@ export interface ContextAssumed {
   context_length: number;
 }
 
+// ScheduleAlert reports that a schedule of the session's agent has been skipped several times in a row. The next run
+// that is posted ends that.
+export interface ScheduleAlert {
+  // The schedule.
+  schedule_id: ID;
+  // Its name; may be empty.
+  name: string;
+  // How many runs were skipped.
+  skipped: number;
+  // Why the last of them was.
+  reason: 'overlap' | 'missed' | 'archived' | 'queue_full' | 'refused';
+  // When that was due.
+  due_at: string;
+}
+
 // Stored is the frame of a durable event.
 interface Stored<Type extends string, Data> {
   session_id: ID;
@@ -863,7 +878,8 @@ export type StreamEvent =
   | Passing<'object.patch', ObjectPatch>
   | Stored<'context.dropped', ContextDropped>
   | Stored<'context.truncated', ContextTruncated>
-  | Stored<'context.assumed', ContextAssumed>;
+  | Stored<'context.assumed', ContextAssumed>
+  | Stored<'schedule.alert', ScheduleAlert>;
 
 // EventOf is the frame of one type.
 export type EventOf<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>;
@@ -916,4 +932,5 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'context.dropped',
   'context.truncated',
   'context.assumed',
+  'schedule.alert',
 ];

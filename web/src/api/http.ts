@@ -7,6 +7,7 @@ export class Problem extends Error {
     readonly requestID: string,
     readonly state: string,
     readonly retryAfter: number | null,
+    readonly fields: { field: string; message: string }[] = [], // that break a rule
   ) {
     super(message);
     this.name = 'Problem';
@@ -87,7 +88,7 @@ export async function requestText(path: string, options: Options = {}): Promise<
 
 // problemOf reads an unsuccessful response.
 export function problemOf(status: number, header: (name: string) => string | null, text: string): Problem {
-  let said: { code?: string; detail?: string; title?: string; request_id?: string; state?: string | null } = {};
+  let said: { code?: string; detail?: string; title?: string; request_id?: string; state?: string | null; errors?: Problem['fields'] | null } = {};
   try {
     said = JSON.parse(text);
   } catch {
@@ -101,6 +102,7 @@ export function problemOf(status: number, header: (name: string) => string | nul
     said.request_id ?? header('X-Request-Id') ?? '',
     said.state ?? '',
     Number.isFinite(wait) && wait > 0 ? wait : null,
+    said.errors ?? [],
   );
 }
 

@@ -102,12 +102,12 @@ export const callsOf = (session: ID) => queryOptions({ queryKey: ['calls', sessi
 export const callOf = (id: ID, outcome: string) => queryOptions({ queryKey: ['call', id, outcome], queryFn: ({ signal }) => requestText(`/v1/calls/${id}`, { signal }).then((text) => explained<CallDetail>(text)) });
 export const callDiff = (id: ID, other?: ID) => queryOptions({ queryKey: ['diff', id, other], queryFn: ({ signal }) => request<CallDiff>(`/v1/calls/${id}/diff`, { query: { with: other }, signal }), retry: false });
 
-// contextOf is what the next call of a session would see, with or without a new message.
-export const contextOf = (session: ID, stamp: number, text = '') =>
+// contextOf is what the next call of a session would see, with or without a new message; brief: without the request.
+export const contextOf = (session: ID, stamp: number, text = '', brief = false) =>
   queryOptions({
-    queryKey: ['context', session, stamp, text],
+    queryKey: ['context', session, stamp, text, brief],
     queryFn: ({ signal }) =>
-      (text ? requestText(`/v1/sessions/${session}/preview`, { body: { content: { text } }, signal }) : requestText(`/v1/sessions/${session}/context`, { signal })).then((answer) => explained<ContextPreview>(answer)),
+      (text ? requestText(`/v1/sessions/${session}/preview`, { body: { content: { text } }, signal }) : requestText(`/v1/sessions/${session}/context`, { query: { brief }, signal })).then((answer) => explained<ContextPreview>(answer)),
     staleTime: 0,
     gcTime: 60_000,
   });

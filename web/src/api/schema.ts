@@ -18,7 +18,7 @@ export interface components {
             changed_by_id: string | null;
             /** @description How summaries are written. */
             compaction: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy: components["schemas"]["Policy"] | null;
             /** Format: date-time */
             created_at: string;
@@ -116,7 +116,7 @@ export interface components {
             cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
@@ -201,7 +201,7 @@ export interface components {
             cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
@@ -1145,6 +1145,8 @@ export interface components {
             marks?: components["schemas"]["ChangedMarksInput"][];
             /** @description Settings of the session. */
             session?: components["schemas"]["SettingsPatch"] | null;
+            /** @description The summary that the model sees now, in other words. */
+            summary?: components["schemas"]["SummaryInput"] | null;
         };
         ChangedMarksInput: {
             /** Format: uuid */
@@ -1672,656 +1674,6 @@ export interface components {
              */
             scope?: "once" | "session" | "change" | "tree";
         };
-        Delegation: {
-            /** Format: uuid */
-            answer_message_id: string | null;
-            /** Format: uuid */
-            answer_turn_id: string | null;
-            /** Format: uuid */
-            call_message_id: string | null;
-            /** Format: date-time */
-            created_at: string;
-            /** Format: date-time */
-            deadline_at: string | null;
-            /** Format: date-time */
-            delivered_at: string | null;
-            /** Format: date-time */
-            finished_at: string | null;
-            /** Format: uuid */
-            from_agent_id: string | null;
-            /** Format: uuid */
-            from_session_id: string | null;
-            /** Format: int64 */
-            hop: number;
-            /** Format: uuid */
-            id: string;
-            /** @enum {string} */
-            kind: "task" | "question" | "report" | "briefing";
-            /** Format: uuid */
-            message_id: string | null;
-            /** Format: uuid */
-            parent_id: string | null;
-            reason: string | null;
-            /** Format: uuid */
-            return_message_id: string | null;
-            /** Format: uuid */
-            return_turn_id: string | null;
-            /** Format: uuid */
-            root_id: string;
-            /** @enum {string} */
-            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
-            text: string;
-            /** Format: uuid */
-            to_agent_id: string | null;
-            /** Format: uuid */
-            to_session_id: string | null;
-            /** Format: uuid */
-            turn_id: string | null;
-            /** Format: uuid */
-            workspace_id: string;
-        };
-        /** @description Reports that a task or a question is answered. */
-        DelegationAnswered: {
-            /**
-             * Format: date-time
-             * @description When it expires; null for a report.
-             */
-            deadline_at: string | null;
-            /**
-             * Format: uuid
-             * @description The delegation.
-             */
-            delegation_id: string;
-            /**
-             * Format: uuid
-             * @description The agent that sent it.
-             */
-            from_agent_id: string;
-            /**
-             * Format: uuid
-             * @description That agent's background session.
-             */
-            from_session_id: string;
-            /**
-             * Format: int64
-             * @description 1 for the first of the chain.
-             */
-            hop: number;
-            /**
-             * @description Task, question, report or briefing.
-             * @enum {string}
-             */
-            kind: "task" | "question" | "report" | "briefing";
-            /**
-             * Format: uuid
-             * @description The delegation that the sender worked for; or null.
-             */
-            parent_id: string | null;
-            /** @description For people: why it has no answer; or null. */
-            reason: string | null;
-            /**
-             * Format: uuid
-             * @description The message that began the chain.
-             */
-            root_id: string;
-            /**
-             * @description Its state now.
-             * @enum {string}
-             */
-            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
-            /** @description The first line of its text, shortened. */
-            title: string;
-            /**
-             * Format: uuid
-             * @description The agent that receives it.
-             */
-            to_agent_id: string;
-            /**
-             * Format: uuid
-             * @description Its background session; null before delivery.
-             */
-            to_session_id: string | null;
-        };
-        /** @description Reports that a task or a question is answered. */
-        DelegationAnsweredEvent: {
-            /**
-             * Format: date-time
-             * @description When it happened.
-             */
-            created_at?: string;
-            data: components["schemas"]["DelegationAnswered"];
-            /**
-             * Format: int64
-             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
-             */
-            sequence?: number | null;
-            /**
-             * Format: uuid
-             * @description The session.
-             */
-            session_id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "delegation.answered";
-        };
-        /** @description Reports that somebody cancelled a delegation. */
-        DelegationCancelled: {
-            /**
-             * Format: date-time
-             * @description When it expires; null for a report.
-             */
-            deadline_at: string | null;
-            /**
-             * Format: uuid
-             * @description The delegation.
-             */
-            delegation_id: string;
-            /**
-             * Format: uuid
-             * @description The agent that sent it.
-             */
-            from_agent_id: string;
-            /**
-             * Format: uuid
-             * @description That agent's background session.
-             */
-            from_session_id: string;
-            /**
-             * Format: int64
-             * @description 1 for the first of the chain.
-             */
-            hop: number;
-            /**
-             * @description Task, question, report or briefing.
-             * @enum {string}
-             */
-            kind: "task" | "question" | "report" | "briefing";
-            /**
-             * Format: uuid
-             * @description The delegation that the sender worked for; or null.
-             */
-            parent_id: string | null;
-            /** @description For people: why it has no answer; or null. */
-            reason: string | null;
-            /**
-             * Format: uuid
-             * @description The message that began the chain.
-             */
-            root_id: string;
-            /**
-             * @description Its state now.
-             * @enum {string}
-             */
-            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
-            /** @description The first line of its text, shortened. */
-            title: string;
-            /**
-             * Format: uuid
-             * @description The agent that receives it.
-             */
-            to_agent_id: string;
-            /**
-             * Format: uuid
-             * @description Its background session; null before delivery.
-             */
-            to_session_id: string | null;
-        };
-        /** @description Reports that somebody cancelled a delegation. */
-        DelegationCancelledEvent: {
-            /**
-             * Format: date-time
-             * @description When it happened.
-             */
-            created_at?: string;
-            data: components["schemas"]["DelegationCancelled"];
-            /**
-             * Format: int64
-             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
-             */
-            sequence?: number | null;
-            /**
-             * Format: uuid
-             * @description The session.
-             */
-            session_id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "delegation.cancelled";
-        };
-        /** @description Reports that a delegation has arrived, as a message with a turn. */
-        DelegationDelivered: {
-            /**
-             * Format: date-time
-             * @description When it expires; null for a report.
-             */
-            deadline_at: string | null;
-            /**
-             * Format: uuid
-             * @description The delegation.
-             */
-            delegation_id: string;
-            /**
-             * Format: uuid
-             * @description The agent that sent it.
-             */
-            from_agent_id: string;
-            /**
-             * Format: uuid
-             * @description That agent's background session.
-             */
-            from_session_id: string;
-            /**
-             * Format: int64
-             * @description 1 for the first of the chain.
-             */
-            hop: number;
-            /**
-             * @description Task, question, report or briefing.
-             * @enum {string}
-             */
-            kind: "task" | "question" | "report" | "briefing";
-            /**
-             * Format: uuid
-             * @description The delegation that the sender worked for; or null.
-             */
-            parent_id: string | null;
-            /** @description For people: why it has no answer; or null. */
-            reason: string | null;
-            /**
-             * Format: uuid
-             * @description The message that began the chain.
-             */
-            root_id: string;
-            /**
-             * @description Its state now.
-             * @enum {string}
-             */
-            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
-            /** @description The first line of its text, shortened. */
-            title: string;
-            /**
-             * Format: uuid
-             * @description The agent that receives it.
-             */
-            to_agent_id: string;
-            /**
-             * Format: uuid
-             * @description Its background session; null before delivery.
-             */
-            to_session_id: string | null;
-        };
-        /** @description Reports that a delegation has arrived, as a message with a turn. */
-        DelegationDeliveredEvent: {
-            /**
-             * Format: date-time
-             * @description When it happened.
-             */
-            created_at?: string;
-            data: components["schemas"]["DelegationDelivered"];
-            /**
-             * Format: int64
-             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
-             */
-            sequence?: number | null;
-            /**
-             * Format: uuid
-             * @description The session.
-             */
-            session_id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "delegation.delivered";
-        };
-        /** @description Reports that nobody answered a delegation by its deadline. */
-        DelegationExpired: {
-            /**
-             * Format: date-time
-             * @description When it expires; null for a report.
-             */
-            deadline_at: string | null;
-            /**
-             * Format: uuid
-             * @description The delegation.
-             */
-            delegation_id: string;
-            /**
-             * Format: uuid
-             * @description The agent that sent it.
-             */
-            from_agent_id: string;
-            /**
-             * Format: uuid
-             * @description That agent's background session.
-             */
-            from_session_id: string;
-            /**
-             * Format: int64
-             * @description 1 for the first of the chain.
-             */
-            hop: number;
-            /**
-             * @description Task, question, report or briefing.
-             * @enum {string}
-             */
-            kind: "task" | "question" | "report" | "briefing";
-            /**
-             * Format: uuid
-             * @description The delegation that the sender worked for; or null.
-             */
-            parent_id: string | null;
-            /** @description For people: why it has no answer; or null. */
-            reason: string | null;
-            /**
-             * Format: uuid
-             * @description The message that began the chain.
-             */
-            root_id: string;
-            /**
-             * @description Its state now.
-             * @enum {string}
-             */
-            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
-            /** @description The first line of its text, shortened. */
-            title: string;
-            /**
-             * Format: uuid
-             * @description The agent that receives it.
-             */
-            to_agent_id: string;
-            /**
-             * Format: uuid
-             * @description Its background session; null before delivery.
-             */
-            to_session_id: string | null;
-        };
-        /** @description Reports that nobody answered a delegation by its deadline. */
-        DelegationExpiredEvent: {
-            /**
-             * Format: date-time
-             * @description When it happened.
-             */
-            created_at?: string;
-            data: components["schemas"]["DelegationExpired"];
-            /**
-             * Format: int64
-             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
-             */
-            sequence?: number | null;
-            /**
-             * Format: uuid
-             * @description The session.
-             */
-            session_id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "delegation.expired";
-        };
-        /** @description Reports that a delegation cannot be answered. */
-        DelegationFailed: {
-            /**
-             * Format: date-time
-             * @description When it expires; null for a report.
-             */
-            deadline_at: string | null;
-            /**
-             * Format: uuid
-             * @description The delegation.
-             */
-            delegation_id: string;
-            /**
-             * Format: uuid
-             * @description The agent that sent it.
-             */
-            from_agent_id: string;
-            /**
-             * Format: uuid
-             * @description That agent's background session.
-             */
-            from_session_id: string;
-            /**
-             * Format: int64
-             * @description 1 for the first of the chain.
-             */
-            hop: number;
-            /**
-             * @description Task, question, report or briefing.
-             * @enum {string}
-             */
-            kind: "task" | "question" | "report" | "briefing";
-            /**
-             * Format: uuid
-             * @description The delegation that the sender worked for; or null.
-             */
-            parent_id: string | null;
-            /** @description For people: why it has no answer; or null. */
-            reason: string | null;
-            /**
-             * Format: uuid
-             * @description The message that began the chain.
-             */
-            root_id: string;
-            /**
-             * @description Its state now.
-             * @enum {string}
-             */
-            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
-            /** @description The first line of its text, shortened. */
-            title: string;
-            /**
-             * Format: uuid
-             * @description The agent that receives it.
-             */
-            to_agent_id: string;
-            /**
-             * Format: uuid
-             * @description Its background session; null before delivery.
-             */
-            to_session_id: string | null;
-        };
-        /** @description Reports that a delegation cannot be answered. */
-        DelegationFailedEvent: {
-            /**
-             * Format: date-time
-             * @description When it happened.
-             */
-            created_at?: string;
-            data: components["schemas"]["DelegationFailed"];
-            /**
-             * Format: int64
-             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
-             */
-            sequence?: number | null;
-            /**
-             * Format: uuid
-             * @description The session.
-             */
-            session_id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "delegation.failed";
-        };
-        /** @description Reports that the work on a task or a question has begun. */
-        DelegationRunning: {
-            /**
-             * Format: date-time
-             * @description When it expires; null for a report.
-             */
-            deadline_at: string | null;
-            /**
-             * Format: uuid
-             * @description The delegation.
-             */
-            delegation_id: string;
-            /**
-             * Format: uuid
-             * @description The agent that sent it.
-             */
-            from_agent_id: string;
-            /**
-             * Format: uuid
-             * @description That agent's background session.
-             */
-            from_session_id: string;
-            /**
-             * Format: int64
-             * @description 1 for the first of the chain.
-             */
-            hop: number;
-            /**
-             * @description Task, question, report or briefing.
-             * @enum {string}
-             */
-            kind: "task" | "question" | "report" | "briefing";
-            /**
-             * Format: uuid
-             * @description The delegation that the sender worked for; or null.
-             */
-            parent_id: string | null;
-            /** @description For people: why it has no answer; or null. */
-            reason: string | null;
-            /**
-             * Format: uuid
-             * @description The message that began the chain.
-             */
-            root_id: string;
-            /**
-             * @description Its state now.
-             * @enum {string}
-             */
-            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
-            /** @description The first line of its text, shortened. */
-            title: string;
-            /**
-             * Format: uuid
-             * @description The agent that receives it.
-             */
-            to_agent_id: string;
-            /**
-             * Format: uuid
-             * @description Its background session; null before delivery.
-             */
-            to_session_id: string | null;
-        };
-        /** @description Reports that the work on a task or a question has begun. */
-        DelegationRunningEvent: {
-            /**
-             * Format: date-time
-             * @description When it happened.
-             */
-            created_at?: string;
-            data: components["schemas"]["DelegationRunning"];
-            /**
-             * Format: int64
-             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
-             */
-            sequence?: number | null;
-            /**
-             * Format: uuid
-             * @description The session.
-             */
-            session_id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "delegation.running";
-        };
-        /** @description Reports that the session's agent has sent something to another agent. */
-        DelegationSent: {
-            /**
-             * Format: date-time
-             * @description When it expires; null for a report.
-             */
-            deadline_at: string | null;
-            /**
-             * Format: uuid
-             * @description The delegation.
-             */
-            delegation_id: string;
-            /**
-             * Format: uuid
-             * @description The agent that sent it.
-             */
-            from_agent_id: string;
-            /**
-             * Format: uuid
-             * @description That agent's background session.
-             */
-            from_session_id: string;
-            /**
-             * Format: int64
-             * @description 1 for the first of the chain.
-             */
-            hop: number;
-            /**
-             * @description Task, question, report or briefing.
-             * @enum {string}
-             */
-            kind: "task" | "question" | "report" | "briefing";
-            /**
-             * Format: uuid
-             * @description The delegation that the sender worked for; or null.
-             */
-            parent_id: string | null;
-            /** @description For people: why it has no answer; or null. */
-            reason: string | null;
-            /**
-             * Format: uuid
-             * @description The message that began the chain.
-             */
-            root_id: string;
-            /**
-             * @description Its state now.
-             * @enum {string}
-             */
-            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
-            /** @description The first line of its text, shortened. */
-            title: string;
-            /**
-             * Format: uuid
-             * @description The agent that receives it.
-             */
-            to_agent_id: string;
-            /**
-             * Format: uuid
-             * @description Its background session; null before delivery.
-             */
-            to_session_id: string | null;
-        };
-        /** @description Reports that the session's agent has sent something to another agent. */
-        DelegationSentEvent: {
-            /**
-             * Format: date-time
-             * @description When it happened.
-             */
-            created_at?: string;
-            data: components["schemas"]["DelegationSent"];
-            /**
-             * Format: int64
-             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
-             */
-            sequence?: number | null;
-            /**
-             * Format: uuid
-             * @description The session.
-             */
-            session_id: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "delegation.sent";
-        };
         Directories: {
             data: components["schemas"]["Directory"][];
             /** @description The directory above it, if that lies in the root; null at the root. */
@@ -2385,7 +1737,7 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The user's message as it should have been: {text, files, links, search, think}. */
             content: components["schemas"]["UserInput"];
-            /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
@@ -2482,7 +1834,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["ScheduleAlertEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -2612,7 +1964,7 @@ export interface components {
             cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
@@ -3749,11 +3101,6 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
-        PageDelegation: {
-            data: components["schemas"]["Delegation"][];
-            /** @description The cursor of the next page; null at the end. */
-            next: string | null;
-        };
         PageEntry: {
             data: components["schemas"]["Entry"][];
             /** @description The cursor of the next page; null at the end. */
@@ -3786,6 +3133,16 @@ export interface components {
         };
         PageProject: {
             data: components["schemas"]["Project"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageSchedule: {
+            data: components["schemas"]["Schedule"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageScheduleRun: {
+            data: components["schemas"]["ScheduleRun"][];
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
@@ -3955,7 +3312,7 @@ export interface components {
             policy: string;
             /** @description The limit that would prevent sending it now; null if none would. */
             refused: string | null;
-            /** @description As it would be sent; null if there is nothing to send. */
+            /** @description As it would be sent; null if there is nothing to send, and in a brief answer. */
             request: {
                 [key: string]: unknown;
             } | null;
@@ -4194,7 +3551,7 @@ export interface components {
             cache_ttl?: "5m" | "1h";
             /** @description How summaries are written. Each part that it sets replaces that part of the parent session's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. Replaces the parent session's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
@@ -4441,6 +3798,152 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        Schedule: {
+            /** Format: uuid */
+            agent_id: string | null;
+            /** Format: date-time */
+            at: string | null;
+            author: components["schemas"]["Author"];
+            /** Format: date-time */
+            created_at: string;
+            cron: string | null;
+            enabled: boolean;
+            every: string | null;
+            /** Format: uuid */
+            id: string;
+            jitter: string | null;
+            last_run: components["schemas"]["ScheduleRun"] | null;
+            message: string;
+            missed: string;
+            name: string | null;
+            /** Format: date-time */
+            next_at: string | null;
+            overlap: string;
+            /** Format: int64 */
+            skipped_in_a_row: number;
+            time_zone: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        /** @description Reports that a schedule of the session's agent has been skipped several times in a row. The next run that is posted ends that. */
+        ScheduleAlert: {
+            /**
+             * Format: date-time
+             * @description When that was due.
+             */
+            due_at: string;
+            /** @description Its name; may be empty. */
+            name: string;
+            /**
+             * @description Why the last of them was.
+             * @enum {string}
+             */
+            reason: "overlap" | "missed" | "archived" | "queue_full" | "refused";
+            /**
+             * Format: uuid
+             * @description The schedule.
+             */
+            schedule_id: string;
+            /**
+             * Format: int64
+             * @description How many runs were skipped.
+             */
+            skipped: number;
+        };
+        /** @description Reports that a schedule of the session's agent has been skipped several times in a row. The next run that is posted ends that. */
+        ScheduleAlertEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            data: components["schemas"]["ScheduleAlert"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "schedule.alert";
+        };
+        ScheduleInput: {
+            /** @description Id or slug of the agent that is to work. */
+            agent_id: string | null;
+            /**
+             * Format: date-time
+             * @description Once, at this time.
+             */
+            at?: string | null;
+            /** @description Five fields: minute, hour, day of month, month, day of week. A local time that a change of the clocks leaves out runs once, at the change; one that it repeats runs once. */
+            cron?: string;
+            /** @description true by default. */
+            enabled?: boolean;
+            /** @description A duration of at least a minute, as 90m or 24h, counted from the creation. */
+            every?: string;
+            /** @description A duration of at most an hour: the schedule runs later by up to as much, always by the same. */
+            jitter?: string;
+            /** @description The text that begins each run. */
+            message: string | null;
+            /**
+             * @description What happens after a time without a server: once, the default, makes up for all missed runs by one; skip waits for the next time.
+             * @enum {string}
+             */
+            missed?: "once" | "skip";
+            /** @description For people. */
+            name?: string;
+            /**
+             * @description What happens to a run that is due before the previous one has ended: skip, the default, or queue, which holds one waiting run.
+             * @enum {string}
+             */
+            overlap?: "skip" | "queue";
+            /** @description Of cron: a name such as Europe/Berlin; UTC by default. */
+            time_zone?: string;
+        };
+        SchedulePatch: {
+            /** Format: date-time */
+            at?: string | null;
+            cron?: string | null;
+            enabled?: boolean | null;
+            every?: string | null;
+            jitter?: string | null;
+            message?: string | null;
+            /** @enum {string|null} */
+            missed?: "once" | "skip" | null;
+            name?: string | null;
+            /** @enum {string|null} */
+            overlap?: "skip" | "queue" | null;
+            time_zone?: string | null;
+        };
+        SchedulePreview: {
+            /** @description The next times, at most five, before jitter. */
+            times: (string | null)[];
+        };
+        ScheduleRun: {
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            due_at: string | null;
+            /** Format: uuid */
+            message_id: string | null;
+            reason: string | null;
+            /** Format: uuid */
+            schedule_id: string | null;
+            /** Format: uuid */
+            session_id: string;
+            state: string;
+            /** Format: uuid */
+            turn_id: string | null;
+        };
         ScriptedResult: {
             /** @description The tool fails with this instead. */
             error: string | null;
@@ -4495,7 +3998,7 @@ export interface components {
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction: components["schemas"]["CompactionSettings"] | null;
             context: components["schemas"]["Context"];
-            /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy: components["schemas"]["Policy"] | null;
             /** Format: date-time */
             created_at: string;
@@ -4827,7 +4330,7 @@ export interface components {
             client_id?: string;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
             dry_run?: boolean;
@@ -4950,7 +4453,7 @@ export interface components {
             cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. Each part that it sets replaces that part of the agent's. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. Replaces the agent's. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @enum {string|null} */
             during?: "queue" | "steer" | "interrupt" | "reject" | null;
@@ -5171,7 +4674,7 @@ export interface components {
             cache_ttl?: "5m" | "1h" | null;
             /** @description How summaries are written. */
             compaction?: components["schemas"]["CompactionSettings"] | null;
-            /** @description The rule by which a call's messages are chosen. */
+            /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
@@ -5696,6 +5199,12 @@ export interface components {
             /** @description The summary, up to 256 KiB. */
             text: string | null;
         };
+        TaskInput: {
+            /** @description Files that belong to it. */
+            files?: (string | null)[];
+            /** @description What the agent is to do. */
+            text: string | null;
+        };
         Team: {
             description: string;
             /** Format: uuid */
@@ -5769,6 +5278,21 @@ export interface components {
              * @enum {string}
              */
             type: "text";
+        };
+        TimingInput: {
+            /**
+             * Format: date-time
+             * @description Once, at this time.
+             */
+            at?: string | null;
+            /** @description Five fields: minute, hour, day of month, month, day of week. A local time that a change of the clocks leaves out runs once, at the change; one that it repeats runs once. */
+            cron?: string;
+            /** @description A duration of at least a minute, as 90m or 24h, counted from the creation. */
+            every?: string;
+            /** @description A duration of at most an hour: the schedule runs later by up to as much, always by the same. */
+            jitter?: string;
+            /** @description Of cron: a name such as Europe/Berlin; UTC by default. */
+            time_zone?: string;
         };
         Tokens: {
             /** Format: int64 */
@@ -6392,21 +5916,6 @@ export type ContextTruncated = components['schemas']['ContextTruncated'];
 export type ContextTruncatedEvent = components['schemas']['ContextTruncatedEvent'];
 export type Costs = components['schemas']['Costs'];
 export type DecisionInput = components['schemas']['DecisionInput'];
-export type Delegation = components['schemas']['Delegation'];
-export type DelegationAnswered = components['schemas']['DelegationAnswered'];
-export type DelegationAnsweredEvent = components['schemas']['DelegationAnsweredEvent'];
-export type DelegationCancelled = components['schemas']['DelegationCancelled'];
-export type DelegationCancelledEvent = components['schemas']['DelegationCancelledEvent'];
-export type DelegationDelivered = components['schemas']['DelegationDelivered'];
-export type DelegationDeliveredEvent = components['schemas']['DelegationDeliveredEvent'];
-export type DelegationExpired = components['schemas']['DelegationExpired'];
-export type DelegationExpiredEvent = components['schemas']['DelegationExpiredEvent'];
-export type DelegationFailed = components['schemas']['DelegationFailed'];
-export type DelegationFailedEvent = components['schemas']['DelegationFailedEvent'];
-export type DelegationRunning = components['schemas']['DelegationRunning'];
-export type DelegationRunningEvent = components['schemas']['DelegationRunningEvent'];
-export type DelegationSent = components['schemas']['DelegationSent'];
-export type DelegationSentEvent = components['schemas']['DelegationSentEvent'];
 export type Directories = components['schemas']['Directories'];
 export type Directory = components['schemas']['Directory'];
 export type Dropped = components['schemas']['Dropped'];
@@ -6486,7 +5995,6 @@ export type PageApproval = components['schemas']['PageApproval'];
 export type PageAuditEntry = components['schemas']['PageAuditEntry'];
 export type PageCall = components['schemas']['PageCall'];
 export type PageChatMessage = components['schemas']['PageChatMessage'];
-export type PageDelegation = components['schemas']['PageDelegation'];
 export type PageEntry = components['schemas']['PageEntry'];
 export type PageFile = components['schemas']['PageFile'];
 export type PageKey = components['schemas']['PageKey'];
@@ -6494,6 +6002,8 @@ export type PageLoop = components['schemas']['PageLoop'];
 export type PageMessage = components['schemas']['PageMessage'];
 export type PageMessageId = components['schemas']['PageMessageID'];
 export type PageProject = components['schemas']['PageProject'];
+export type PageSchedule = components['schemas']['PageSchedule'];
+export type PageScheduleRun = components['schemas']['PageScheduleRun'];
 export type PageSession = components['schemas']['PageSession'];
 export type PageSessionClient = components['schemas']['PageSessionClient'];
 export type PageShare = components['schemas']['PageShare'];
@@ -6535,6 +6045,13 @@ export type ResumeInput = components['schemas']['ResumeInput'];
 export type Resync = components['schemas']['Resync'];
 export type ResyncEvent = components['schemas']['ResyncEvent'];
 export type RetryPolicy = components['schemas']['RetryPolicy'];
+export type Schedule = components['schemas']['Schedule'];
+export type ScheduleAlert = components['schemas']['ScheduleAlert'];
+export type ScheduleAlertEvent = components['schemas']['ScheduleAlertEvent'];
+export type ScheduleInput = components['schemas']['ScheduleInput'];
+export type SchedulePatch = components['schemas']['SchedulePatch'];
+export type SchedulePreview = components['schemas']['SchedulePreview'];
+export type ScheduleRun = components['schemas']['ScheduleRun'];
 export type ScriptedResult = components['schemas']['ScriptedResult'];
 export type SearchHit = components['schemas']['SearchHit'];
 export type SearchResults = components['schemas']['SearchResults'];
@@ -6590,6 +6107,7 @@ export type StepStarted = components['schemas']['StepStarted'];
 export type StepStartedEvent = components['schemas']['StepStartedEvent'];
 export type Stubs = components['schemas']['Stubs'];
 export type SummaryInput = components['schemas']['SummaryInput'];
+export type TaskInput = components['schemas']['TaskInput'];
 export type Team = components['schemas']['Team'];
 export type TeamLead = components['schemas']['TeamLead'];
 export type TeamMember = components['schemas']['TeamMember'];
@@ -6597,6 +6115,7 @@ export type TeamSession = components['schemas']['TeamSession'];
 export type TextBounds = components['schemas']['TextBounds'];
 export type TextContent = components['schemas']['TextContent'];
 export type TextPart = components['schemas']['TextPart'];
+export type TimingInput = components['schemas']['TimingInput'];
 export type Tokens = components['schemas']['Tokens'];
 export type ToolAnnotations = components['schemas']['ToolAnnotations'];
 export type ToolCallContent = components['schemas']['ToolCallContent'];

@@ -5,7 +5,8 @@ import { agentOf, modelList, projectList } from '../api/queries';
 import type { FieldSettings } from '../api/settings';
 import type { Session } from '../api/types';
 import { useOwns } from '../components/role';
-import { fieldsOf, SettingFields } from '../components/settingfields';
+import { PolicyFields } from '../components/policyfields';
+import { fieldsOf, SettingFields, wrongIn } from '../components/settingfields';
 import { Button, Dialog, Field, Input, Select } from '../components/ui';
 import { Cost } from '../context/cost';
 
@@ -17,19 +18,22 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
   const [title, setTitle] = useState(session.title);
   const [model, setModel] = useState(session.model ?? '');
   const [fields, setFields] = useState(() => fieldsOf(session));
+  const [policy, setPolicy] = useState(session.context_policy);
   const [project, setProject] = useState(session.project_id ?? '');
   const [tags, setTags] = useState(session.tags.join(', '));
   const [visibility, setVisibility] = useState(session.visibility);
   const [busy, setBusy] = useState(false);
-  const [error, setError] = useState('');
+  const [failure, setFailure] = useState<unknown>(null);
+  const wrong = wrongIn(failure);
   const owns = useOwns(session.owner_id);
   const settings = {
     ...((model || null) !== session.model && { model: model || null }),
     ...Object.fromEntries(Object.entries(fields).filter(([name, value]) => session[name as keyof FieldSettings] !== value)),
+    ...(JSON.stringify(policy) !== JSON.stringify(session.context_policy) && { context_policy: policy }),
   };
   const save = () => {
     setBusy(true);
-    setError('');
+    setFailure(null);
     const body = {
       title,
       tags: [...new Set(tags.split(',').map((tag) => tag.trim()).filter(Boolean))],
@@ -45,7 +49,7 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
           onChanged(changed);
           onClose();
         },
-        (failure: unknown) => setError(sentence(failure)),
+        (failed: unknown) => setFailure(failed),
       )
       .finally(() => setBusy(false));
   };
@@ -90,16 +94,17 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
             </Select>
           </Field>
         </div>
+        <PolicyFields value={policy} wider={agent?.context_policy ?? null} fixed={!owns} wrong={wrong} onChange={setPolicy} />
         <div className="grid gap-4 sm:grid-cols-3">
-          <SettingFields values={fields} wider={agent} fixed={!owns} onChange={(changed) => setFields({ ...fields, ...changed })} />
+          <SettingFields values={fields} wider={agent} fixed={!owns} wrong={wrong} onChange={(changed) => setFields({ ...fields, ...changed })} />
         </div>
         {!owns && <p className="text-sm text-soft">Only its owner and admins can change these. To use other settings, fork the conversation.</p>}
         <Field label="Tags" hint="Separated by commas.">
           <Input value={tags} onChange={(event) => setTags(event.target.value)} />
         </Field>
-        {error && (
+        {failure !== null && Object.keys(wrong).length === 0 && (
           <p role="alert" className="text-sm text-bad">
-            {error}
+            {sentence(failure)}
           </p>
         )}
         <Cost session={session.id} change={Object.keys(settings).length > 0 ? { session: settings } : null} className="text-xs text-soft" />

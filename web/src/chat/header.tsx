@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { ListTree, ScanSearch } from 'lucide-react';
-import { useEffect, useRef, useState } from 'react';
+import { Suspense, useEffect, useRef, useState } from 'react';
 import { request } from '../api/http';
 import { modelList } from '../api/queries';
 import type { Session } from '../api/types';
@@ -9,6 +9,7 @@ import { useOwns, useReader } from '../components/role';
 import { StatusDot, statusName } from '../components/status';
 import { titleOf } from '../components/title';
 import { Badge, IconButton } from '../components/ui';
+import { part } from '../live/arrive';
 import type { Transcript } from '../live/transcript';
 import { Breadcrumb } from './breadcrumb';
 import { ConversationMenu } from './menu';
@@ -16,6 +17,7 @@ import { Meter, useWindow } from './meter';
 import { Presence } from './presence';
 
 const LONGEST_TITLE = 200;
+const ModelChange = part(() => import('./modelchange'), 'ModelChange');
 
 export function Header({ transcript }: { transcript: Transcript }) {
   const queries = useQueryClient();
@@ -46,7 +48,7 @@ export function Header({ transcript }: { transcript: Transcript }) {
       <Presence id={session.id} />
       <span className="flex-1" />
       {!reader && <ModelChoice session={session} onChanged={changed} />}
-      <Meter transcript={transcript} session={session} />
+      <Meter transcript={transcript} session={session} panel={panel} />
       <span className="flex @max-lg:hidden">
         <IconButton name="Outline" aria-pressed={panel === 'outline'} onClick={() => void navigate({ to: '/c/$id', params: { id: session.id }, search: panel === 'outline' ? {} : { panel: 'outline' } })}>
           <ListTree size={16} />
@@ -89,13 +91,15 @@ function Rename({ session, onChanged, onClose }: { session: Session; onChanged: 
   );
 }
 
-// ModelChoice changes the model of the conversation, from the next turn on.
+// ModelChoice changes the model of the conversation, from the next turn on. Where a model has read it already, it first
+// tells what that costs.
 function ModelChoice({ session, onChanged }: { session: Session; onChanged: (session: Session) => void }) {
   const { data: models } = useQuery(modelList());
   const { model } = useWindow(session);
   const owns = useOwns(session.owner_id);
   const inherited = session.model === null ? model : '';
   const simulator = models?.data.find((one) => one.id === model)?.simulator ?? model.startsWith('sim/');
+  const [wanted, setWanted] = useState<string | null>(); // undefined: none waits to be confirmed
   const choose = (next: string | null) => {
     onChanged({ ...session, model: next });
     request<Session>(`/v1/sessions/${session.id}`, { method: 'PATCH', body: { model: next } }).then(onChanged, () => onChanged(session));
@@ -112,7 +116,7 @@ function ModelChoice({ session, onChanged }: { session: Session; onChanged: (ses
         aria-label="Model of this conversation"
         value={session.model ?? ''}
         disabled={!owns}
-        onChange={(event) => choose(event.target.value || null)}
+        onChange={(event) => (session.statistics.calls > 0 ? setWanted : choose)(event.target.value || null)}
         className="field-sizing-content h-8 max-w-44 truncate rounded-lg bg-transparent px-1 text-xs text-soft hover:bg-hover @max-lg:max-w-24"
       >
         <option value="">{inherited || 'the agent’s model'}</option>
@@ -123,6 +127,11 @@ function ModelChoice({ session, onChanged }: { session: Session; onChanged: (ses
           </option>
         ))}
       </select>
+      {wanted !== undefined && (
+        <Suspense fallback={null}>
+          <ModelChange session={session} model={wanted} name={wanted ?? 'the agent’s model'} onChange={() => choose(wanted)} onClose={() => setWanted(undefined)} />
+        </Suspense>
+      )}
     </span>
   );
 }

@@ -8,6 +8,7 @@ import { cx, Tooltip } from '../components/ui';
 import { FULL, leftOf, NEAR, saysOf } from '../context/outlook';
 import { useContextOf } from '../context/usecontext';
 import type { Transcript } from '../live/transcript';
+import type { Panel } from '../router';
 
 const LOOKS = 0.4; // of a bound that is known here, from which on the server is asked unasked
 const CEILING = 200_000; // tokens at which long windows are summed up, unless a policy says otherwise
@@ -34,11 +35,11 @@ function useNear(session: Session, length: number | null): boolean {
 
 // Meter shows how near a conversation's window is to being shortened, and what the conversation cost; it links to what
 // goes first.
-export function Meter({ transcript, session }: { transcript: Transcript; session: Session }) {
+export function Meter({ transcript, session, panel }: { transcript: Transcript; session: Session; panel?: Panel }) {
   const { share, length } = useWindow(session);
   const [wanted, setWanted] = useState(false);
   const near = useNear(session, length);
-  const { data } = useContextOf(transcript, (wanted || near) && !transcript.activity.running && session.statistics.calls > 0);
+  const { data } = useContextOf(transcript, (wanted || near) && !transcript.activity.running && session.statistics.calls > 0, '', panel !== 'context');
   const used = session.statistics;
   if (used.calls === 0) return null;
   const outlook = data?.outlook ?? null;

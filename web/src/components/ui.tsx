@@ -1,6 +1,6 @@
 import { AlertCircle, Loader2, WifiOff } from 'lucide-react';
 import { Dialog as Radix, DropdownMenu, Tooltip as RadixTooltip } from 'radix-ui';
-import { type ButtonHTMLAttributes, type ComponentProps, type ReactNode, useRef } from 'react';
+import { type ButtonHTMLAttributes, type ComponentProps, type ReactNode, useRef, useState } from 'react';
 import { Offline, Problem, sentence } from '../api/http';
 
 export function cx(...names: (string | false | null | undefined)[]): string {
@@ -35,7 +35,7 @@ export function IconButton({ name, more, className, children, ...rest }: ButtonH
       <button
         type="button"
         aria-label={name}
-        className={cx('inline-flex size-8 shrink-0 items-center justify-center rounded-lg text-soft transition-colors hover:bg-hover hover:text-text disabled:opacity-40', className)}
+        className={cx('inline-flex size-8 shrink-0 select-none items-center justify-center rounded-lg text-soft transition-colors hover:bg-hover hover:text-text disabled:opacity-40', className)}
         {...rest}
       >
         {children}
@@ -44,10 +44,38 @@ export function IconButton({ name, more, className, children, ...rest }: ButtonH
   );
 }
 
+const HOLD = 500; // milliseconds of a touch
+
+// Tooltip shows a text while its child is pointed at or has the focus. A touch that holds it shows the text too, and does
+// not press it.
 export function Tooltip({ text, more, children }: { text: string; more?: ReactNode; children: ReactNode }) {
+  const [open, setOpen] = useState(false);
+  const timer = useRef(0); // 0: no finger is on it
+  const held = useRef(false);
+  const lift = () => {
+    clearTimeout(timer.current);
+    timer.current = 0;
+  };
   return (
-    <RadixTooltip.Root delayDuration={400}>
-      <RadixTooltip.Trigger asChild>{children}</RadixTooltip.Trigger>
+    <RadixTooltip.Root delayDuration={400} open={open} onOpenChange={setOpen}>
+      <RadixTooltip.Trigger
+        asChild
+        onPointerDown={({ pointerType }) => {
+          held.current = false;
+          if (pointerType === 'touch') timer.current = window.setTimeout(() => setOpen((held.current = true)), HOLD);
+        }}
+        onPointerUp={lift}
+        onPointerCancel={lift}
+        onContextMenu={(event) => timer.current && event.preventDefault()}
+        onClickCapture={(event) => {
+          if (held.current) {
+            event.preventDefault();
+            event.stopPropagation();
+          }
+        }}
+      >
+        {children}
+      </RadixTooltip.Trigger>
       <RadixTooltip.Portal>
         <RadixTooltip.Content sideOffset={6} collisionPadding={8} className="z-50 max-w-80 rounded-md bg-text px-2 py-1 text-xs text-bg shadow-pop">
           {text}

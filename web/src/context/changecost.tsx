@@ -42,6 +42,6 @@ export function ChangeCost({ session, change, about, className }: Props) {
 }
 
 async function foretell(session: ID, change: ChangeInput, signal: AbortSignal): Promise<string> {
-  const shown = await request<Preview & { change: Compared }>(`/v1/sessions/${encodeURIComponent(session)}/preview`, { body: { change }, signal });
+  const shown = await request<Preview & { change: Compared }>(`/v1/sessions/${encodeURIComponent(session)}/preview`, { query: { brief: true }, body: { change }, signal });
   return saysOf(change, shown);
 }

@@ -2,11 +2,12 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { Archive, ArchiveRestore, MessageSquarePlus } from 'lucide-react';
 import { type FormEvent, useEffect, useState } from 'react';
-import { request, sentence } from '../api/http';
+import { request } from '../api/http';
 import { agentOf, modelList, principal, sessionOf, toolList } from '../api/queries';
 import type { Agent, ChangeInput, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
-import { SettingFields } from '../components/settingfields';
+import { PolicyFields } from '../components/policyfields';
+import { SettingFields, wrongIn } from '../components/settingfields';
 import { titleOf } from '../components/title';
 import { Badge, Button, Failed, Field, Input, Loading, Page, TextArea } from '../components/ui';
 import { Cost } from '../context/cost';
@@ -43,7 +44,8 @@ function Editor({ agent }: { agent: Agent }) {
   const reader = me?.role === 'reader';
   const fixed = me !== undefined && me.role !== 'admin' && (reader || agent.owner_id !== me.id);
   const [draft, setDraft] = useState(() => editedAgent(agent));
-  const [error, setError] = useState('');
+  const [failure, setFailure] = useState<unknown>(null);
+  const wrong = wrongIn(failure);
   const changed = !fixed && Object.keys(editOf(agent, draft)).length > 0;
   const become = (next: Agent) => {
     setDraft(next);
@@ -51,14 +53,14 @@ function Editor({ agent }: { agent: Agent }) {
   };
   const set = (fields: Partial<Agent>) => become({ ...draft, ...fields });
   const patch = (body: Record<string, unknown>, done = () => {}) => {
-    setError('');
+    setFailure(null);
     request<Agent>(`/v1/agents/${agent.id}`, { method: 'PATCH', body }).then(
       (next) => {
         done();
         queries.setQueryData(['agent', agent.id], next);
         void queries.invalidateQueries({ queryKey: ['agents'] });
       },
-      (failure: unknown) => setError(sentence(failure)),
+      (failed: unknown) => setFailure(failed),
     );
   };
   const save = (event: FormEvent) => {
@@ -130,8 +132,9 @@ function Editor({ agent }: { agent: Agent }) {
         <Field label="System prompt" hint="Placeholders such as {{session.title}} and {{project.path}} are filled in for each call.">
           <TextArea rows={10} readOnly={fixed} value={draft.system_prompt} onChange={(event) => set({ system_prompt: event.target.value })} className="font-mono text-[13px]" />
         </Field>
+        <PolicyFields value={draft.context_policy} fixed={fixed} wrong={wrong} onChange={(context_policy) => set({ context_policy })} />
         <div className="grid gap-5 sm:grid-cols-3">
-          <SettingFields values={draft} fixed={fixed} onChange={set} />
+          <SettingFields values={draft} fixed={fixed} wrong={wrong} onChange={set} />
         </div>
         <fieldset>
           <legend className="mb-2 text-sm font-medium">Tools</legend>
@@ -169,7 +172,7 @@ function Editor({ agent }: { agent: Agent }) {
             </p>
           )}
         </fieldset>
-        {error && <Failed error={new Error(error)} />}
+        {failure !== null && Object.keys(wrong).length === 0 && <Failed error={failure} />}
         {changed && (
           <div className="sticky bottom-0 flex items-center justify-end gap-2 border-t border-line bg-bg py-3 max-sm:flex-wrap">
             <span className="flex-1 text-sm text-soft max-sm:basis-full max-sm:text-xs">

@@ -2,7 +2,7 @@ import { FIELD_SETTINGS } from '../api/settings';
 import type { Agent } from '../api/types';
 import { keepDraft, readDraft } from '../chat/draft';
 
-const FIELDS: (keyof Agent)[] = ['name', 'description', 'system_prompt', 'model', 'tools', ...FIELD_SETTINGS.map(({ name }) => name)];
+const FIELDS: (keyof Agent)[] = ['name', 'description', 'system_prompt', 'model', 'tools', 'context_policy', ...FIELD_SETTINGS.map(({ name }) => name)];
 
 // Edit is a person's unsaved changes to an agent.
 export type Edit = Partial<Agent>;

@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { BookOpen } from 'lucide-react';
 import { Suspense, useEffect, useState } from 'react';
 import { agentList, modelList, principal, projectList } from '../api/queries';
-import { reasoning_effort } from '../api/settings';
+import { CHOICES } from '../api/choices';
 import { useAbilities } from '../chat/abilities';
 import { Composer } from '../chat/composer';
 import { writeOn } from '../chat/focus';
@@ -73,7 +73,7 @@ export function NewPage() {
         <Choose name="Agent" value={agent?.id ?? ''} onChange={(id) => choose({ agent: id || undefined })} none="Parley" options={(agents.data ?? []).filter((one) => one.slug !== 'parley').map((one) => [one.id, one.name])} />
         <Choose name="Model" value={choice.model ?? ''} onChange={(id) => choose({ model: id || undefined })} none={`Agent’s own: ${own || 'default'}`} options={[...unlisted, ...(models.data?.data ?? []).map((one): [string, string] => [one.id, one.simulator ? `${one.id} (simulator)` : one.id])]} />
         <Choose name="Project" value={choice.project ?? ''} onChange={(id) => (id === OTHER ? setLooking(true) : choose({ project: id || undefined }))} none="No project" options={[...(projects.data ?? []).map((one): [string, string] => [one.id, one.name]), ...(chooses ? [[OTHER, 'Choose a directory…'] as [string, string]] : [])]} />
-        {(model?.reasoning || choice.effort) && <Choose name="Effort" value={choice.effort ?? ''} onChange={(effort) => choose({ effort: effort || undefined })} none="default effort" options={reasoning_effort.choices.map((effort) => [effort, effort])} />}
+        {(model?.reasoning || choice.effort) && <Choose name="Effort" value={choice.effort ?? ''} onChange={(effort) => choose({ effort: effort || undefined })} none="default effort" options={CHOICES.reasoning_effort.map((effort) => [effort, effort])} />}
       </div>
       {looking && (
         <Suspense>

@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/store"
+)
+
+// postedNow makes a schedule due and waits until the server's worker has acted on it.
+func (s *testServer) postedNow(id string) parley.Schedule {
+	s.Helper()
+	schedule := want[parley.Schedule](s, 200, "GET", "/v1/schedules/"+id, "")
+	scheduleID, err := parley.ParseID(id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	stored, err := s.store.Schedule(s.Context(), schedule.WorkspaceID, scheduleID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	before := stored.LastRun
+	if moved, err := s.store.MoveSchedule(s.Context(), store.ScheduleMove{
+		Schedule: stored, NextAt: parley.Now() - 1,
+	}); err != nil || !moved {
+		s.Fatalf("MoveSchedule: %t, %v", moved, err)
+	}
+	for until := time.Now().Add(patience); ; runtime.Gosched() { // not over HTTP: each request is audited
+		if stored, err = s.store.Schedule(s.Context(), schedule.WorkspaceID, scheduleID); err != nil {
+			s.Fatal(err)
+		}
+		if last := stored.LastRun; last != nil && (before == nil || last.DueAt != before.DueAt) {
+			return want[parley.Schedule](s, 200, "GET", "/v1/schedules/"+id, "")
+		}
+		if time.Now().After(until) {
+			s.Fatalf("the schedule was due and never ran: %+v", stored)
+		}
+	}
+}
+
+// TestSchedulesThroughTheAPI: a schedule posts its message into the background session of its agent, its turn runs
+// there, and the history names it.
+func TestSchedulesThroughTheAPI(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	agent := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Digger","model":"sim/echo"}`)
+	const body = `{"agent_id":"digger","name":"Round","cron":"0 9 * * 1-5","time_zone":"Europe/Berlin",` +
+		`"message":"Look around."}`
+	made := want[parley.Schedule](s, 201, "POST", "/v1/schedules", body, "Idempotency-Key", "k")
+	if repeat := want[parley.Schedule](s, 201, "POST", "/v1/schedules", body, "Idempotency-Key", "k"); repeat.ID !=
+		made.ID {
+		t.Errorf("the repeat gives schedule %s", repeat.ID)
+	}
+	if made.AgentID != agent.ID || made.NextAt == 0 || made.LastRun != nil || !made.Enabled ||
+		made.Overlap != parley.OverlapSkip || made.Missed != parley.MissedOnce {
+		t.Errorf("created: %+v", made)
+	}
+	path := "/v1/schedules/" + made.ID.String()
+	ran := s.postedNow(made.ID.String())
+	if ran.LastRun.State != parley.RunPosted || ran.NextAt != made.NextAt {
+		t.Fatalf("it ran as %+v and is due at %s; want %s", ran.LastRun, ran.NextAt, made.NextAt)
+	}
+	session := "/v1/sessions/" + ran.LastRun.SessionID.String()
+	s.awaitEnd(ran.LastRun.SessionID.String())
+	messages := want[page[parley.Message]](s, 200, "GET", session+"/messages", "").Data
+	if len(messages) != 2 || messages[0].ID != ran.LastRun.MessageID || messages[0].TurnID != ran.LastRun.TurnID {
+		t.Errorf("the background session has %+v", messages)
+	}
+	if background := want[parley.Session](s, 200, "GET", session, ""); background.Mode != parley.ModeBackground ||
+		background.Status != parley.SessionCompleted {
+		t.Errorf("it ran in %+v", background)
+	}
+	runs := want[page[parley.ScheduleRun]](s, 200, "GET", path+"/runs", "").Data
+	if len(runs) != 1 || runs[0].TurnID != ran.LastRun.TurnID {
+		t.Errorf("the runs are %+v", runs)
+	}
+
+	changed := want[parley.Schedule](s, 200, "PATCH", path, `{"every":"2h","name":null}`)
+	if changed.Cron != "" || changed.Every != "2h" || changed.Name != "" || changed.NextAt == made.NextAt {
+		t.Errorf("changed: %+v", changed)
+	}
+	off := want[parley.Schedule](s, 200, "PATCH", path, `{"enabled":false}`)
+	if off.Enabled || off.NextAt != 0 {
+		t.Errorf("disabled: %+v", off)
+	}
+	if on := want[parley.Schedule](s, 200, "PATCH", path, `{"enabled":true}`); on.NextAt == 0 {
+		t.Errorf("enabled: %+v", on)
+	}
+	if list := want[page[parley.Schedule]](s, 200, "GET", "/v1/schedules?agent=digger", "").Data; len(list) != 1 {
+		t.Errorf("the agent's schedules are %+v", list)
+	}
+	if got := s.do("DELETE", path, ""); got.status != http.StatusNoContent {
+		t.Errorf("DELETE: status %d", got.status)
+	}
+	if got := s.do("GET", path, ""); got.status != http.StatusNotFound {
+		t.Errorf("afterwards: status %d", got.status)
+	}
+}
+
+func TestSchedulesThatCannotBe(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Digger","model":"sim/echo"}`)
+	for body, status := range map[string]int{
+		`{"agent_id":"digger","every":"1h"}`:                                          422,
+		`{"agent_id":"digger","every":"1h","message":" "}`:                            422,
+		`{"agent_id":"digger","message":"x"}`:                                         422,
+		`{"agent_id":"digger","every":"1s","message":"x"}`:                            422,
+		`{"agent_id":"digger","every":"1h","cron":"* * * * *","message":"x"}`:         422,
+		`{"agent_id":"digger","at":"2001-01-01T00:00:00Z","message":"x"}`:             422,
+		`{"agent_id":"digger","every":"1h","message":"x","overlap":"both"}`:           422,
+		`{"agent_id":"digger","every":"1h","message":"x","time_zone":"Mars/Olympus"}`: 422,
+		`{"agent_id":"nobody","every":"1h","message":"x"}`:                            404,
+	} {
+		if got := s.do("POST", "/v1/schedules", body); got.status != status {
+			t.Errorf("%s: status %d, want %d: %s", body, got.status, status, got.body)
+		}
+	}
+}
+
+func TestPreviewOfASchedule(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	preview := want[engine.SchedulePreview](s, 200, "POST", "/v1/schedules/preview",
+		`{"cron":"30 9 * * *","time_zone":"Asia/Kolkata"}`)
+	if len(preview.Times) != parley.SchedulePreviews {
+		t.Fatalf("the times are %v", preview.Times)
+	}
+	for i, at := range preview.Times {
+		if std := at.Std(); std.Hour() != 4 || std.Minute() != 0 || i > 0 && at-preview.Times[i-1] != 86_400_000 {
+			t.Errorf("time %d is %s", i+1, at)
+		}
+	}
+	if once := want[engine.SchedulePreview](s, 200, "POST", "/v1/schedules/preview",
+		`{"at":"2099-01-01T00:00:00Z"}`); len(once.Times) != 1 {
+		t.Errorf("once comes at %v", once.Times)
+	}
+}
+
+// TestSchedulesAreTheOwners: only an agent's owner and admins change its schedules and give it work.
+func TestSchedulesAreTheOwners(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	owner, other := s.key("one", "ada", parley.RoleMember), s.key("one", "bob", parley.RoleMember)
+	admin := s.key("one", "root", parley.RoleAdmin)
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Digger","model":"sim/echo"}`, "Authorization", owner)
+	const body = `{"agent_id":"digger","every":"1h","message":"Look around."}`
+	made := want[parley.Schedule](s, 201, "POST", "/v1/schedules", body, "Authorization", owner)
+	path := "/v1/schedules/" + made.ID.String()
+	for _, try := range [][3]string{
+		{"POST", "/v1/schedules", body},
+		{"PATCH", path, `{"message":"Dig."}`},
+		{"DELETE", path, ""},
+		{"POST", "/v1/agents/digger/tasks", `{"text":"Dig."}`},
+	} {
+		if got := s.do(try[0], try[1], try[2], "Authorization", other); got.status != http.StatusForbidden {
+			t.Errorf("%s %s by another member: status %d, want 403: %s", try[0], try[1], got.status, got.body)
+		}
+	}
+	want[parley.Schedule](s, 200, "GET", path, "", "Authorization", other)
+	changed := want[parley.Schedule](s, 200, "PATCH", path, `{"message":"Dig."}`, "Authorization", admin)
+	if changed.Author == made.Author {
+		t.Errorf("the author of the admin's message is %+v", changed.Author)
+	}
+	task := want[parley.Message](s, 201, "POST", "/v1/agents/digger/tasks", `{"text":"Dig."}`, "Authorization", owner)
+	again := want[parley.Message](s, 201, "POST", "/v1/agents/digger/tasks", `{"text":"Dig on."}`,
+		"Authorization", admin)
+	if task.SessionID != again.SessionID || task.TurnID.IsZero() {
+		t.Errorf("the tasks are %+v and %+v", task, again)
+	}
+	var content struct{ Text string }
+	if err := json.Unmarshal(task.Content, &content); err != nil || content.Text != "Dig." {
+		t.Errorf("the task says %s", task.Content)
+	}
+}

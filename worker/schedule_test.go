@@ -1,0 +1,143 @@
+package worker
+
+import (
+	"log/slog"
+	"testing"
+
+	"example.org/parley"
+	"example.org/parley/sqlite"
+	"example.org/parley/store"
+)
+
+const (
+	minute = parley.Time(60_000)
+	day    = 24 * 60 * minute
+)
+
+// agenda is a store with an agent and its schedules, and the scheduler of a worker that is not started.
+type agenda struct {
+	*testing.T
+	store     *sqlite.Store
+	scheduler *scheduler
+	agent     parley.Agent
+}
+
+func newAgenda(t *testing.T) *agenda {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	workspace, err := db.Workspace(t.Context(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, _, err := db.CreateAgent(t.Context(), parley.Agent{
+		WorkspaceID: workspace, Slug: "digger", Name: "Digger", Runtime: parley.StandardRuntime, OwnerID: parley.NewID(),
+	}, store.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &agenda{t, db, &scheduler{store: db, log: slog.New(slog.DiscardHandler)}, agent}
+}
+
+// due makes an hourly schedule that has been due for a while.
+func (a *agenda) due(since parley.Time, missed parley.ScheduleMissed) parley.ID {
+	a.Helper()
+	next := parley.Now() - since
+	made, _, err := a.store.CreateSchedule(a.Context(), store.NewSchedule{Schedule: parley.Schedule{
+		ID: parley.NewID(), WorkspaceID: a.agent.WorkspaceID, AgentID: a.agent.ID, Enabled: true,
+		Message: "look around", Timing: parley.Timing{Every: "1h", TimeZone: "UTC", Anchor: next},
+		Overlap: parley.OverlapSkip, Missed: missed, NextAt: next,
+		Author: parley.Author{Kind: parley.AuthorPerson, ID: a.agent.OwnerID, Name: "ada"},
+	}})
+	if err != nil {
+		a.Fatal(err)
+	}
+	return made.ID
+}
+
+// post lets the scheduler act once and returns a schedule with its runs.
+func (a *agenda) post(id parley.ID) (parley.Schedule, []parley.ScheduleRun) {
+	a.Helper()
+	if _, err := a.scheduler.post(a.Context()); err != nil {
+		a.Fatal(err)
+	}
+	schedule, err := a.store.Schedule(a.Context(), a.agent.WorkspaceID, id)
+	if err != nil {
+		a.Fatal(err)
+	}
+	runs, err := a.store.ScheduleRuns(a.Context(), a.agent.WorkspaceID, id, store.ScheduleRunQuery{Limit: 10})
+	if err != nil {
+		a.Fatal(err)
+	}
+	return schedule, runs
+}
+
+// TestSchedulesAfterADayOff: after a day without a server, once posts one run for all that were missed, skip none; a
+// run that is a little late is posted either way. The next one is due within the hour.
+func TestSchedulesAfterADayOff(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		late   parley.Time
+		missed parley.ScheduleMissed
+		state  parley.RunState
+	}{
+		"once":               {day, parley.MissedOnce, parley.RunPosted},
+		"skip":               {day, parley.MissedSkip, parley.RunSkipped},
+		"skip, a bit late":   {minute, parley.MissedSkip, parley.RunPosted},
+		"once, a bit late":   {minute, parley.MissedOnce, parley.RunPosted},
+		"skip, late by more": {6 * minute, parley.MissedSkip, parley.RunSkipped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAgenda(t)
+			id := a.due(test.late, test.missed)
+			schedule, runs := a.post(id)
+			if len(runs) != 1 || runs[0].State != test.state ||
+				test.state == parley.RunSkipped && runs[0].Reason != parley.SkipMissed {
+				t.Errorf("the runs are %+v; want one that is %s", runs, test.state)
+			}
+			if left := schedule.NextAt - parley.Now(); left <= 0 || left > 60*minute {
+				t.Errorf("the next run is due at %s", schedule.NextAt)
+			}
+			if _, runs = a.post(id); len(runs) != 1 {
+				t.Errorf("at the next look there are %d runs", len(runs))
+			}
+		})
+	}
+}
+
+// TestARefusedScheduleDoesNotStop: a schedule whose message is refused is skipped with the reason, and holds up nobody.
+func TestARefusedScheduleDoesNotStop(t *testing.T) {
+	t.Parallel()
+	a := newAgenda(t)
+	id := a.due(minute, parley.MissedOnce)
+	owner := a.agent.OwnerID
+	a.agent.OwnerID = parley.ID{} // nobody whose session it could be posted into
+	agent, err := a.store.UpdateAgent(t.Context(), a.agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedule, runs := a.post(id)
+	if len(runs) != 1 || runs[0].Reason != parley.SkipRefused || schedule.NextAt <= parley.Now() {
+		t.Errorf("without an owner the schedule is %+v, with the runs %+v", schedule, runs)
+	}
+	agent.OwnerID = owner
+	if _, err := a.store.UpdateAgent(t.Context(), agent); err != nil {
+		t.Fatal(err)
+	}
+	if moved, err := a.store.MoveSchedule(t.Context(), store.ScheduleMove{
+		Schedule: schedule, NextAt: parley.Now() - 1,
+	}); err != nil || !moved {
+		t.Fatalf("MoveSchedule: %t, %v", moved, err)
+	}
+	if _, runs = a.post(id); len(runs) != 2 || runs[0].State != parley.RunPosted {
+		t.Errorf("with its owner again, the runs are %+v", runs)
+	}
+}
