@@ -90,6 +90,8 @@ func (s *testServer) build(workspace, slug string) estate {
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
 	e.delegation = s.handedOver(auth...).ID.String()
+	_, item := s.questioned(slug+" asks", auth...)
+	e.item = item.ID.String()
 	return e
 }
 
@@ -124,6 +126,8 @@ func (e estate) fill(path string) string {
 		e.approval,
 		"{delegation}",
 		e.delegation,
+		"{item}",
+		e.item,
 		"{sign_in}",
 		e.signIn,
 		"{client}",

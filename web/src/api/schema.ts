@@ -1674,6 +1674,658 @@ export interface components {
              */
             scope?: "once" | "session" | "change" | "tree";
         };
+        Delegation: {
+            /** Format: uuid */
+            answer_message_id: string | null;
+            /** Format: uuid */
+            answer_turn_id: string | null;
+            /** Format: uuid */
+            call_message_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            deadline_at: string | null;
+            /** Format: date-time */
+            delivered_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** Format: uuid */
+            from_agent_id: string | null;
+            /** Format: uuid */
+            from_session_id: string | null;
+            /** Format: int64 */
+            hop: number;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "task" | "question" | "report" | "briefing";
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: uuid */
+            parent_id: string | null;
+            reason: string | null;
+            /** Format: uuid */
+            return_message_id: string | null;
+            /** Format: uuid */
+            return_turn_id: string | null;
+            /** Format: uuid */
+            root_id: string;
+            /** @enum {string} */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            text: string;
+            /** Format: uuid */
+            to_agent_id: string | null;
+            /** Format: uuid */
+            to_principal_id: string | null;
+            /** Format: uuid */
+            to_session_id: string | null;
+            /** Format: uuid */
+            turn_id: string | null;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        /** @description Reports that a task or a question is answered. */
+        DelegationAnswered: {
+            /**
+             * Format: date-time
+             * @description When it expires; null for a report.
+             */
+            deadline_at: string | null;
+            /**
+             * Format: uuid
+             * @description The delegation.
+             */
+            delegation_id: string;
+            /**
+             * Format: uuid
+             * @description The agent that sent it.
+             */
+            from_agent_id: string;
+            /**
+             * Format: uuid
+             * @description That agent's background session.
+             */
+            from_session_id: string;
+            /**
+             * Format: int64
+             * @description 1 for the first of the chain.
+             */
+            hop: number;
+            /**
+             * @description Task, question, report or briefing.
+             * @enum {string}
+             */
+            kind: "task" | "question" | "report" | "briefing";
+            /**
+             * Format: uuid
+             * @description The delegation that the sender worked for; or null.
+             */
+            parent_id: string | null;
+            /** @description For people: why it has no answer; or null. */
+            reason: string | null;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /**
+             * @description Its state now.
+             * @enum {string}
+             */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            /** @description The first line of its text, shortened. */
+            title: string;
+            /**
+             * Format: uuid
+             * @description The agent that receives it.
+             */
+            to_agent_id: string;
+            /**
+             * Format: uuid
+             * @description Its background session; null before delivery.
+             */
+            to_session_id: string | null;
+        };
+        /** @description Reports that a task or a question is answered. */
+        DelegationAnsweredEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at?: string;
+            data: components["schemas"]["DelegationAnswered"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence?: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delegation.answered";
+        };
+        /** @description Reports that somebody cancelled a delegation. */
+        DelegationCancelled: {
+            /**
+             * Format: date-time
+             * @description When it expires; null for a report.
+             */
+            deadline_at: string | null;
+            /**
+             * Format: uuid
+             * @description The delegation.
+             */
+            delegation_id: string;
+            /**
+             * Format: uuid
+             * @description The agent that sent it.
+             */
+            from_agent_id: string;
+            /**
+             * Format: uuid
+             * @description That agent's background session.
+             */
+            from_session_id: string;
+            /**
+             * Format: int64
+             * @description 1 for the first of the chain.
+             */
+            hop: number;
+            /**
+             * @description Task, question, report or briefing.
+             * @enum {string}
+             */
+            kind: "task" | "question" | "report" | "briefing";
+            /**
+             * Format: uuid
+             * @description The delegation that the sender worked for; or null.
+             */
+            parent_id: string | null;
+            /** @description For people: why it has no answer; or null. */
+            reason: string | null;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /**
+             * @description Its state now.
+             * @enum {string}
+             */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            /** @description The first line of its text, shortened. */
+            title: string;
+            /**
+             * Format: uuid
+             * @description The agent that receives it.
+             */
+            to_agent_id: string;
+            /**
+             * Format: uuid
+             * @description Its background session; null before delivery.
+             */
+            to_session_id: string | null;
+        };
+        /** @description Reports that somebody cancelled a delegation. */
+        DelegationCancelledEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at?: string;
+            data: components["schemas"]["DelegationCancelled"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence?: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delegation.cancelled";
+        };
+        /** @description Reports that a delegation has arrived, as a message with a turn. */
+        DelegationDelivered: {
+            /**
+             * Format: date-time
+             * @description When it expires; null for a report.
+             */
+            deadline_at: string | null;
+            /**
+             * Format: uuid
+             * @description The delegation.
+             */
+            delegation_id: string;
+            /**
+             * Format: uuid
+             * @description The agent that sent it.
+             */
+            from_agent_id: string;
+            /**
+             * Format: uuid
+             * @description That agent's background session.
+             */
+            from_session_id: string;
+            /**
+             * Format: int64
+             * @description 1 for the first of the chain.
+             */
+            hop: number;
+            /**
+             * @description Task, question, report or briefing.
+             * @enum {string}
+             */
+            kind: "task" | "question" | "report" | "briefing";
+            /**
+             * Format: uuid
+             * @description The delegation that the sender worked for; or null.
+             */
+            parent_id: string | null;
+            /** @description For people: why it has no answer; or null. */
+            reason: string | null;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /**
+             * @description Its state now.
+             * @enum {string}
+             */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            /** @description The first line of its text, shortened. */
+            title: string;
+            /**
+             * Format: uuid
+             * @description The agent that receives it.
+             */
+            to_agent_id: string;
+            /**
+             * Format: uuid
+             * @description Its background session; null before delivery.
+             */
+            to_session_id: string | null;
+        };
+        /** @description Reports that a delegation has arrived, as a message with a turn. */
+        DelegationDeliveredEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at?: string;
+            data: components["schemas"]["DelegationDelivered"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence?: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delegation.delivered";
+        };
+        /** @description Reports that nobody answered a delegation by its deadline. */
+        DelegationExpired: {
+            /**
+             * Format: date-time
+             * @description When it expires; null for a report.
+             */
+            deadline_at: string | null;
+            /**
+             * Format: uuid
+             * @description The delegation.
+             */
+            delegation_id: string;
+            /**
+             * Format: uuid
+             * @description The agent that sent it.
+             */
+            from_agent_id: string;
+            /**
+             * Format: uuid
+             * @description That agent's background session.
+             */
+            from_session_id: string;
+            /**
+             * Format: int64
+             * @description 1 for the first of the chain.
+             */
+            hop: number;
+            /**
+             * @description Task, question, report or briefing.
+             * @enum {string}
+             */
+            kind: "task" | "question" | "report" | "briefing";
+            /**
+             * Format: uuid
+             * @description The delegation that the sender worked for; or null.
+             */
+            parent_id: string | null;
+            /** @description For people: why it has no answer; or null. */
+            reason: string | null;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /**
+             * @description Its state now.
+             * @enum {string}
+             */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            /** @description The first line of its text, shortened. */
+            title: string;
+            /**
+             * Format: uuid
+             * @description The agent that receives it.
+             */
+            to_agent_id: string;
+            /**
+             * Format: uuid
+             * @description Its background session; null before delivery.
+             */
+            to_session_id: string | null;
+        };
+        /** @description Reports that nobody answered a delegation by its deadline. */
+        DelegationExpiredEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at?: string;
+            data: components["schemas"]["DelegationExpired"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence?: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delegation.expired";
+        };
+        /** @description Reports that a delegation cannot be answered. */
+        DelegationFailed: {
+            /**
+             * Format: date-time
+             * @description When it expires; null for a report.
+             */
+            deadline_at: string | null;
+            /**
+             * Format: uuid
+             * @description The delegation.
+             */
+            delegation_id: string;
+            /**
+             * Format: uuid
+             * @description The agent that sent it.
+             */
+            from_agent_id: string;
+            /**
+             * Format: uuid
+             * @description That agent's background session.
+             */
+            from_session_id: string;
+            /**
+             * Format: int64
+             * @description 1 for the first of the chain.
+             */
+            hop: number;
+            /**
+             * @description Task, question, report or briefing.
+             * @enum {string}
+             */
+            kind: "task" | "question" | "report" | "briefing";
+            /**
+             * Format: uuid
+             * @description The delegation that the sender worked for; or null.
+             */
+            parent_id: string | null;
+            /** @description For people: why it has no answer; or null. */
+            reason: string | null;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /**
+             * @description Its state now.
+             * @enum {string}
+             */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            /** @description The first line of its text, shortened. */
+            title: string;
+            /**
+             * Format: uuid
+             * @description The agent that receives it.
+             */
+            to_agent_id: string;
+            /**
+             * Format: uuid
+             * @description Its background session; null before delivery.
+             */
+            to_session_id: string | null;
+        };
+        /** @description Reports that a delegation cannot be answered. */
+        DelegationFailedEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at?: string;
+            data: components["schemas"]["DelegationFailed"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence?: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delegation.failed";
+        };
+        /** @description Reports that the work on a task or a question has begun. */
+        DelegationRunning: {
+            /**
+             * Format: date-time
+             * @description When it expires; null for a report.
+             */
+            deadline_at: string | null;
+            /**
+             * Format: uuid
+             * @description The delegation.
+             */
+            delegation_id: string;
+            /**
+             * Format: uuid
+             * @description The agent that sent it.
+             */
+            from_agent_id: string;
+            /**
+             * Format: uuid
+             * @description That agent's background session.
+             */
+            from_session_id: string;
+            /**
+             * Format: int64
+             * @description 1 for the first of the chain.
+             */
+            hop: number;
+            /**
+             * @description Task, question, report or briefing.
+             * @enum {string}
+             */
+            kind: "task" | "question" | "report" | "briefing";
+            /**
+             * Format: uuid
+             * @description The delegation that the sender worked for; or null.
+             */
+            parent_id: string | null;
+            /** @description For people: why it has no answer; or null. */
+            reason: string | null;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /**
+             * @description Its state now.
+             * @enum {string}
+             */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            /** @description The first line of its text, shortened. */
+            title: string;
+            /**
+             * Format: uuid
+             * @description The agent that receives it.
+             */
+            to_agent_id: string;
+            /**
+             * Format: uuid
+             * @description Its background session; null before delivery.
+             */
+            to_session_id: string | null;
+        };
+        /** @description Reports that the work on a task or a question has begun. */
+        DelegationRunningEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at?: string;
+            data: components["schemas"]["DelegationRunning"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence?: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delegation.running";
+        };
+        /** @description Reports that the session's agent has sent something to another agent. */
+        DelegationSent: {
+            /**
+             * Format: date-time
+             * @description When it expires; null for a report.
+             */
+            deadline_at: string | null;
+            /**
+             * Format: uuid
+             * @description The delegation.
+             */
+            delegation_id: string;
+            /**
+             * Format: uuid
+             * @description The agent that sent it.
+             */
+            from_agent_id: string;
+            /**
+             * Format: uuid
+             * @description That agent's background session.
+             */
+            from_session_id: string;
+            /**
+             * Format: int64
+             * @description 1 for the first of the chain.
+             */
+            hop: number;
+            /**
+             * @description Task, question, report or briefing.
+             * @enum {string}
+             */
+            kind: "task" | "question" | "report" | "briefing";
+            /**
+             * Format: uuid
+             * @description The delegation that the sender worked for; or null.
+             */
+            parent_id: string | null;
+            /** @description For people: why it has no answer; or null. */
+            reason: string | null;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /**
+             * @description Its state now.
+             * @enum {string}
+             */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            /** @description The first line of its text, shortened. */
+            title: string;
+            /**
+             * Format: uuid
+             * @description The agent that receives it.
+             */
+            to_agent_id: string;
+            /**
+             * Format: uuid
+             * @description Its background session; null before delivery.
+             */
+            to_session_id: string | null;
+        };
+        /** @description Reports that the session's agent has sent something to another agent. */
+        DelegationSentEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at?: string;
+            data: components["schemas"]["DelegationSent"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence?: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delegation.sent";
+        };
         Directories: {
             data: components["schemas"]["Directory"][];
             /** @description The directory above it, if that lies in the root; null at the root. */
@@ -1834,7 +2486,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["ScheduleAlertEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["ScheduleAlertEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -2143,6 +2795,84 @@ export interface components {
             /** Format: uuid */
             session_id: string | null;
             title: string;
+        };
+        InboxAnswerInput: {
+            /** @description What the agent that asked is told. */
+            text?: string | null;
+        };
+        /** @description Reports a new item in the inbox of the principal who watches; nobody else is told. */
+        InboxCreated: {
+            item: components["schemas"]["InboxItem"];
+        };
+        /** @description Reports a new item in the inbox of the principal who watches; nobody else is told. */
+        InboxCreatedEvent: {
+            data: components["schemas"]["InboxCreated"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "inbox.created";
+        };
+        InboxItem: {
+            /** Format: uuid */
+            agent_id: string | null;
+            /** Format: date-time */
+            answered_at: string | null;
+            /** Format: uuid */
+            approval_id: string | null;
+            /** Format: date-time */
+            closed_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            delegation_id: string | null;
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: uuid */
+            principal_id: string;
+            /** Format: date-time */
+            read_at: string | null;
+            /** Format: uuid */
+            session_id: string;
+            /** Format: uuid */
+            source_message_id: string | null;
+            /** Format: uuid */
+            source_session_id: string | null;
+            summary: string;
+            title: string;
+            /** @enum {string} */
+            type: "briefing" | "question" | "approval" | "alert";
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        InboxPatch: {
+            /** @description Whether you have read it. */
+            read?: boolean | null;
+        };
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        InboxUpdated: {
+            item: components["schemas"]["InboxItem"];
+        };
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        InboxUpdatedEvent: {
+            data: components["schemas"]["InboxUpdated"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "inbox.updated";
         };
         Key: {
             /** Format: date-time */
@@ -3101,6 +3831,11 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageDelegation: {
+            data: components["schemas"]["Delegation"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageEntry: {
             data: components["schemas"]["Entry"][];
             /** @description The cursor of the next page; null at the end. */
@@ -3108,6 +3843,11 @@ export interface components {
         };
         PageFile: {
             data: components["schemas"]["File"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageInboxItem: {
+            data: components["schemas"]["InboxItem"][];
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
@@ -5916,6 +6656,21 @@ export type ContextTruncated = components['schemas']['ContextTruncated'];
 export type ContextTruncatedEvent = components['schemas']['ContextTruncatedEvent'];
 export type Costs = components['schemas']['Costs'];
 export type DecisionInput = components['schemas']['DecisionInput'];
+export type Delegation = components['schemas']['Delegation'];
+export type DelegationAnswered = components['schemas']['DelegationAnswered'];
+export type DelegationAnsweredEvent = components['schemas']['DelegationAnsweredEvent'];
+export type DelegationCancelled = components['schemas']['DelegationCancelled'];
+export type DelegationCancelledEvent = components['schemas']['DelegationCancelledEvent'];
+export type DelegationDelivered = components['schemas']['DelegationDelivered'];
+export type DelegationDeliveredEvent = components['schemas']['DelegationDeliveredEvent'];
+export type DelegationExpired = components['schemas']['DelegationExpired'];
+export type DelegationExpiredEvent = components['schemas']['DelegationExpiredEvent'];
+export type DelegationFailed = components['schemas']['DelegationFailed'];
+export type DelegationFailedEvent = components['schemas']['DelegationFailedEvent'];
+export type DelegationRunning = components['schemas']['DelegationRunning'];
+export type DelegationRunningEvent = components['schemas']['DelegationRunningEvent'];
+export type DelegationSent = components['schemas']['DelegationSent'];
+export type DelegationSentEvent = components['schemas']['DelegationSentEvent'];
 export type Directories = components['schemas']['Directories'];
 export type Directory = components['schemas']['Directory'];
 export type Dropped = components['schemas']['Dropped'];
@@ -5942,6 +6697,13 @@ export type ImagePart = components['schemas']['ImagePart'];
 export type ImportInput = components['schemas']['ImportInput'];
 export type Imported = components['schemas']['Imported'];
 export type ImportedSession = components['schemas']['ImportedSession'];
+export type InboxAnswerInput = components['schemas']['InboxAnswerInput'];
+export type InboxCreated = components['schemas']['InboxCreated'];
+export type InboxCreatedEvent = components['schemas']['InboxCreatedEvent'];
+export type InboxItem = components['schemas']['InboxItem'];
+export type InboxPatch = components['schemas']['InboxPatch'];
+export type InboxUpdated = components['schemas']['InboxUpdated'];
+export type InboxUpdatedEvent = components['schemas']['InboxUpdatedEvent'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
 export type Leaver = components['schemas']['Leaver'];
@@ -5995,8 +6757,10 @@ export type PageApproval = components['schemas']['PageApproval'];
 export type PageAuditEntry = components['schemas']['PageAuditEntry'];
 export type PageCall = components['schemas']['PageCall'];
 export type PageChatMessage = components['schemas']['PageChatMessage'];
+export type PageDelegation = components['schemas']['PageDelegation'];
 export type PageEntry = components['schemas']['PageEntry'];
 export type PageFile = components['schemas']['PageFile'];
+export type PageInboxItem = components['schemas']['PageInboxItem'];
 export type PageKey = components['schemas']['PageKey'];
 export type PageLoop = components['schemas']['PageLoop'];
 export type PageMessage = components['schemas']['PageMessage'];
