@@ -9,8 +9,8 @@ import (
 // DelegationKind is what one agent of a team sends to another.
 type DelegationKind string
 
-// The kinds. A task goes from a lead to a subordinate, a question or a report from a subordinate to its lead. A briefing,
-// and a question of an agent without a lead, go to a person's inbox.
+// The kinds. A task goes from a lead to a subordinate, a question or a report from a subordinate to its lead. A
+// briefing, and a question of an agent without a lead, go to a person's inbox.
 const (
 	DelegationTask     DelegationKind = "task"
 	DelegationQuestion DelegationKind = "question"

@@ -31,8 +31,8 @@ type InboxItem struct {
 	Title       string    `json:"title"`
 	Summary     string    `json:"summary"` // "" for an item that is its title
 	AgentID     ID        `json:"agent_id"`
-	// where it stands: a briefing and a question as the agent's message in the principal's foreground session with it, an
-	// approval as the tool_call that waits
+	// where it stands: a briefing and a question as the agent's message in the principal's foreground session with it,
+	// an approval as the tool_call that waits
 	SessionID ID `json:"session_id"`
 	MessageID ID `json:"message_id"`
 	// the work behind it: the agent's background session, and the tool_call there that made the item

@@ -201,7 +201,14 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		do("getSchedule", schedule, 200, "GET", "/v1/schedules/"+made, "")
 		do("updateSchedule", schedule, 200, "PATCH", "/v1/schedules/"+made, `{"overlap":"queue"}`)
 		s.postedNow(made)
-		do("listScheduleRuns", reflect.TypeFor[page[parley.ScheduleRun]](), 200, "GET", "/v1/schedules/"+made+"/runs", "")
+		do(
+			"listScheduleRuns",
+			reflect.TypeFor[page[parley.ScheduleRun]](),
+			200,
+			"GET",
+			"/v1/schedules/"+made+"/runs",
+			"",
+		)
 	}
 	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
 	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",

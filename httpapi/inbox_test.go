@@ -8,8 +8,8 @@ import (
 	"example.org/parley"
 )
 
-// questioned has an agent without a lead ask its owner. It returns the path of the agent's background session and the item
-// in the owner's inbox.
+// questioned has an agent without a lead ask its owner. It returns the path of the agent's background session and the
+// item in the owner's inbox.
 func (s *testServer) questioned(name string, headers ...string) (at string, item parley.InboxItem) {
 	s.Helper()
 	lead := s.member(`{"name":"`+name+`","model":"sim/script"}`, headers...)

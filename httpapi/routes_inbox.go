@@ -35,8 +35,8 @@ func inboxRoutes() []route {
 			tag:    "inbox",
 			verb:   engine.ReadInbox,
 			says:   "Read an item of your inbox",
-			about: "The whole text of a briefing or a question is the message that message_id names; the work behind it " +
-				"is in the session source_session_id.",
+			about: "The whole text of a briefing or a question is the message that message_id names; the work behind " +
+				"it is in the session source_session_id.",
 			serve:   serveInboxItem,
 			answers: found[parley.InboxItem]("The item.", inboxExample),
 		},
@@ -59,8 +59,8 @@ func inboxRoutes() []route {
 			tag:    "inbox",
 			verb:   engine.AnswerInbox,
 			says:   "Answer a question of your inbox",
-			about: "The agent that asked gets the answer as a message, and goes on. 409 with the state if the question " +
-				"was answered, was cancelled, or has expired. An approval is decided with POST " +
+			about: "The agent that asked gets the answer as a message, and goes on. 409 with the state if the " +
+				"question was answered, was cancelled, or has expired. An approval is decided with POST " +
 				"/v1/approvals/{approval}.",
 			input:   inputOf[engine.InboxAnswerInput](`{"text":"Take 8080."}`),
 			serve:   serveAnswerInboxItem,

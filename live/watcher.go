@@ -55,9 +55,14 @@ type Watcher struct {
 // Watch subscribes from this moment; replay happens in Next.
 func (h *Hub) Watch(request WatchRequest) *Watcher {
 	w := &Watcher{
-		hub: h, scope: request.Scope, principal: request.Principal, flush: request.Flush, until: request.UntilTurn, own: request.Posting,
-		raw:  request.Raw,
-		wake: make(chan struct{}, 1),
+		hub:       h,
+		scope:     request.Scope,
+		principal: request.Principal,
+		flush:     request.Flush,
+		until:     request.UntilTurn,
+		own:       request.Posting,
+		raw:       request.Raw,
+		wake:      make(chan struct{}, 1),
 	}
 	w.batch.Store(1)
 	h.mu.Lock()

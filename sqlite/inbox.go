@@ -20,7 +20,10 @@ func (s *Store) InboxItem(
 				found, err = scanInboxItem(r)
 				return err
 			},
-			id, workspaceID, principalID)
+			id,
+			workspaceID,
+			principalID,
+		)
 		if err == nil && !there {
 			err = transition.NotFound("inbox item")
 		}

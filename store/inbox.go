@@ -26,8 +26,8 @@ type InboxAnswer struct {
 }
 
 // Inbox stores what agents that work on their own want their people to read or to answer. The outbox makes an item for
-// a briefing or a question with the message that carries it; an approval of background work makes one with the approval,
-// and whatever ends it ends the item. An item goes with its session.
+// a briefing or a question with the message that carries it; an approval of background work makes one with the
+// approval, and whatever ends it ends the item. An item goes with its session.
 //
 // Everybody sees their own inbox and nobody else's: an item of another principal is CodeNotFound, also to admins.
 type Inbox interface {
@@ -35,8 +35,8 @@ type Inbox interface {
 	InboxItems(ctx context.Context, workspaceID parley.ID, query InboxQuery) ([]parley.InboxItem, error)
 	// MarkInboxItem notes that its principal has read an item, or wants to read it again.
 	MarkInboxItem(ctx context.Context, scope Scope, principalID, id parley.ID, read bool) (parley.InboxItem, error)
-	// AnswerInboxItem answers a question: the answer is recorded in the item's session, and the outbox returns it to the
-	// agent that asked. The item counts as read. CodeInvalid for an item that is no question; CodeConflict, with the
-	// delegation's state, if the question has ended.
+	// AnswerInboxItem answers a question: the answer is recorded in the item's session, and the outbox returns it to
+	// the agent that asked. The item counts as read. CodeInvalid for an item that is no question; CodeConflict, with
+	// the delegation's state, if the question has ended.
 	AnswerInboxItem(ctx context.Context, scope Scope, id parley.ID, answer InboxAnswer) (parley.InboxItem, error)
 }

@@ -59,7 +59,8 @@ func (DeliverDelegation) Kind() string { return "deliver_delegation" }
 // Target implements Work.
 func (w DeliverDelegation) Target() parley.ID { return w.DelegationID }
 
-// do delivers, or else fails the delegation under its sender's lock. A person's inbox refuses nothing: it is tried again.
+// do delivers, or else fails the delegation under its sender's lock. A person's inbox refuses nothing: it is tried
+// again.
 func (w DeliverDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 	refused := ""
 	if again, err := by.Step(workspaceID, func(t *Tx) (again bool, err error) {

@@ -138,8 +138,8 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 	return nil
 }
 
-// checkTeam refuses to send to anybody but a subordinate (a task), the lead, or a person: a briefing, or the question of
-// an agent without a lead.
+// checkTeam refuses to send to anybody but a subordinate (a task), the lead, or a person: a briefing, or the question
+// of an agent without a lead.
 func (t *Tx) checkTeam(h *Head, sending *parley.Sending) error {
 	if sending.To.IsZero() {
 		return t.checkToPerson(h, sending)

@@ -114,7 +114,9 @@ func (t *Tx) deliverToPerson(d *parley.Delegation, from *parley.Agent) (again bo
 		Content: content, Metadata: parley.LinkDelegation(d.ID),
 	})
 	item := itemSent(d, call)
-	item.ID, item.AgentID, item.SessionID, item.MessageID, item.CreatedAt = parley.InboxItemID(d.ID), from.ID, h.ID, m.ID,
+	item.ID, item.AgentID, item.SessionID, item.MessageID, item.CreatedAt = parley.InboxItemID(
+		d.ID,
+	), from.ID, h.ID, m.ID,
 		t.now
 	t.reopen(h)
 	if !h.TurnID.IsZero() {

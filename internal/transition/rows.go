@@ -101,8 +101,8 @@ type Rows interface {
 
 	// InboxItem reads an item of a workspace's inboxes.
 	InboxItem(workspaceID, id parley.ID) (*parley.InboxItem, error)
-	// Recipient returns the principal who gets what is for an owner: the owner, or the oldest admin who can still sign in
-	// if the owner cannot any more.
+	// Recipient returns the principal who gets what is for an owner: the owner, or the oldest admin who can still sign
+	// in if the owner cannot any more.
 	Recipient(workspaceID, ownerID parley.ID) (parley.ID, error)
 
 	// Schedule reads a schedule of a workspace; nil if there is none. CreatedSchedule finds the one that was created

@@ -292,8 +292,10 @@ func inboxList(t *testing.T, w *world) {
 		"lead":      {store.InboxQuery{AgentID: c.lead.ID}, []string{"Three?", "one", "two"}},
 		"scout":     {store.InboxQuery{AgentID: c.scout.ID}, nil},
 		"unread":    {store.InboxQuery{Unread: true}, titles(all[1:])},
-		"second":    {store.InboxQuery{Ascending: true, AfterCreated: all[0].CreatedAt, AfterID: all[0].ID}, titles(all[1:])},
-		"older":     {store.InboxQuery{AfterCreated: all[2].CreatedAt, AfterID: all[2].ID}, titles(all[:2])},
+		"second": {
+			store.InboxQuery{Ascending: true, AfterCreated: all[0].CreatedAt, AfterID: all[0].ID}, titles(all[1:]),
+		},
+		"older": {store.InboxQuery{AfterCreated: all[2].CreatedAt, AfterID: all[2].ID}, titles(all[:2])},
 	} {
 		if diff := cmp.Diff(query.want, titles(c.inbox(t, query.InboxQuery))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -329,7 +331,11 @@ func inboxScope(t *testing.T, w *world) {
 func inboxRecipient(t *testing.T, w *world) {
 	left, err := w.store.CreateKey(w.ctx, newKey("default", "left", parley.RoleMember))
 	must(t, "CreateKey", err)
-	lead := w.worker(t, "orphan", func(a *parley.Agent) { a.OwnerID, a.ChangedByID = left.PrincipalID, left.PrincipalID })
+	lead := w.worker(
+		t,
+		"orphan",
+		func(a *parley.Agent) { a.OwnerID, a.ChangedByID = left.PrincipalID, left.PrincipalID },
+	)
 	at := w.background(t, &lead).ID
 	brief := func(title string) {
 		t.Helper()

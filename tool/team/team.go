@@ -1,7 +1,7 @@
 // Package team holds the tools by which the agents of a team work together: a lead hands tasks to its subordinates, and
-// a subordinate asks its lead and reports to it; leads brief and ask the person they work for. Which of them an agent has
-// depends on its place in its team; the worker offers them in the agent's background session, and nowhere else. The
-// package owns no state: what a tool sends is recorded with its result, and delivered by the outbox.
+// a subordinate asks its lead and reports to it; leads brief and ask the person they work for. Which of them an agent
+// has depends on its place in its team; the worker offers them in the agent's background session, and nowhere else.
+// The package owns no state: what a tool sends is recorded with its result, and delivered by the outbox.
 package team
 
 import (
@@ -238,9 +238,9 @@ func requestOfPerson() tool.Tool {
 	return sends{
 		parley.ToolDefinition{
 			Name: RequestInput,
-			Description: "Asks the person you work for about something that you need to go on. They find the question in " +
-				"their inbox; the call returns at once, and the answer comes later as a message of its own, perhaps " +
-				"after days. End your turn when there is nothing to do before that.",
+			Description: "Asks the person you work for about something that you need to go on. They find the " +
+				"question in their inbox; the call returns at once, and the answer comes later as a message of its " +
+				"own, perhaps after days. End your turn when there is nothing to do before that.",
 			Parameters: object([]string{"question"},
 				`"question":{"description":"The question, with all that is needed to answer it.","type":"string"}`),
 		},
@@ -259,15 +259,16 @@ func brief() tool.Tool {
 	return sends{
 		parley.ToolDefinition{
 			Name: CreateInboxItem,
-			Description: "Puts a briefing into the inbox of the person you work for: what was found, what was decided, " +
-				"what they should know. They are not there while you work, so one briefing with everything at the end " +
-				"of the work helps them more than several. It wants no answer; to ask, use request_input if you have it.",
+			Description: "Puts a briefing into the inbox of the person you work for: what was found, what was " +
+				"decided, what they should know. They are not there while you work, so one briefing with everything " +
+				"at the end of the work helps them more than several. It wants no answer; to ask, use request_input " +
+				"if you have it.",
 			Parameters: object([]string{"title", "summary", "text"},
 				`"summary":{"description":"Two or three sentences with what matters most.","type":"string"},`+
 					`"text":{"description":"The whole briefing, in Markdown.","type":"string"},`+
 					`"title":{"description":"One line that says what it is about.","type":"string"},`+
-					`"type":{"description":"alert for what cannot wait. Default briefing.","enum":["briefing","alert"],`+
-					`"type":"string"}`),
+					`"type":{"description":"alert for what cannot wait. Default briefing.",`+
+					`"enum":["briefing","alert"],"type":"string"}`),
 		},
 		func(arguments json.RawMessage) (parley.Sending, error) {
 			var given struct {

@@ -90,7 +90,14 @@ func verbs() []verb {
 		{
 			noun: "team", name: "list", kind: list, operation: "listTeams", says: "List teams by their leads",
 			columns: []column{
-				{"LEAD", "slug", ""}, {"NAME", "name", ""}, {"MEMBERS", "member_count", ""}, {"OWNER", "owner_name", ""},
+				{
+					"LEAD",
+					"slug",
+					"",
+				},
+				{"NAME", "name", ""},
+				{"MEMBERS", "member_count", ""},
+				{"OWNER", "owner_name", ""},
 			},
 		},
 		{
@@ -337,7 +344,7 @@ func verbs() []verb {
 		},
 		{
 			noun: "schedules", name: "update", kind: update, operation: "updateSchedule", place: "SCHEDULE",
-			says: "Change a schedule: what no flag names stays as it is",
+			says:   "Change a schedule: what no flag names stays as it is",
 			prints: "asRow(schedulesTable())",
 		},
 		{
