@@ -9,7 +9,8 @@ import (
 // DelegationKind is what one agent of a team sends to another.
 type DelegationKind string
 
-// The kinds. A task goes from a lead to a subordinate, a question or a report from a subordinate to its lead.
+// The kinds. A task goes from a lead to a subordinate, a question or a report from a subordinate to its lead. A
+// briefing, and a question of an agent without a lead, go to a person's inbox.
 const (
 	DelegationTask     DelegationKind = "task"
 	DelegationQuestion DelegationKind = "question"
@@ -108,6 +109,7 @@ const (
 	MaxDelegationBatch = 32        // answers and reports that enter in one turn
 
 	DefaultDelegationDeadline = 24 * time.Hour
+	PersonDeadline            = 7 * 24 * time.Hour // of a question to a person
 	MinDelegationDeadline     = time.Minute
 	MaxDelegationDeadline     = 30 * 24 * time.Hour
 
@@ -123,15 +125,17 @@ type Delegation struct {
 	FromAgentID   ID               `json:"from_agent_id"`
 	FromSessionID ID               `json:"from_session_id"`
 	CallMessageID ID               `json:"call_message_id"` // the tool_call that sent it
-	ToAgentID     ID               `json:"to_agent_id"`
-	ToSessionID   ID               `json:"to_session_id"` // once it is delivered
-	ParentID      ID               `json:"parent_id"`     // the delegation that the sender's turn worked for
-	RootID        ID               `json:"root_id"`       // the message of a person or a schedule that began it
-	Hop           int              `json:"hop"`           // 1 for the first of a chain
-	Text          string           `json:"text"`          // the task, the question or the report
-	MessageID     ID               `json:"message_id"`    // the message that carried it, in the receiver's session
-	TurnID        ID               `json:"turn_id"`       // the turn that this message began, or entered
-	// the message that answered it, in the receiver's session: of its last turn, or the call of a final report
+	ToAgentID     ID               `json:"to_agent_id"`     // of what goes to a person: the sender itself
+	ToPrincipalID ID               `json:"to_principal_id"` // the person in whose inbox it arrives; null for an agent
+	ToSessionID   ID               `json:"to_session_id"`   // once it is delivered
+	ParentID      ID               `json:"parent_id"`       // the delegation that the sender's turn worked for
+	RootID        ID               `json:"root_id"`         // the message of a person or a schedule that began it
+	Hop           int              `json:"hop"`             // 1 for the first of a chain
+	Text          string           `json:"text"`            // the task, the question or the report
+	MessageID     ID               `json:"message_id"`      // the message that carried it, in the receiver's session
+	TurnID        ID               `json:"turn_id"`         // the turn that this message began, or entered
+	// the message that answered it, in the receiver's session: of its last turn, the call of a final report, or a
+	// person's answer
 	AnswerMessageID ID `json:"answer_message_id"`
 	AnswerTurnID    ID `json:"answer_turn_id"` // zero if a report or a person answered
 	// the message that told the sender how it ended, in the sender's session, and the turn that it began, or entered
@@ -212,16 +216,20 @@ func LinkDelegation(id ID) json.RawMessage {
 // Sending is what a tool's result has its session send to another agent.
 type Sending struct {
 	Kind     DelegationKind
-	To       ID // agent
+	To       ID // agent; zero: the person whose agent it is, through their inbox
 	Text     string
 	Deadline time.Duration // of a task or a question; 0: the default
 	Final    bool          // of a report: it answers the task that the turn works for
+	Title    string        // of a briefing
+	Summary  string        // of a briefing; "" for none
+	Type     InboxType     // of a briefing; "": InboxBriefing
 }
 
 // Validate returns CodeInvalid for a sending outside the bounds.
 func (s *Sending) Validate() error {
 	field := map[DelegationKind]string{
 		DelegationTask: "task", DelegationQuestion: "question", DelegationReport: "result",
+		DelegationBriefing: "text",
 	}[s.Kind]
 	switch {
 	case TitleFrom(s.Text) == "":
@@ -229,5 +237,23 @@ func (s *Sending) Validate() error {
 	case s.Deadline != 0 && (s.Deadline < MinDelegationDeadline || s.Deadline > MaxDelegationDeadline):
 		return InvalidField("deadline", "must lie between 1m and 720h")
 	}
+	if s.Kind == DelegationBriefing {
+		if err := s.validateBriefing(); err != nil {
+			return err
+		}
+	}
 	return CheckText(field, s.Text, MaxDelegationBytes)
+}
+
+func (s *Sending) validateBriefing() error {
+	switch {
+	case TitleFrom(s.Title) == "":
+		return InvalidField("title", "is missing or empty")
+	case s.Type != "" && s.Type != InboxBriefing && s.Type != InboxAlert:
+		return InvalidField("type", "must be %s or %s", InboxBriefing, InboxAlert)
+	}
+	if err := CheckText("title", s.Title, MaxInboxTitleBytes); err != nil {
+		return err
+	}
+	return CheckText("summary", s.Summary, MaxInboxSummaryBytes)
 }

@@ -54,6 +54,8 @@ const (
 
 // The types of the workspace feed alone, none durable.
 const (
+	FeedInboxCreated         EventType = "inbox.created"
+	FeedInboxUpdated         EventType = "inbox.updated"
 	FeedSessionUpdated       EventType = "session.updated"
 	FeedSessionStatusChanged EventType = "session.status_changed"
 	FeedSessionDeleted       EventType = "session.deleted"

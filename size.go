@@ -121,5 +121,8 @@ func grantsSize(grants []Grant) (n int) {
 	return n
 }
 
+// Size is the size of an item's texts.
+func (i InboxItem) Size() int { return len(i.Title) + len(i.Summary) }
+
 // Size is the size of a delegation's texts.
 func (d Delegation) Size() int { return len(d.Text) + len(d.Reason) }

@@ -36,6 +36,15 @@ func BackgroundSession(agent *Agent) Session {
 	}
 }
 
+// ForegroundSession returns a new session, without ids of its own, in which a principal talks with an agent.
+func ForegroundSession(agent *Agent, principalID ID) Session {
+	return Session{
+		WorkspaceID: agent.WorkspaceID, AgentID: agent.ID, OwnerID: principalID,
+		Visibility: VisibilityPrivate, Kind: KindAgent, Mode: ModeForeground,
+		Key: ForegroundKey(agent.ID, principalID), Accepted: &Accepted{},
+	}
+}
+
 // InBackground reports whether this is the background session of its agent: the one made for its own work, not just any
 // session in background mode.
 func (s *Session) InBackground() bool { return s.Key == BackgroundKey(s.AgentID, s.OwnerID) }

@@ -43,6 +43,7 @@ type Store interface {
 	store.Clients
 	Approvals
 	Delegations
+	Inbox
 	store.AuditTrail
 	store.Verifiable
 	store.Control
@@ -72,6 +73,18 @@ type Approvals interface {
 	) (store.Decided, error)
 	Approval(ctx context.Context, scope store.Scope, id parley.ID) (parley.Approval, error)
 	Approvals(ctx context.Context, scope store.Scope, query store.ApprovalQuery) ([]parley.Approval, error)
+}
+
+// Inbox is what agents want their people to read or to answer, as the API uses it. See store.Inbox for the contract.
+type Inbox interface {
+	InboxItem(ctx context.Context, workspaceID, principalID, id parley.ID) (parley.InboxItem, error)
+	InboxItems(ctx context.Context, workspaceID parley.ID, query store.InboxQuery) ([]parley.InboxItem, error)
+	MarkInboxItem(
+		ctx context.Context, scope store.Scope, principalID, id parley.ID, read bool,
+	) (parley.InboxItem, error)
+	AnswerInboxItem(
+		ctx context.Context, scope store.Scope, id parley.ID, answer store.InboxAnswer,
+	) (parley.InboxItem, error)
 }
 
 // Delegations are what the agents of teams send each other, as the API uses them. See store.Delegations for the

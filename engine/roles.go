@@ -21,6 +21,8 @@ const (
 	PostMessages    Verb = "sessions.post"
 	CancelTurns     Verb = "sessions.cancel"
 	AnswerApprovals Verb = "approvals.answer"
+	ReadInbox       Verb = "inbox.read"
+	AnswerInbox     Verb = "inbox.answer"
 	PatchSessions   Verb = "sessions.patch"
 	GrantSessions   Verb = "sessions.grant"
 	ShareSessions   Verb = "sessions.share"
@@ -93,6 +95,8 @@ var permissions = [...]Permission{
 	{OpenSessions, "create and fork sessions; ask messages anew in a fork", ReachNone, ReachAll, ReachAll},
 	{PostMessages, "post, edit, remove and mark messages; compact sessions", ReachNone, ReachVisible, ReachAll},
 	{CancelTurns, "cancel turns and delegations", ReachNone, ReachVisible, ReachAll},
+	{ReadInbox, "read one's own inbox, and mark what is read", ReachAll, ReachAll, ReachAll},
+	{AnswerInbox, "answer questions in one's own inbox", ReachNone, ReachAll, ReachAll},
 	{AnswerApprovals, "approve and deny tool calls", ReachNone, ReachVisible, ReachAll},
 	{
 		PatchSessions,

@@ -93,6 +93,10 @@ func TestRolesAndVerbs(t *testing.T) {
 			_, err := h.Messages(ctx, p, s, engine.MessageList{})
 			return err
 		},
+		engine.ReadInbox: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.Inbox(ctx, p, engine.InboxList{})
+			return err
+		},
 		engine.OpenSessions: func(p parley.Principal, _ parley.ID) error {
 			_, err := h.OpenSession(ctx, p, engine.SessionInput{}, store.Idempotency{})
 			return err
@@ -193,6 +197,13 @@ func TestRolesAndVerbs(t *testing.T) {
 		},
 		engine.AnswerApprovals: func(p parley.Principal, s parley.ID) error {
 			_, err := h.Decide(ctx, p, h.asked(t, s), engine.DecisionInput{Decision: parley.DecideApprove})
+			return err
+		},
+		engine.AnswerInbox: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.AnswerInboxItem(ctx, p, parley.NewID(), engine.InboxAnswerInput{Text: "x"})
+			if parley.ErrorCode(err) == parley.CodeNotFound {
+				return nil // allowed, but nobody asked
+			}
 			return err
 		},
 		engine.ReadWorkspace: func(p parley.Principal, _ parley.ID) error {

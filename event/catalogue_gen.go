@@ -282,6 +282,12 @@ func Catalogue() []Description {
 			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
+		{Event: parley.FeedInboxCreated, Feed: true, Object: Object{Name: "InboxCreated", Type: reflect.TypeFor[InboxCreated](), Doc: "Reports a new item in the inbox of the principal who watches; nobody else is told.", Fields: []Field{
+			{Name: "item", Doc: "The item.", Type: reflect.TypeFor[parley.InboxItem]()},
+		}}},
+		{Event: parley.FeedInboxUpdated, Feed: true, Object: Object{Name: "InboxUpdated", Type: reflect.TypeFor[InboxUpdated](), Doc: "Reports that an item of the watcher's own inbox was read, was answered or ended without an answer.", Fields: []Field{
+			{Name: "item", Doc: "The item as it is now.", Type: reflect.TypeFor[parley.InboxItem]()},
+		}}},
 		{Event: parley.EventLimitWarning, Durable: true, Object: Object{Name: "LimitWarning", Type: reflect.TypeFor[LimitWarning](), Doc: "Reports that a turn is close to a limit. Amounts of money are in US dollars.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that comes near the limit.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "limit", Doc: "The limit.", Type: reflect.TypeFor[parley.Limit](), Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost"}},

@@ -1316,6 +1316,110 @@ func (e DelegationExpired) Encode() Encoded {
 }
 
 // AppendJSON appends the object.
+func (e *InboxCreated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"item":{"id":`...)
+	to = appendID(to, e.Item.ID)
+	to = append(to, `,"workspace_id":`...)
+	to = appendID(to, e.Item.WorkspaceID)
+	to = append(to, `,"principal_id":`...)
+	to = appendID(to, e.Item.PrincipalID)
+	to = append(to, `,"type":`...)
+	to = parley.AppendJSONString(to, string(e.Item.Type))
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Item.Title)
+	to = append(to, `,"summary":`...)
+	to = parley.AppendJSONString(to, e.Item.Summary)
+	to = append(to, `,"agent_id":`...)
+	to = appendID(to, e.Item.AgentID)
+	to = append(to, `,"session_id":`...)
+	to = appendID(to, e.Item.SessionID)
+	to = append(to, `,"message_id":`...)
+	to = appendID(to, e.Item.MessageID)
+	to = append(to, `,"source_session_id":`...)
+	to = appendID(to, e.Item.SourceSessionID)
+	to = append(to, `,"source_message_id":`...)
+	to = appendID(to, e.Item.SourceMessageID)
+	to = append(to, `,"delegation_id":`...)
+	to = appendID(to, e.Item.DelegationID)
+	to = append(to, `,"approval_id":`...)
+	to = appendID(to, e.Item.ApprovalID)
+	to = append(to, `,"created_at":`...)
+	to = e.Item.CreatedAt.AppendJSON(to)
+	to = append(to, `,"read_at":`...)
+	to = e.Item.ReadAt.AppendJSON(to)
+	to = append(to, `,"answered_at":`...)
+	to = e.Item.AnsweredAt.AppendJSON(to)
+	to = append(to, `,"closed_at":`...)
+	to = e.Item.ClosedAt.AppendJSON(to)
+	to = append(to, `}`...)
+	return append(to, '}')
+}
+
+func (e *InboxCreated) size() int {
+	return 502
+}
+
+// Type is inbox.created.
+func (*InboxCreated) Type() parley.EventType { return parley.FeedInboxCreated }
+
+// Encode encodes the event.
+func (e InboxCreated) Encode() Encoded {
+	return Encoded{parley.FeedInboxCreated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *InboxUpdated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"item":{"id":`...)
+	to = appendID(to, e.Item.ID)
+	to = append(to, `,"workspace_id":`...)
+	to = appendID(to, e.Item.WorkspaceID)
+	to = append(to, `,"principal_id":`...)
+	to = appendID(to, e.Item.PrincipalID)
+	to = append(to, `,"type":`...)
+	to = parley.AppendJSONString(to, string(e.Item.Type))
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Item.Title)
+	to = append(to, `,"summary":`...)
+	to = parley.AppendJSONString(to, e.Item.Summary)
+	to = append(to, `,"agent_id":`...)
+	to = appendID(to, e.Item.AgentID)
+	to = append(to, `,"session_id":`...)
+	to = appendID(to, e.Item.SessionID)
+	to = append(to, `,"message_id":`...)
+	to = appendID(to, e.Item.MessageID)
+	to = append(to, `,"source_session_id":`...)
+	to = appendID(to, e.Item.SourceSessionID)
+	to = append(to, `,"source_message_id":`...)
+	to = appendID(to, e.Item.SourceMessageID)
+	to = append(to, `,"delegation_id":`...)
+	to = appendID(to, e.Item.DelegationID)
+	to = append(to, `,"approval_id":`...)
+	to = appendID(to, e.Item.ApprovalID)
+	to = append(to, `,"created_at":`...)
+	to = e.Item.CreatedAt.AppendJSON(to)
+	to = append(to, `,"read_at":`...)
+	to = e.Item.ReadAt.AppendJSON(to)
+	to = append(to, `,"answered_at":`...)
+	to = e.Item.AnsweredAt.AppendJSON(to)
+	to = append(to, `,"closed_at":`...)
+	to = e.Item.ClosedAt.AppendJSON(to)
+	to = append(to, `}`...)
+	return append(to, '}')
+}
+
+func (e *InboxUpdated) size() int {
+	return 502
+}
+
+// Type is inbox.updated.
+func (*InboxUpdated) Type() parley.EventType { return parley.FeedInboxUpdated }
+
+// Encode encodes the event.
+func (e InboxUpdated) Encode() Encoded {
+	return Encoded{parley.FeedInboxUpdated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
 func (e *LimitWarning) AppendJSON(to []byte) []byte {
 	to = append(to, `{"turn_id":`...)
 	to = appendID(to, e.TurnID)
@@ -1860,6 +1964,10 @@ func New(kind parley.EventType) Payload {
 		return &DelegationCancelled{}
 	case parley.EventDelegationExpired:
 		return &DelegationExpired{}
+	case parley.FeedInboxCreated:
+		return &InboxCreated{}
+	case parley.FeedInboxUpdated:
+		return &InboxUpdated{}
 	case parley.EventLimitWarning:
 		return &LimitWarning{}
 	case parley.EventLoopProgress:

@@ -360,6 +360,13 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("cancelDelegation", delegation, 200, "POST", atGiven+"/cancel", "")
 	do("problem", reflect.TypeFor[Problem](), 422, "GET", "/v1/delegations?kind=order", "")
 
+	_, item := s.questioned("Asks", "Authorization", "Bearer "+testToken)
+	atItem, inbox := "/v1/inbox/"+item.ID.String(), reflect.TypeFor[parley.InboxItem]()
+	do("listInbox", reflect.TypeFor[page[parley.InboxItem]](), 200, "GET", "/v1/inbox?type=question", "")
+	do("getInboxItem", inbox, 200, "GET", atItem, "")
+	do("updateInboxItem", inbox, 200, "PATCH", atItem, `{"read":true}`)
+	do("answerInboxItem", inbox, 200, "POST", atItem+"/answer", `{"text":"That one."}`)
+
 	approval := s.asked(`{"feature":"f"`, "Authorization", "Bearer "+testToken)
 	atApproval, approvals := "/v1/approvals/"+approval.ID.String(), reflect.TypeFor[page[parley.Approval]]()
 	do("listApprovals", approvals, 200, "GET", "/v1/approvals", "")

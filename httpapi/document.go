@@ -66,6 +66,7 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 			{Name: "agents", Description: "Configurations of agentic loops, versioned."},
 			{Name: "teams", Description: "Leads and the agents below them, and agents' own sessions."},
 			{Name: "approvals", Description: "Questions to people about exact tool calls."},
+			{Name: "inbox", Description: "What agents that work on their own want their people to read or to answer."},
 			{Name: "delegations", Description: "What the agents of teams hand to each other."},
 			{Name: "sessions", Description: "Conversations of one agent."},
 			{Name: "messages", Description: "The entries of a session's record."},

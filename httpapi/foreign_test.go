@@ -14,9 +14,8 @@ import (
 type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
-	lead                                                          string
-	schedule, delegation                                          string
-	slug, reader, approval, signIn                                string
+	slug, reader, approval, signIn, delegation, lead, schedule    string
+	item                                                          string
 }
 
 // build makes an estate; its session has one finished turn.
@@ -91,6 +90,8 @@ func (s *testServer) build(workspace, slug string) estate {
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
 	e.delegation = s.handedOver(auth...).ID.String()
+	_, item := s.questioned(slug+" asks", auth...)
+	e.item = item.ID.String()
 	return e
 }
 
@@ -125,6 +126,8 @@ func (e estate) fill(path string) string {
 		e.approval,
 		"{delegation}",
 		e.delegation,
+		"{item}",
+		e.item,
 		"{sign_in}",
 		e.signIn,
 		"{client}",

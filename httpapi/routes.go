@@ -29,6 +29,7 @@ func listedRoutes() []route {
 		scheduleRoutes(),
 		approvalRoutes(),
 		delegationRoutes(),
+		inboxRoutes(),
 		projectRoutes(),
 		fileRoutes(),
 		modelRoutes(),

@@ -138,6 +138,7 @@ func closedLists() map[reflect.Type]closed {
 		),
 		reflect.TypeFor[parley.DelegationKind]():   valuesOf(parley.DelegationKinds()...),
 		reflect.TypeFor[parley.DelegationStatus](): valuesOf(parley.DelegationStatuses()...),
+		reflect.TypeFor[parley.InboxType]():        valuesOf(parley.InboxTypes()...),
 		reflect.TypeFor[parley.GrantEffect]():      valuesOf(parley.GrantAllow, parley.GrantAsk, parley.GrantDeny),
 		reflect.TypeFor[parley.ApprovalDecision](): valuesOf(parley.DecideApprove, parley.DecideDeny),
 		reflect.TypeFor[parley.ApprovalScope](): valuesOf(parley.ScopeOnce, parley.ScopeSession, parley.ScopeChange,

@@ -192,7 +192,7 @@ func (h *Hub) announce(c store.Commit) {
 	}
 	for w := range h.feeds[c.WorkspaceID] {
 		for _, event := range c.Feed {
-			if visible(w.scope, event.OwnerID, event.Visibility) {
+			if w.sees(&event) {
 				if !w.feed.push(event) {
 					h.counts.overflows.Add(1)
 				}
@@ -210,6 +210,14 @@ func (h *Hub) relist(c store.Commit) {
 			r.listed(event)
 		}
 	}
+}
+
+// sees reports whether the watcher may see a feed event.
+func (w *Watcher) sees(event *store.FeedEvent) bool {
+	if !event.PrincipalID.IsZero() && event.PrincipalID != w.principal {
+		return false
+	}
+	return visible(w.scope, event.OwnerID, event.Visibility)
 }
 
 // visible applies a scope to a session.

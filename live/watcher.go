@@ -14,6 +14,7 @@ import (
 // WatchRequest says what to watch.
 type WatchRequest struct {
 	Scope     store.Scope
+	Principal parley.ID     // who watches; with Feed
 	Sessions  []Place       // at most MaxSessions, each once and visible in Scope
 	Feed      bool          // the workspace feed too
 	Flush     time.Duration // how long deltas of a message are merged; the first is sent immediately; 0: no merging
@@ -25,13 +26,14 @@ type WatchRequest struct {
 
 // Watcher is one reader. Next, Buffered and Close are called by one goroutine.
 type Watcher struct {
-	hub   *Hub
-	scope store.Scope
-	flush time.Duration
-	until parley.ID
-	feed  *feedQueue // nil without the feed
-	raw   bool       // it reads unprocessed text
-	own   bool       // it waits for nothing from other processes
+	hub       *Hub
+	scope     store.Scope
+	principal parley.ID
+	flush     time.Duration
+	until     parley.ID
+	feed      *feedQueue // nil without the feed
+	raw       bool       // it reads unprocessed text
+	own       bool       // it waits for nothing from other processes
 
 	wake  chan struct{} // holds a token when there may be something
 	seen  bool          // counted as a watcher; owned by Watch, then by the reader's goroutine
@@ -53,9 +55,14 @@ type Watcher struct {
 // Watch subscribes from this moment; replay happens in Next.
 func (h *Hub) Watch(request WatchRequest) *Watcher {
 	w := &Watcher{
-		hub: h, scope: request.Scope, flush: request.Flush, until: request.UntilTurn, own: request.Posting,
-		raw:  request.Raw,
-		wake: make(chan struct{}, 1),
+		hub:       h,
+		scope:     request.Scope,
+		principal: request.Principal,
+		flush:     request.Flush,
+		until:     request.UntilTurn,
+		own:       request.Posting,
+		raw:       request.Raw,
+		wake:      make(chan struct{}, 1),
 	}
 	w.batch.Store(1)
 	h.mu.Lock()

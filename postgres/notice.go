@@ -67,6 +67,7 @@ type feedNotice struct {
 	Type       parley.EventType  `json:"t"`
 	Owner      wireID            `json:"o"`
 	Visibility parley.Visibility `json:"v"`
+	Principal  wireID            `json:"p,omitzero"`
 	Data       json.RawMessage   `json:"d,omitempty"`
 }
 
@@ -78,7 +79,7 @@ func (c *commitNotice) commit() store.Commit {
 	for _, f := range c.Feed {
 		commit.Feed = append(commit.Feed, store.FeedEvent{
 			WorkspaceID: commit.WorkspaceID, SessionID: parley.ID(f.Session), Type: f.Type,
-			OwnerID: parley.ID(f.Owner), Visibility: f.Visibility, Data: f.Data,
+			OwnerID: parley.ID(f.Owner), Visibility: f.Visibility, PrincipalID: parley.ID(f.Principal), Data: f.Data,
 		})
 	}
 	return commit
@@ -114,6 +115,7 @@ func (c *commitNotice) merge(commit *store.Commit) {
 			Type:       f.Type,
 			Owner:      wireID(f.OwnerID),
 			Visibility: f.Visibility,
+			Principal:  wireID(f.PrincipalID),
 			Data:       f.Data,
 		})
 	}

@@ -95,6 +95,7 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 		"dry_calls WHERE workspace_id = $1 AND session_id = $2",
 		"deliveries WHERE workspace_id = $1 AND session_id = $2",
 		"delegations WHERE workspace_id = $1 AND from_session_id = $2",
+		"inbox_items WHERE workspace_id = $1 AND session_id = $2",
 		"outside WHERE workspace_id = $1 AND session_id = $2",
 		"shares WHERE workspace_id = $1 AND session_id = $2", "shares WHERE workspace_id = $1 AND reader_id = $2",
 		"budgets WHERE workspace_id = $1 AND subject_id = $2", "rates WHERE workspace_id = $1 AND subject_id = $2"} {

@@ -855,7 +855,7 @@ CREATE TABLE delegations (
   created_at        INTEGER NOT NULL,
   delivered_at      INTEGER,
   finished_at       INTEGER,
-  heard_at          INTEGER,                 -- when the turn began that reads the answer
+  heard_at          INTEGER, to_principal_id BLOB,                 -- when the turn began that reads the answer
   PRIMARY KEY (id)
 );
 
@@ -929,6 +929,33 @@ CREATE TABLE schedule_runs (
   created_at   INTEGER NOT NULL,
   PRIMARY KEY (schedule_id, due_at)
 ) WITHOUT ROWID;
+
+CREATE TABLE inbox_items (
+  id                BLOB NOT NULL,
+  workspace_id      BLOB NOT NULL,
+  principal_id      BLOB NOT NULL,           -- whose inbox
+  type              TEXT NOT NULL,           -- briefing, question, approval, alert
+  title             TEXT NOT NULL,
+  summary           TEXT NOT NULL,
+  agent_id          BLOB NOT NULL,
+  session_id        BLOB NOT NULL,           -- where it stands, and under whose lock it moves
+  message_id        BLOB,
+  source_session_id BLOB NOT NULL,           -- the work behind it
+  source_message_id BLOB,
+  delegation_id     BLOB,
+  approval_id       BLOB,
+  created_at        INTEGER NOT NULL,
+  read_at           INTEGER,
+  answered_at       INTEGER,
+  closed_at         INTEGER,
+  PRIMARY KEY (id)
+);
+
+CREATE INDEX inbox_items_recent  ON inbox_items (principal_id, created_at, id);
+
+CREATE INDEX inbox_items_unread  ON inbox_items (principal_id, created_at, id) WHERE read_at IS NULL;
+
+CREATE INDEX inbox_items_session ON inbox_items (session_id);
 
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 

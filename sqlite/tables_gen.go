@@ -1168,7 +1168,8 @@ func updateLoopArgs(to []arg, of *transition.NewLoop) []arg {
 const delegationColumns = "d.id, d.workspace_id, d.kind, d.status, d.from_agent_id, d.from_session_id, d.call_message_id, " +
 	"d.to_agent_id, d.to_session_id, d.parent_id, d.root_id, d.hop, d.text, d.message_id, d.turn_id, " +
 	"d.work_id, d.answer_message_id, d.answer_turn_id, d.answer_step, d.return_message_id, " +
-	"d.return_turn_id, d.reason, d.deadline_at, d.created_at, d.delivered_at, d.finished_at, d.heard_at"
+	"d.return_turn_id, d.reason, d.deadline_at, d.created_at, d.delivered_at, d.finished_at, d.heard_at, " +
+	"d.to_principal_id"
 
 // fillDelegation reads delegationColumns.
 func fillDelegation(r *row, to *parley.Delegation) error {
@@ -1199,6 +1200,7 @@ func fillDelegation(r *row, to *parley.Delegation) error {
 	to.DeliveredAt = r.time()
 	to.FinishedAt = r.time()
 	to.HeardAt = r.time()
+	to.ToPrincipalID = r.id()
 	return nil
 }
 
@@ -1211,9 +1213,9 @@ func scanDelegation(r *row) (found parley.Delegation, err error) {
 const insertDelegationColumns = "id, workspace_id, kind, status, from_agent_id, from_session_id, call_message_id, to_agent_id, " +
 	"to_session_id, parent_id, root_id, hop, text, message_id, turn_id, work_id, answer_message_id, " +
 	"answer_turn_id, answer_step, return_message_id, return_turn_id, reason, deadline_at, created_at, " +
-	"delivered_at, finished_at, heard_at"
+	"delivered_at, finished_at, heard_at, to_principal_id"
 
-const insertDelegationPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertDelegationPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertDelegationArgs appends the arguments of its columns.
 func insertDelegationArgs(to []arg, of *parley.Delegation) []arg {
@@ -1245,6 +1247,7 @@ func insertDelegationArgs(to []arg, of *parley.Delegation) []arg {
 		&of.DeliveredAt,
 		&of.FinishedAt,
 		&of.HeardAt,
+		&of.ToPrincipalID,
 	)
 }
 
@@ -1269,6 +1272,80 @@ func updateDelegationArgs(to []arg, of *parley.Delegation) []arg {
 		of.Reason,
 		&of.DeliveredAt,
 		&of.FinishedAt,
+	)
+}
+
+// inboxItemColumns reads "i".
+const inboxItemColumns = "i.id, i.workspace_id, i.principal_id, i.type, i.title, i.summary, i.agent_id, i.session_id, " +
+	"i.message_id, i.source_session_id, i.source_message_id, i.delegation_id, i.approval_id, " +
+	"i.created_at, i.read_at, i.answered_at, i.closed_at"
+
+// fillInboxItem reads inboxItemColumns.
+func fillInboxItem(r *row, to *parley.InboxItem) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.PrincipalID = r.id()
+	to.Type = parley.InboxType(r.text())
+	to.Title = r.text()
+	to.Summary = r.text()
+	to.AgentID = r.id()
+	to.SessionID = r.id()
+	to.MessageID = r.id()
+	to.SourceSessionID = r.id()
+	to.SourceMessageID = r.id()
+	to.DelegationID = r.id()
+	to.ApprovalID = r.id()
+	to.CreatedAt = r.time()
+	to.ReadAt = r.time()
+	to.AnsweredAt = r.time()
+	to.ClosedAt = r.time()
+	return nil
+}
+
+func scanInboxItem(r *row) (found parley.InboxItem, err error) {
+	err = fillInboxItem(r, &found)
+	return found, err
+}
+
+// insertInboxItemColumns and insertInboxItemPlaces are for an INSERT INTO inbox_items, with the arguments of insertInboxItemArgs.
+const insertInboxItemColumns = "id, workspace_id, principal_id, type, title, summary, agent_id, session_id, message_id, " +
+	"source_session_id, source_message_id, delegation_id, approval_id, created_at, read_at, answered_at, " +
+	"closed_at"
+
+const insertInboxItemPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+
+// insertInboxItemArgs appends the arguments of its columns.
+func insertInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
+	return append(to,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.PrincipalID,
+		string(of.Type),
+		of.Title,
+		of.Summary,
+		&of.AgentID,
+		&of.SessionID,
+		&of.MessageID,
+		&of.SourceSessionID,
+		&of.SourceMessageID,
+		&of.DelegationID,
+		&of.ApprovalID,
+		&of.CreatedAt,
+		&of.ReadAt,
+		&of.AnsweredAt,
+		&of.ClosedAt,
+	)
+}
+
+// updateInboxItemSet is for an UPDATE of inbox_items, with the arguments of updateInboxItemArgs.
+const updateInboxItemSet = "read_at = ?, answered_at = ?, closed_at = ?"
+
+// updateInboxItemArgs appends the arguments of its columns.
+func updateInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
+	return append(slices.Grow(to, 5),
+		&of.ReadAt,
+		&of.AnsweredAt,
+		&of.ClosedAt,
 	)
 }
 

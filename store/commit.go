@@ -13,6 +13,7 @@ type FeedEvent struct {
 	Type        parley.EventType
 	OwnerID     parley.ID         // of the session; decides who may see the event
 	Visibility  parley.Visibility // of the session
+	PrincipalID parley.ID         // the only one who may see it; zero: all who may see the session
 	Data        json.RawMessage
 }
 

@@ -30,6 +30,7 @@ type Store interface {
 	Schedules
 	Teams
 	Delegations
+	Inbox
 	Projects
 	Keys
 	Workspaces

@@ -82,7 +82,7 @@ func (s *Streams) Open(ctx context.Context, principal parley.Principal, request 
 	if err != nil {
 		return nil, err
 	}
-	return s.open(scope, request), nil
+	return s.open(scope, principal.ID, request), nil
 }
 
 // Follow opens the stream of a turn that one of the principal's verbs has just begun or resumed. The verb has checked
@@ -92,12 +92,13 @@ func (s *Streams) Follow(ctx context.Context, principal parley.Principal, turn R
 	if err != nil {
 		return nil, err
 	}
-	return s.open(scope, turn), nil
+	return s.open(scope, principal.ID, turn), nil
 }
 
-func (s *Streams) open(scope store.Scope, request Request) *Stream {
+func (s *Streams) open(scope store.Scope, principalID parley.ID, request Request) *Stream {
 	return &Stream{until: request.UntilTurn, watcher: s.hub.Watch(live.WatchRequest{
 		Scope:     scope,
+		Principal: principalID,
 		Sessions:  request.Sessions,
 		Feed:      request.Feed,
 		Flush:     request.Flush,

@@ -105,6 +105,7 @@ func rootCommand(term terminal) *cobra.Command {
 		providersListCommand(shared, term),
 		approvalsCommand(shared, term),
 		delegationsCommand(shared, term),
+		inboxCommand(shared, term),
 		filesCommand(shared, term),
 		importCommand(shared, term),
 		queueCommand(shared, term),

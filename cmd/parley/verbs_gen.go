@@ -1079,6 +1079,58 @@ func delegationsShowCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// inboxListCommand makes parley inbox list: GET /v1/inbox.
+func inboxListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List what agents want you to read or to answer, newest first", Args: cobra.NoArgs}
+	var query client.InboxQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	addChoice(command, &query.Unread, "unread", "only those that you have not read")
+	command.Flags().Var(wordsFlag(&query.Type), "type", "only those of this type; repeatable: briefing, question, approval, alert")
+	addAgentReferences(command, &query.Agent, "agent", "only those of this agent, by id or slug; repeatable")
+	paging := addPaging(command, 20)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.InboxItem], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Inbox(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, inboxTable())
+	})
+	return command
+}
+
+// inboxShowCommand makes parley inbox show: GET /v1/inbox/{item}.
+func inboxShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show ITEM", Short: "Show an item with its whole text", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.InboxItem(ctx, id)
+		if err != nil {
+			return err
+		}
+		whole, err := inboxTextOf(ctx, server, &got)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &whole, printInboxItem)
+	})
+	return command
+}
+
+// inboxReadCommand makes parley inbox read: PATCH /v1/inbox/{item}.
+func inboxReadCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "read ITEM", Short: "Mark an item as read", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.UpdateInboxItem(ctx, id, client.InboxPatch{Read: changeTo(true)})
+		if err != nil {
+			return err
+		}
+		return printInbox(term, shared, &changed)
+	})
+	return command
+}
+
 // cacheShowCommand makes parley cache show: GET /v1/cache.
 func cacheShowCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "show", Short: "Show what the response cache holds and saved", Args: cobra.NoArgs}
@@ -1690,6 +1742,45 @@ func delegationsTable() table[parley.Delegation] {
 			}
 		},
 	}
+}
+
+// inboxTable is the table of inbox.
+func inboxTable() table[parley.InboxItem] {
+	return table[parley.InboxItem]{
+		titles: []string{"ID", "TYPE", "TITLE", "STATE", "CREATED"},
+		row: func(row *parley.InboxItem) []string {
+			return []string{
+				orDash(row.ID),
+				string(row.Type),
+				row.Title,
+				inboxState(row),
+				row.CreatedAt.String(),
+			}
+		},
+	}
+}
+
+// printInbox prints one as a table of its members, without empty ones.
+func printInbox(term terminal, shared *flags, got *parley.InboxItem) error {
+	return printFields(term, shared, got, [][]string{
+		{"id", orDash(got.ID)},
+		{"workspace id", orDash(got.WorkspaceID)},
+		{"principal id", orDash(got.PrincipalID)},
+		{"type", string(got.Type)},
+		{"title", got.Title},
+		{"summary", got.Summary},
+		{"agent id", orDash(got.AgentID)},
+		{"session id", orDash(got.SessionID)},
+		{"message id", orDash(got.MessageID)},
+		{"source session id", orDash(got.SourceSessionID)},
+		{"source message id", orDash(got.SourceMessageID)},
+		{"delegation id", orDash(got.DelegationID)},
+		{"approval id", orDash(got.ApprovalID)},
+		{"created at", got.CreatedAt.String()},
+		{"read at", got.ReadAt.String()},
+		{"answered at", got.AnsweredAt.String()},
+		{"closed at", got.ClosedAt.String()},
+	})
 }
 
 // cacheShowTable is the table of show.

@@ -98,6 +98,7 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 		fmt.Sprintf(`{"content":{"text":%q}}`, mark),
 	)
 	e.ids["delegation"] = s.handedOver(e)
+	e.ids["item"] = s.asked(e)
 	if got := s.ask(
 		owner,
 		"PUT",
@@ -127,6 +128,33 @@ func (s *target) handedOver(e estate) (id string) {
 	))
 	s.await(e.key, path, "completed")
 	return s.first(e.key, "/v1/delegations")
+}
+
+// asked has the lead ask its owner, and returns the item in the owner's inbox.
+func (s *target) asked(e estate) (id string) {
+	s.Helper()
+	var background struct{ ID string }
+	got := s.ask(e.key, "GET", e.fill("/v1/agents/{lead}/background"), "")
+	if err := json.Unmarshal([]byte(got.body), &background); err != nil || background.ID == "" {
+		s.Fatalf("status %d: %s", got.status, got.body)
+	}
+	path := "/v1/sessions/" + background.ID
+	s.made(e.key, "POST", path+"/messages", fmt.Sprintf(
+		`{"model":"sim/script","content":{"text":%q}}`,
+		fmt.Sprintf(
+			`[[{"tool_call":{"name":"request_input","arguments":{"question":%q}}}],[{"text":%q}]]`, e.mark, e.mark,
+		),
+	))
+	s.until("a question to be in the inbox", func() bool {
+		var page struct{ Data []struct{ ID string } }
+		got := s.ask(e.key, "GET", "/v1/inbox", "")
+		if json.Unmarshal([]byte(got.body), &page) != nil || len(page.Data) == 0 {
+			return false
+		}
+		id = page.Data[0].ID
+		return true
+	})
+	return id
 }
 
 // signIn signs a browser in with a key.

@@ -24,6 +24,7 @@ var queryIDs = map[string]string{
 	"turn":      "turn",
 	"with":      "call",
 	"principal": "key",
+	"root":      "message",
 	"owner":     "key",
 }
 
@@ -68,6 +69,7 @@ var plainQueries = []string{
 	"task",
 	"tool",
 	"type",
+	"unread",
 	"view",
 }
 

@@ -80,51 +80,43 @@ func (w changes) UpdateApprovals(_ *transition.Head, approvals []*parley.Approva
 // The one turn of a dry run reads nothing else again: its head keeps its state (Memory.keep), and no other session,
 // process or turn ever sees the rest.
 
-func (changes) MoveHead(*transition.Head) error                           { return nil }
-func (changes) Create(*transition.Head, *transition.Creation) error       { return nil }
-func (changes) ClearContext(*transition.Head, int64) error                { return nil }
-func (changes) UpdateListed(*transition.Head) error                       { return nil }
-func (changes) Accept(*transition.Head, *parley.Accepted) error           { return nil }
-func (changes) UpdateSetting(*transition.Head, *transition.Setting) error { return nil }
-func (changes) Bury(*transition.Head) error                               { return nil }
-func (changes) RemoveQueued(*transition.Head, []parley.ID) error          { return nil }
-func (changes) EnterMessages(*transition.Head, []*parley.Message) error   { return nil }
-func (changes) Requeue(*transition.Head, []transition.Entry) error        { return nil }
-func (changes) EditQueued(*transition.Head, []*parley.Message) error      { return nil }
-func (changes) Mark(*transition.Head, []transition.Marked) error          { return nil }
-func (changes) InsertLoops(*transition.Head, []transition.NewLoop) error  { return nil }
-func (changes) UpdateLoops(*transition.Head, []transition.NewLoop) error  { return nil }
-func (changes) InsertSchedules(*transition.Head, []transition.NewSchedule) error {
-	return nil
-}
-
-func (changes) MoveSchedules(*transition.Head, []transition.MovedSchedule) error {
-	return nil
-}
-
-func (changes) ResumeTurns(*transition.Head, []transition.Resumed) error       { return nil }
-func (changes) SuspectTurn(*transition.Head, *parley.Turn) error               { return nil }
-func (changes) RecordReplay(*transition.Head, *store.NewReplay) error          { return nil }
-func (changes) OpenOutside(*transition.Head, *transition.Outside) error        { return nil }
-func (changes) GrowOutside(*transition.Head, *transition.Grown) error          { return nil }
-func (changes) CloseOutside(*transition.Head) error                            { return nil }
-func (changes) NoteDeliveries(*transition.Head, []transition.Delivery) error   { return nil }
-func (changes) PutCompaction(*transition.Head, *parley.Compaction) error       { return nil }
-func (changes) UpdateReady(*transition.Head) error                             { return nil }
-func (changes) ForgetUses(*transition.Head, []parley.ID) error                 { return nil }
-func (changes) UseFiles(*transition.Head, []transition.FileUse) error          { return nil }
-func (changes) OpenClients(*transition.Head, []transition.ClientOpened) error  { return nil }
-func (changes) LeaveErrands(*transition.Head, []transition.Errand) error       { return nil }
-func (changes) Spend(*transition.Head, []transition.Spent) error               { return nil }
-func (changes) Reserve(*transition.Head, []transition.NewCall) error           { return nil }
-func (changes) Park(*transition.Head, *transition.Parked) error                { return nil }
-func (changes) Warn(*transition.Head, *transition.Warned) error                { return nil }
-func (changes) CountRequest(*transition.Head, *transition.Rated) error         { return nil }
-func (changes) Relimit(*transition.Head) error                                 { return nil }
-func (changes) InsertDelegations(*transition.Head, []*parley.Delegation) error { return nil }
-
-func (changes) MoveDelegations(*transition.Head, []transition.MovedDelegation) error {
-	return nil
-}
-
-func (changes) HearDelegations(*transition.Head, []transition.Heard) error { return nil }
+func (changes) MoveHead(*transition.Head) error                                      { return nil }
+func (changes) Create(*transition.Head, *transition.Creation) error                  { return nil }
+func (changes) ClearContext(*transition.Head, int64) error                           { return nil }
+func (changes) UpdateListed(*transition.Head) error                                  { return nil }
+func (changes) Accept(*transition.Head, *parley.Accepted) error                      { return nil }
+func (changes) UpdateSetting(*transition.Head, *transition.Setting) error            { return nil }
+func (changes) Bury(*transition.Head) error                                          { return nil }
+func (changes) RemoveQueued(*transition.Head, []parley.ID) error                     { return nil }
+func (changes) EnterMessages(*transition.Head, []*parley.Message) error              { return nil }
+func (changes) Requeue(*transition.Head, []transition.Entry) error                   { return nil }
+func (changes) EditQueued(*transition.Head, []*parley.Message) error                 { return nil }
+func (changes) Mark(*transition.Head, []transition.Marked) error                     { return nil }
+func (changes) InsertLoops(*transition.Head, []transition.NewLoop) error             { return nil }
+func (changes) UpdateLoops(*transition.Head, []transition.NewLoop) error             { return nil }
+func (changes) InsertSchedules(*transition.Head, []transition.NewSchedule) error     { return nil }
+func (changes) MoveSchedules(*transition.Head, []transition.MovedSchedule) error     { return nil }
+func (changes) ResumeTurns(*transition.Head, []transition.Resumed) error             { return nil }
+func (changes) SuspectTurn(*transition.Head, *parley.Turn) error                     { return nil }
+func (changes) RecordReplay(*transition.Head, *store.NewReplay) error                { return nil }
+func (changes) OpenOutside(*transition.Head, *transition.Outside) error              { return nil }
+func (changes) GrowOutside(*transition.Head, *transition.Grown) error                { return nil }
+func (changes) CloseOutside(*transition.Head) error                                  { return nil }
+func (changes) NoteDeliveries(*transition.Head, []transition.Delivery) error         { return nil }
+func (changes) InsertDelegations(*transition.Head, []*parley.Delegation) error       { return nil }
+func (changes) MoveDelegations(*transition.Head, []transition.MovedDelegation) error { return nil }
+func (changes) HearDelegations(*transition.Head, []transition.Heard) error           { return nil }
+func (changes) InsertInbox(*transition.Head, []*parley.InboxItem) error              { return nil }
+func (changes) UpdateInbox(*transition.Head, []*parley.InboxItem) error              { return nil }
+func (changes) PutCompaction(*transition.Head, *parley.Compaction) error             { return nil }
+func (changes) UpdateReady(*transition.Head) error                                   { return nil }
+func (changes) ForgetUses(*transition.Head, []parley.ID) error                       { return nil }
+func (changes) UseFiles(*transition.Head, []transition.FileUse) error                { return nil }
+func (changes) OpenClients(*transition.Head, []transition.ClientOpened) error        { return nil }
+func (changes) LeaveErrands(*transition.Head, []transition.Errand) error             { return nil }
+func (changes) Spend(*transition.Head, []transition.Spent) error                     { return nil }
+func (changes) Reserve(*transition.Head, []transition.NewCall) error                 { return nil }
+func (changes) Park(*transition.Head, *transition.Parked) error                      { return nil }
+func (changes) Warn(*transition.Head, *transition.Warned) error                      { return nil }
+func (changes) CountRequest(*transition.Head, *transition.Rated) error               { return nil }
+func (changes) Relimit(*transition.Head) error                                       { return nil }

@@ -258,3 +258,7 @@ func (rows) CountDelegations(*transition.Head, parley.ID, parley.ID, parley.ID) 
 
 func (rows) UnheardBelow(*transition.Head, parley.ID) ([]transition.Unheard, error) { return nil, nil }
 func (rows) WakeTurns(*transition.Head, parley.ID, parley.ID) ([]parley.ID, error)  { return nil, nil }
+
+// InboxItem and Recipient implement transition.Rows.
+func (rows) InboxItem(parley.ID, parley.ID) (*parley.InboxItem, error) { return nil, nil }
+func (rows) Recipient(_, ownerID parley.ID) (parley.ID, error)         { return ownerID, nil }

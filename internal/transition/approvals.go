@@ -89,6 +89,8 @@ func (t *Tx) tellApproval(h *Head, told event.Encoded, a *parley.Approval) {
 		h.Changes.Outbox = append(h.Changes.Outbox, Errand{
 			WorkspaceID: h.WorkspaceID, Work: TellRoot{ApprovalID: a.ID, RootID: a.RootID, OwnerID: h.OwnerID},
 		})
+	} else if h.InBackground() {
+		h.leave(TellInbox{ApprovalID: a.ID, SessionID: h.ID}, 0)
 	}
 }
 
@@ -461,6 +463,11 @@ func (t *Tx) TellRoot(workspaceID parley.ID, what TellRoot) error {
 	a, err := t.rows.Approval(workspaceID, what.ApprovalID) // read under the lock
 	if err != nil || a == nil {
 		return err
+	}
+	if h.InBackground() {
+		if err := t.noteApproval(h, a); err != nil {
+			return err
+		}
 	}
 	first, err := t.deliver(h, Delivery{rootHeardCreated, a.ID})
 	if err != nil {

@@ -287,7 +287,7 @@ func (t *Tx) lockQueued(scope store.Scope, messageID parley.ID) (*Head, *parley.
 	}
 	switch {
 	case m.Status == parley.MessageQueued:
-		return h, m, nil
+		return h, m, t.checkQueued(h, m)
 	case m.Sequence == 0:
 		return nil, nil, parley.Conflict(m.Status, "this message was already removed from the queue")
 	}

@@ -64,6 +64,9 @@ type Changes struct {
 	Delegations    []MovedDelegation
 	Heard          []Heard // set heard_at At of the answers and reports, unless it is set
 
+	NewInbox []*parley.InboxItem
+	Inbox    []*parley.InboxItem // read_at, answered_at and closed_at
+
 	Compaction *parley.Compaction // insert the session's row, or update all of it
 
 	Spent     []Spent // reservations that end: charge the budgets and wake sessions that wait for room

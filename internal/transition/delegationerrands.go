@@ -59,15 +59,15 @@ func (DeliverDelegation) Kind() string { return "deliver_delegation" }
 // Target implements Work.
 func (w DeliverDelegation) Target() parley.ID { return w.DelegationID }
 
-// do delivers, or else fails the delegation under its sender's lock.
+// do delivers, or else fails the delegation under its sender's lock. A person's inbox refuses nothing: it is tried
+// again.
 func (w DeliverDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 	refused := ""
-	if _, err := by.Step(workspaceID, func(t *Tx) (bool, error) {
-		var err error
-		refused, err = t.deliverDelegation(workspaceID, w.DelegationID)
-		return false, err
-	}); err != nil || refused == "" {
-		return err == nil, err
+	if again, err := by.Step(workspaceID, func(t *Tx) (again bool, err error) {
+		refused, again, err = t.deliverDelegation(workspaceID, w.DelegationID)
+		return again, err
+	}); err != nil || again || refused == "" {
+		return err == nil && !again, err
 	}
 	return once(by, workspaceID, func(t *Tx) error {
 		d, err := t.rows.Delegation(workspaceID, w.DelegationID)

@@ -104,6 +104,12 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 		Status: parley.DelegationSent, FromAgentID: h.AgentID, FromSessionID: h.ID, CallMessageID: call.ID,
 		ToAgentID: sending.To, RootID: at.root, Hop: at.hop, Text: sending.Text, CreatedAt: t.now,
 	}
+	if sending.To.IsZero() {
+		d.ToAgentID = h.AgentID
+		if d.ToPrincipalID, err = t.rows.Recipient(h.WorkspaceID, h.OwnerID); err != nil {
+			return err
+		}
+	}
 	if at.work != nil {
 		d.ParentID = at.work.ID
 	}
@@ -122,6 +128,9 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 		deadline := sending.Deadline
 		if deadline == 0 {
 			deadline = parley.DefaultDelegationDeadline
+			if !d.ToPrincipalID.IsZero() {
+				deadline = parley.PersonDeadline
+			}
 		}
 		d.DeadlineAt = t.now + parley.Time(deadline.Milliseconds())
 		h.leave(ExpireDelegation{DelegationID: d.ID}, deadline)
@@ -129,8 +138,12 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 	return nil
 }
 
-// checkTeam refuses to send to anybody but a subordinate (a task) or the lead.
+// checkTeam refuses to send to anybody but a subordinate (a task), the lead, or a person: a briefing, or the question
+// of an agent without a lead.
 func (t *Tx) checkTeam(h *Head, sending *parley.Sending) error {
+	if sending.To.IsZero() {
+		return t.checkToPerson(h, sending)
+	}
 	below, above := sending.To, h.AgentID
 	if sending.Kind != parley.DelegationTask {
 		below, above = above, below
@@ -143,6 +156,20 @@ func (t *Tx) checkTeam(h *Head, sending *parley.Sending) error {
 		return parley.Errorf(parley.CodeInvalid, "this agent is not in your team any more")
 	}
 	return nil
+}
+
+func (t *Tx) checkToPerson(h *Head, sending *parley.Sending) error {
+	agent, err := t.agentNow(h.WorkspaceID, h.AgentID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case sending.Kind == parley.DelegationBriefing && agent != nil:
+		return nil
+	case sending.Kind == parley.DelegationQuestion && agent != nil && agent.LeadID.IsZero():
+		return nil
+	}
+	return parley.Errorf(parley.CodeInvalid, "you cannot send this to a person; send it to your lead")
 }
 
 // checkChain refuses what exceeds the bounds of a chain.
@@ -161,7 +188,7 @@ func (t *Tx) checkChain(h *Head, d *parley.Delegation) error {
 	case pair >= parley.MaxDelegationPair:
 		return parley.Errorf(
 			parley.CodeInvalid,
-			"you have sent this agent %d things for the same work, the maximum; go on with what you know",
+			"you have sent this receiver %d things for the same work, the maximum; go on with what you know",
 			parley.MaxDelegationPair,
 		)
 	case all >= parley.MaxDelegations:
@@ -215,6 +242,11 @@ func (t *Tx) finishDelegation(h *Head, d *parley.Delegation, move parley.Delegat
 	if h.DeletedAt == 0 && h.ID != d.FromSessionID { // the way back tells the sender
 		t.tellDelegation(h, d)
 	}
+	if !d.ToPrincipalID.IsZero() && move != parley.DelegationAnswer {
+		if err := t.closeItem(h, d); err != nil {
+			return err
+		}
+	}
 	h.leave(ReturnDelegation{DelegationID: d.ID}, 0)
 	if was != parley.DelegationSent && move != parley.DelegationAnswer {
 		h.leave(StopDelegation{DelegationID: d.ID}, 0)
@@ -235,56 +267,60 @@ func (h *Head) leave(work Work, delay time.Duration) {
 
 // deliverDelegation brings a delegation into the background session of its receiver: a message by the sending agent,
 // and its turn. A delegation that has left the state sent is left alone. refused says, for people, why the receiver
-// cannot take it.
-func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, err error) {
+// cannot take it; again, that a person's session is full.
+func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again bool, err error) {
 	d, err := t.rows.Delegation(workspaceID, id)
 	if err != nil || d == nil || d.Status != parley.DelegationSent {
-		return "", err
+		return "", false, err
 	}
 	from, err := t.agentNow(workspaceID, d.FromAgentID)
 	if err != nil {
-		return "", err
+		return "", false, err
+	}
+	if from != nil && !d.ToPrincipalID.IsZero() {
+		again, err = t.deliverToPerson(d, from)
+		return "", again, err
 	}
 	to, err := t.agentNow(workspaceID, d.ToAgentID)
 	switch {
 	case err != nil:
-		return "", err
+		return "", false, err
 	case from == nil || to == nil:
-		return "the agent does not exist any more", nil
+		return "the agent does not exist any more", false, nil
 	case to.Status == parley.AgentArchived:
-		return "the agent is archived", nil
+		return "the agent is archived", false, nil
 	}
 	h, err := t.background(workspaceID, to.ID, 0)
 	if known, ok := refusal(err); ok {
-		return known.Message, nil
+		return known.Message, false, nil
 	} else if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if h.ArchivedAt != 0 {
-		return "the agent's background session is archived", nil
+		return "the agent's background session is archived", false, nil
 	}
 	if d.Kind == parley.DelegationReport {
 		if d.WorkID, err = t.reportedWork(h, d); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
-	m, err := t.delegated(h, parley.DelegationMessageID(d.ID), d, from, carryingText(d, from))
+	m, err := t.delegated(h, parley.DelegationMessageID(d.ID), d, agentAuthor(from), carryingText(d, from))
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if !h.TurnID.IsZero() {
 		if known, ok := refusal(t.checkQueue(h, m)); ok {
-			return known.Message, nil
+			return known.Message, false, nil
 		}
 	}
 	var wake *parley.Turn
 	if !d.Kind.Asks() {
 		if wake, err = t.wakeTurn(h, d.RootID, d.WorkID); err != nil {
-			return "", err
+			return "", false, err
 		}
 	}
 	if err := t.enter(h, m, wake); err != nil {
-		return "", err
+		return "", false, err
 	}
 	d.Status, d.ToSessionID, d.MessageID, d.TurnID, d.DeliveredAt = parley.DelegationDelivered, h.ID, m.ID, m.TurnID,
 		t.now
@@ -293,7 +329,7 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, err e
 	}
 	h.moved(d, parley.DelegationSent)
 	t.tellDelegation(h, d)
-	return "", nil
+	return "", false, nil
 }
 
 // refusal returns an error that tells people why something cannot be done now, other than a failure of the database.
@@ -326,19 +362,23 @@ func (t *Tx) reportedWork(h *Head, report *parley.Delegation) (parley.ID, error)
 	return parley.ID{}, err
 }
 
-// delegated builds a message of a delegation in a session, by an agent.
+// agentAuthor returns an agent as the author of a message.
+func agentAuthor(agent *parley.Agent) parley.Author {
+	return parley.Author{Kind: parley.AuthorAgent, ID: agent.ID, Name: agent.Name}
+}
+
+// delegated builds a message of a delegation in a session.
 func (t *Tx) delegated(
 	h *Head,
 	id parley.ID,
 	d *parley.Delegation,
-	by *parley.Agent,
+	author parley.Author,
 	text string,
 ) (*parley.Message, error) {
 	content, err := parley.EncodeContent(parley.UserContent{Text: text})
 	if err != nil {
 		return nil, err
 	}
-	author := parley.Author{Kind: parley.AuthorAgent, ID: by.ID, Name: by.Name}
 	note, err := t.contextNote(h, author, "")
 	if err != nil {
 		return nil, err
@@ -408,7 +448,7 @@ func (q *queue) members(turn *parley.Turn) (members []Entry) {
 
 // member returns the turn that a queued message enters without being its trigger; nil for any other message.
 func (t *Tx) member(h *Head, m *parley.Message) (*parley.Turn, error) {
-	if h.Mode != parley.ModeBackground || m.Steer || m.TurnID.IsZero() || m.Author.Kind != parley.AuthorAgent {
+	if h.Mode != parley.ModeBackground || m.Steer || m.TurnID.IsZero() || !carriesDelegation(m) {
 		return nil, nil
 	}
 	turn, err := t.readTurn(h, m.TurnID)
@@ -460,7 +500,7 @@ func (t *Tx) removeMembers(h *Head, turn *parley.Turn) error {
 
 // beginDelegated notes that a claimed turn works on the delegation that its trigger carries, or reads answers.
 func (t *Tx) beginDelegated(h *Head, turn *parley.Turn, trigger *parley.Message) error {
-	if h.Mode != parley.ModeBackground || trigger.Author.Kind != parley.AuthorAgent {
+	if h.Mode != parley.ModeBackground || !carriesDelegation(trigger) {
 		return nil
 	}
 	d, err := t.rows.DelegationOf(h, trigger.ID)
@@ -562,7 +602,11 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 	if err != nil {
 		return false, err
 	}
-	m, err := t.delegated(h, parley.DelegationReturnID(d.ID), d, to, returnText(d, to, answer))
+	by := agentAuthor(to)
+	if !d.ToPrincipalID.IsZero() && d.Status == parley.DelegationAnswered {
+		by = answer.by
+	}
+	m, err := t.delegated(h, parley.DelegationReturnID(d.ID), d, by, returnText(d, to, answer))
 	if err != nil {
 		return false, err
 	}
@@ -584,28 +628,39 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 	return false, nil
 }
 
-// answerOf returns the text of an answered delegation's answer, and notes the message that has it.
-func (t *Tx) answerOf(h *Head, d *parley.Delegation) (string, error) {
+// answer is what a delegation was answered with.
+type answer struct {
+	text string
+	by   parley.Author // of an answer that a person wrote
+}
+
+// answerOf returns an answered delegation's answer, and notes the message that has it.
+func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
 	if d.Status != parley.DelegationAnswered {
-		return "", nil
+		return answer{}, nil
 	}
 	if d.AnswerTurnID.IsZero() {
 		m, err := t.rows.Message(h.WorkspaceID, d.AnswerMessageID)
 		if err != nil || m == nil {
-			return "", err
+			return answer{}, err
+		}
+		if !d.ToPrincipalID.IsZero() {
+			var said parley.UserContent
+			err := json.Unmarshal(m.Content, &said)
+			return answer{said.Text, m.Author}, err
 		}
 		var call parley.ToolCallContent
 		var report struct {
 			Result string `json:"result"`
 		}
 		if json.Unmarshal(m.Content, &call) == nil && json.Unmarshal(call.Arguments, &report) == nil {
-			return report.Result, nil
+			return answer{text: report.Result}, nil
 		}
-		return "", nil
+		return answer{}, nil
 	}
 	answers, err := t.rows.Answers(h, d.AnswerTurnID, d.AnswerStep)
 	if err != nil || len(answers) == 0 {
-		return "", err
+		return answer{}, err
 	}
 	d.AnswerMessageID = answers[len(answers)-1].ID
 	text, refused, _, err := textOfAnswers(answers)
@@ -615,7 +670,7 @@ func (t *Tx) answerOf(h *Head, d *parley.Delegation) (string, error) {
 	if len(text) > parley.MaxChildResultBytes {
 		text = parley.Clip(text, parley.MaxChildResultBytes) + childCut
 	}
-	return text, err
+	return answer{text: text}, err
 }
 
 // carryingText is the text of the message that carries a delegation.
@@ -630,14 +685,18 @@ func carryingText(d *parley.Delegation, from *parley.Agent) string {
 }
 
 // returnText is the text of the message that tells the sender how a delegation ended: who answers what.
-func returnText(d *parley.Delegation, to *parley.Agent, answer string) string {
-	what := fmt.Sprintf("your %s to %s (%s), %q", d.Kind, to.Name, to.Slug, d.Title())
+func returnText(d *parley.Delegation, to *parley.Agent, answered answer) string {
+	receiver := fmt.Sprintf("%s (%s)", to.Name, to.Slug)
+	if !d.ToPrincipalID.IsZero() {
+		receiver = "the person you work for"
+	}
+	what := fmt.Sprintf("your %s to %s, %q", d.Kind, receiver, d.Title())
 	switch d.Status {
 	case parley.DelegationAnswered:
-		if answer == "" {
-			answer = "(The answer has no text.)"
+		if answered.text == "" {
+			answered.text = "(The answer has no text.)"
 		}
-		return fmt.Sprintf("Answer to %s:\n\n%s", what, answer)
+		return fmt.Sprintf("Answer to %s:\n\n%s", what, answered.text)
 	case parley.DelegationExpired:
 		return fmt.Sprintf("No answer to %s: its deadline has passed.", what)
 	}

@@ -84,6 +84,7 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	DetachProject{}.Kind():  func(target parley.ID) Work { return &DetachProject{ProjectID: target} },
 	DeleteSessions{}.Kind(): func(target parley.ID) Work { return &DeleteSessions{ProjectID: target} },
 
+	TellInbox{}.Kind():         func(target parley.ID) Work { return &TellInbox{ApprovalID: target} },
 	DeliverDelegation{}.Kind(): func(target parley.ID) Work { return &DeliverDelegation{DelegationID: target} },
 	ReturnDelegation{}.Kind():  func(target parley.ID) Work { return &ReturnDelegation{DelegationID: target} },
 	ExpireDelegation{}.Kind():  func(target parley.ID) Work { return &ExpireDelegation{DelegationID: target} },
@@ -146,7 +147,7 @@ func (e *Errand) Rest() parley.Time {
 	switch e.Work.Kind() {
 	case CancelChild{}.Kind():
 		return childPatience
-	case ReturnDelegation{}.Kind(), ExpireDelegation{}.Kind(), StopDelegation{}.Kind():
+	case DeliverDelegation{}.Kind(), ReturnDelegation{}.Kind(), ExpireDelegation{}.Kind(), StopDelegation{}.Kind():
 		return delegationRest
 	}
 	return 0

@@ -86,13 +86,6 @@ type Rows interface {
 	// Delivered reports whether a delivery has arrived in the session.
 	Delivered(h *Head, what Delivery) (bool, error)
 
-	// Schedule reads a schedule of a workspace; nil if there is none. CreatedSchedule finds the one that was created
-	// under an idempotency key. CountSchedules counts those of an agent and of its workspace; counts within the bounds
-	// still hold when the transition is written.
-	Schedule(workspaceID, id parley.ID) (*parley.Schedule, error)
-	CreatedSchedule(workspaceID parley.ID, key string) (Earlier, error)
-	CountSchedules(workspaceID, agentID parley.ID) (ofAgent, ofWorkspace int64, err error)
-
 	// Delegation reads a delegation of a workspace; DelegationOf the one that a message of the session carries, or
 	// brings the end of.
 	Delegation(workspaceID, id parley.ID) (*parley.Delegation, error)
@@ -105,6 +98,19 @@ type Rows interface {
 	// WakeTurns returns the turn of every answer and report in the session for the work (zero: none) of a root that no
 	// turn has begun with yet: a turn with several of them several times.
 	WakeTurns(h *Head, rootID, workID parley.ID) ([]parley.ID, error)
+
+	// InboxItem reads an item of a workspace's inboxes.
+	InboxItem(workspaceID, id parley.ID) (*parley.InboxItem, error)
+	// Recipient returns the principal who gets what is for an owner: the owner, or the oldest admin who can still sign
+	// in if the owner cannot any more.
+	Recipient(workspaceID, ownerID parley.ID) (parley.ID, error)
+
+	// Schedule reads a schedule of a workspace; nil if there is none. CreatedSchedule finds the one that was created
+	// under an idempotency key. CountSchedules counts those of an agent and of its workspace; counts within the bounds
+	// still hold when the transition is written.
+	Schedule(workspaceID, id parley.ID) (*parley.Schedule, error)
+	CreatedSchedule(workspaceID parley.ID, key string) (Earlier, error)
+	CountSchedules(workspaceID, agentID parley.ID) (ofAgent, ofWorkspace int64, err error)
 
 	// Accepted reads what a session's owner has accepted; nil for a session older than recorded acceptances.
 	Accepted(h *Head) (*parley.Accepted, error)

@@ -244,6 +244,12 @@ func (t *Tx) feed(h *Head, told event.Encoded) {
 	})
 }
 
+// feedTo adds a hint for the workspace feed that only one principal gets.
+func (t *Tx) feedTo(h *Head, principalID parley.ID, told event.Encoded) {
+	t.feed(h, told)
+	h.hint.Feed[len(h.hint.Feed)-1].PrincipalID = principalID
+}
+
 // updatedFeed tells the lists that a session changed.
 func (t *Tx) updatedFeed(h *Head) {
 	updated, err := event.SessionUpdated{Session: h.Session}.Encode()

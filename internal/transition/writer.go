@@ -55,6 +55,9 @@ type Writer interface {
 	MoveDelegations(h *Head, moved []MovedDelegation) error
 	HearDelegations(h *Head, heard []Heard) error
 
+	InsertInbox(h *Head, items []*parley.InboxItem) error
+	UpdateInbox(h *Head, items []*parley.InboxItem) error
+
 	PutCompaction(h *Head, compaction *parley.Compaction) error
 	UpdateReady(h *Head) error
 
@@ -150,6 +153,9 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 	many("NewDelegations", func(c *Changes) []*parley.Delegation { return c.NewDelegations }, Writer.InsertDelegations),
 	many("Delegations", func(c *Changes) []MovedDelegation { return c.Delegations }, Writer.MoveDelegations),
 	many("Heard", func(c *Changes) []Heard { return c.Heard }, Writer.HearDelegations),
+
+	many("NewInbox", func(c *Changes) []*parley.InboxItem { return c.NewInbox }, Writer.InsertInbox),
+	many("Inbox", func(c *Changes) []*parley.InboxItem { return c.Inbox }, Writer.UpdateInbox),
 
 	one("Compaction", func(c *Changes) *parley.Compaction { return c.Compaction }, Writer.PutCompaction),
 	fact("Unready Ready", func(c *Changes) bool { return c.Unready || c.Ready }, Writer.UpdateReady),

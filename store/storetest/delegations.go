@@ -76,7 +76,9 @@ func (w *world) sends(t reporter, claim store.Claim, step int, sendings ...parle
 			ToolCallID: call.id, ToolName: "send",
 		})
 		must(t, "OpenBlock", err)
-		arguments, err := json.Marshal(map[string]string{"result": sending.Text})
+		arguments, err := json.Marshal(map[string]string{
+			"result": sending.Text, "title": sending.Title, "summary": sending.Summary, "type": string(sending.Type),
+		})
 		must(t, "Marshal", err)
 		content, err := parley.EncodeContent(parley.ToolCallContent{ID: call.id, Name: "send", Arguments: arguments})
 		must(t, "EncodeContent", err)
@@ -494,8 +496,8 @@ func delegationBounds(t *testing.T, w *world) {
 	}
 	refused(t, "a task for the subordinate of a subordinate", tries(claim, 1, c.task(c.runner, "Run.")),
 		parley.CodeInvalid)
-	refused(t, "a question without a lead", tries(claim, 2,
-		parley.Sending{Kind: parley.DelegationQuestion, To: parley.ID{}, Text: "Who?"}), parley.CodeInvalid)
+	refused(t, "a report without a lead", tries(claim, 2,
+		parley.Sending{Kind: parley.DelegationReport, To: parley.ID{}, Text: "Done."}), parley.CodeInvalid)
 	for i := range parley.MaxDelegationPair {
 		must(t, "a task", tries(claim, 3+i, c.task(c.scout, "Look.")))
 	}

@@ -42,6 +42,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 		w.exchange(t, plain, "a question\t\"?\"", "an answer\nin lines 😀")
 	}
 	w.fillDelegations(t)
+	w.fillSchedules(t)
 	w.askedBelow(t)
 	w.drainOutbox(t) // announces it to its root
 	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
@@ -126,11 +127,11 @@ func (w *world) fillHistory(t *testing.T, parent parley.ID) parley.ID {
 	return fork.ID
 }
 
-// fillFiles makes a file that a message uses, one with a thumbnail, and an upload under way.
-// fillDelegations has a task answered and read.
+// fillDelegations has a briefing delivered, and a task answered and read.
 func (w *world) fillDelegations(t *testing.T) {
 	t.Helper()
 	c := w.crew(t)
+	c.hands(t, briefing("the harvest"))
 	c.hands(t, c.task(c.scout, "Look."))
 	for range 2 { // the task's turn, and the one that reads its answer
 		c.answer(t, c.claim(t), "All quiet.")
@@ -138,6 +139,14 @@ func (w *world) fillDelegations(t *testing.T) {
 	}
 }
 
+// fillSchedules has a schedule of an agent with an owner posted once.
+func (w *world) fillSchedules(t *testing.T) {
+	t.Helper()
+	schedule := w.schedule(t, w.worker(t, "digger").ID)
+	w.due(t, schedule.ID)
+}
+
+// fillFiles makes a file that a message uses, one with a thumbnail, and an upload under way.
 func (w *world) fillFiles(t *testing.T) {
 	t.Helper()
 	used := w.upload(t, "used.bin", pieces('u'))

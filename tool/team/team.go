@@ -1,7 +1,7 @@
 // Package team holds the tools by which the agents of a team work together: a lead hands tasks to its subordinates, and
-// a subordinate asks its lead and reports to it. Which of them an agent has depends on its place in its team; the
-// worker offers them in the agent's background session, and nowhere else. The package owns no state: what a tool sends
-// is recorded with its result, and delivered by the outbox.
+// a subordinate asks its lead and reports to it; leads brief and ask the person they work for. Which of them an agent
+// has depends on its place in its team; the worker offers them in the agent's background session, and nowhere else.
+// The package owns no state: what a tool sends is recorded with its result, and delivered by the outbox.
 package team
 
 import (
@@ -22,6 +22,7 @@ const (
 	DelegateToAgent = "delegate_to_agent"
 	RequestInput    = "request_input"
 	ReportToLead    = "report_to_lead"
+	CreateInboxItem = "create_inbox_item"
 )
 
 // sourceName is the Source of these tools.
@@ -64,6 +65,11 @@ func (s Source) ToolsOf(ctx context.Context, workspaceID, agentID parley.ID) (to
 		return nil, err
 	} else if lead != nil {
 		tools = append(tools, report(lead), request(lead))
+		if len(members) > 0 {
+			tools = append(tools, brief())
+		}
+	} else {
+		tools = append(tools, requestOfPerson(), brief())
 	}
 	return tools, nil
 }
@@ -223,6 +229,59 @@ func request(lead *parley.Agent) tool.Tool {
 			}
 			err := readArguments(arguments, &given)
 			return parley.Sending{Kind: parley.DelegationQuestion, To: lead.ID, Text: given.Question}, err
+		},
+	}
+}
+
+// requestOfPerson is the tool that asks the person for whom an agent without a lead works.
+func requestOfPerson() tool.Tool {
+	return sends{
+		parley.ToolDefinition{
+			Name: RequestInput,
+			Description: "Asks the person you work for about something that you need to go on. They find the " +
+				"question in their inbox; the call returns at once, and the answer comes later as a message of its " +
+				"own, perhaps after days. End your turn when there is nothing to do before that.",
+			Parameters: object([]string{"question"},
+				`"question":{"description":"The question, with all that is needed to answer it.","type":"string"}`),
+		},
+		func(arguments json.RawMessage) (parley.Sending, error) {
+			var given struct {
+				Question string `json:"question"`
+			}
+			err := readArguments(arguments, &given)
+			return parley.Sending{Kind: parley.DelegationQuestion, Text: given.Question}, err
+		},
+	}
+}
+
+// brief is the tool that puts something into the inbox of the person for whom an agent works.
+func brief() tool.Tool {
+	return sends{
+		parley.ToolDefinition{
+			Name: CreateInboxItem,
+			Description: "Puts a briefing into the inbox of the person you work for: what was found, what was " +
+				"decided, what they should know. They are not there while you work, so one briefing with everything " +
+				"at the end of the work helps them more than several. It wants no answer; to ask, use request_input " +
+				"if you have it.",
+			Parameters: object([]string{"title", "summary", "text"},
+				`"summary":{"description":"Two or three sentences with what matters most.","type":"string"},`+
+					`"text":{"description":"The whole briefing, in Markdown.","type":"string"},`+
+					`"title":{"description":"One line that says what it is about.","type":"string"},`+
+					`"type":{"description":"alert for what cannot wait. Default briefing.",`+
+					`"enum":["briefing","alert"],"type":"string"}`),
+		},
+		func(arguments json.RawMessage) (parley.Sending, error) {
+			var given struct {
+				Title   string           `json:"title"`
+				Summary string           `json:"summary"`
+				Text    string           `json:"text"`
+				Type    parley.InboxType `json:"type"`
+			}
+			err := readArguments(arguments, &given)
+			return parley.Sending{
+				Kind: parley.DelegationBriefing, Text: given.Text, Title: given.Title, Summary: given.Summary,
+				Type: given.Type,
+			}, err
 		},
 	}
 }

@@ -387,6 +387,18 @@ func verbs() []verb {
 			says: "Show a delegation with its text", prints: "printDelegation",
 		},
 		{
+			noun: "inbox", name: "list", kind: list, operation: "listInbox", most: 20,
+			says: "List what agents want you to read or to answer, newest first", columns: inboxColumns(),
+		},
+		{
+			noun: "inbox", name: "show", kind: show, operation: "getInboxItem", place: "ITEM",
+			says: "Show an item with its whole text", reads: "inboxTextOf", prints: "printInboxItem",
+		},
+		{
+			noun: "inbox", name: "read", kind: change, operation: "updateInboxItem", place: "ITEM",
+			says: "Mark an item as read", always: "Read: changeTo(true)",
+		},
+		{
 			noun: "cache", name: "show", kind: show, operation: "getResponseCache",
 			says: "Show what the response cache holds and saved",
 			columns: []column{
@@ -466,6 +478,13 @@ func verbs() []verb {
 
 func fileColumns() []column {
 	return []column{{"ID", "id", ""}, {"NAME", "name", ""}, {"TYPE", "media_type", ""}, {"BYTES", "size", ""}}
+}
+
+func inboxColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"TYPE", "type", ""}, {"TITLE", "title", ""}, {"STATE", "", "inboxState"},
+		{"CREATED", "created_at", ""},
+	}
 }
 
 func delegationColumns() []column {

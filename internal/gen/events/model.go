@@ -63,6 +63,7 @@ var order = []string{ //nolint:gochecknoglobals // never written
 	"tool",
 	"approval",
 	"delegation",
+	"inbox",
 	"limit",
 	"loop",
 	"compaction",

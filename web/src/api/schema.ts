@@ -1716,6 +1716,8 @@ export interface components {
             /** Format: uuid */
             to_agent_id: string | null;
             /** Format: uuid */
+            to_principal_id: string | null;
+            /** Format: uuid */
             to_session_id: string | null;
             /** Format: uuid */
             turn_id: string | null;
@@ -2484,7 +2486,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["ScheduleAlertEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["ScheduleAlertEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -2793,6 +2795,84 @@ export interface components {
             /** Format: uuid */
             session_id: string | null;
             title: string;
+        };
+        InboxAnswerInput: {
+            /** @description What the agent that asked is told. */
+            text?: string | null;
+        };
+        /** @description Reports a new item in the inbox of the principal who watches; nobody else is told. */
+        InboxCreated: {
+            item: components["schemas"]["InboxItem"];
+        };
+        /** @description Reports a new item in the inbox of the principal who watches; nobody else is told. */
+        InboxCreatedEvent: {
+            data: components["schemas"]["InboxCreated"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "inbox.created";
+        };
+        InboxItem: {
+            /** Format: uuid */
+            agent_id: string | null;
+            /** Format: date-time */
+            answered_at: string | null;
+            /** Format: uuid */
+            approval_id: string | null;
+            /** Format: date-time */
+            closed_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            delegation_id: string | null;
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: uuid */
+            principal_id: string;
+            /** Format: date-time */
+            read_at: string | null;
+            /** Format: uuid */
+            session_id: string;
+            /** Format: uuid */
+            source_message_id: string | null;
+            /** Format: uuid */
+            source_session_id: string | null;
+            summary: string;
+            title: string;
+            /** @enum {string} */
+            type: "briefing" | "question" | "approval" | "alert";
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        InboxPatch: {
+            /** @description Whether you have read it. */
+            read?: boolean | null;
+        };
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        InboxUpdated: {
+            item: components["schemas"]["InboxItem"];
+        };
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        InboxUpdatedEvent: {
+            data: components["schemas"]["InboxUpdated"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "inbox.updated";
         };
         Key: {
             /** Format: date-time */
@@ -3763,6 +3843,11 @@ export interface components {
         };
         PageFile: {
             data: components["schemas"]["File"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageInboxItem: {
+            data: components["schemas"]["InboxItem"][];
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
@@ -6612,6 +6697,13 @@ export type ImagePart = components['schemas']['ImagePart'];
 export type ImportInput = components['schemas']['ImportInput'];
 export type Imported = components['schemas']['Imported'];
 export type ImportedSession = components['schemas']['ImportedSession'];
+export type InboxAnswerInput = components['schemas']['InboxAnswerInput'];
+export type InboxCreated = components['schemas']['InboxCreated'];
+export type InboxCreatedEvent = components['schemas']['InboxCreatedEvent'];
+export type InboxItem = components['schemas']['InboxItem'];
+export type InboxPatch = components['schemas']['InboxPatch'];
+export type InboxUpdated = components['schemas']['InboxUpdated'];
+export type InboxUpdatedEvent = components['schemas']['InboxUpdatedEvent'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
 export type Leaver = components['schemas']['Leaver'];
@@ -6668,6 +6760,7 @@ export type PageChatMessage = components['schemas']['PageChatMessage'];
 export type PageDelegation = components['schemas']['PageDelegation'];
 export type PageEntry = components['schemas']['PageEntry'];
 export type PageFile = components['schemas']['PageFile'];
+export type PageInboxItem = components['schemas']['PageInboxItem'];
 export type PageKey = components['schemas']['PageKey'];
 export type PageLoop = components['schemas']['PageLoop'];
 export type PageMessage = components['schemas']['PageMessage'];
