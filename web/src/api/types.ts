@@ -3,7 +3,7 @@
 import type * as api from './schema';
 
 export type {
-  Agent, Approval, AuditEntry, Author, Call, CallDiff, ChangeCost, ChangeInput, Compaction, Directories, Failure, Imported, Key, LeftOut, ManifestRange,
+  Agent, Approval, AuditEntry, Author, Call, CallDiff, ChangeCost, ChangeInput, Compaction, Directories, Failure, Imported, InboxItem, Key, LeftOut, ManifestRange,
   Marks, ModelInfo, Outlook, Part, Policy, Preview, Project, ProviderInfo, Session, SessionClient, SignIn, Snippet, SearchHit, Statistics,
   Tokens, ToolInfo, Tree, TreeNode, TreeTotal, Turn, Usage, UserContent, AssistantContent, ToolCallContent,
   ToolResultContent, Workspace,
