@@ -152,7 +152,11 @@ func plan(s *parley.Schedule, now parley.Time) error {
 }
 
 // Schedule reads a schedule.
-func (e *Engine) Schedule(ctx context.Context, principal parley.Principal, id parley.ID) (_ parley.Schedule, err error) {
+func (e *Engine) Schedule(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+) (_ parley.Schedule, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getSchedule", ReadAgents, on(id))
 	if err != nil {
 		return parley.Schedule{}, err

@@ -190,7 +190,8 @@ const (
 	delegationExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","kind":"task","status":"answered","from_agent_id":"` + agentIDExample + `","from_session_id":"` +
 		sessionIDExample + `","call_message_id":"` + messageIDExample + `","to_agent_id":"` + otherIDExample +
-		`","to_principal_id":null,"to_session_id":"` + otherIDExample + `","parent_id":null,"root_id":"` + messageIDExample +
+		`","to_principal_id":null,"to_session_id":"` + otherIDExample + `","parent_id":null,"root_id":"` +
+		messageIDExample +
 		`","hop":1,"text":"Look for bugs in the parser.","message_id":"` + otherIDExample + `","turn_id":"` +
 		turnIDExample + `","answer_message_id":"` + otherIDExample + `","answer_turn_id":"` + turnIDExample +
 		`","return_message_id":"` + messageIDExample + `","return_turn_id":"` + turnIDExample +
@@ -198,7 +199,8 @@ const (
 		timeExample + `","finished_at":"` + timeExample + `"}`
 
 	inboxExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` +
-		otherIDExample + `","type":"question","title":"Which port may I use?","summary":"","agent_id":"` + agentIDExample +
+		otherIDExample + `","type":"question","title":"Which port may I use?","summary":"","agent_id":"` +
+		agentIDExample +
 		`","session_id":"` + sessionIDExample + `","message_id":"` + messageIDExample + `","source_session_id":"` +
 		otherIDExample + `","source_message_id":"` + otherIDExample + `","delegation_id":"` + otherIDExample +
 		`","approval_id":null,"created_at":"` + timeExample + `","read_at":null,"answered_at":null,"closed_at":null}`

@@ -15,7 +15,8 @@ func (s *Store) InboxItem(
 ) (found parley.InboxItem, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		there, err := c.one(
-			"SELECT "+inboxItemColumns+" FROM inbox_items i WHERE i.id = ? AND i.workspace_id = ? AND i.principal_id = ?",
+			"SELECT "+inboxItemColumns+
+				" FROM inbox_items i WHERE i.id = ? AND i.workspace_id = ? AND i.principal_id = ?",
 			func(r *row) (err error) {
 				found, err = scanInboxItem(r)
 				return err

@@ -70,7 +70,8 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 		"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
 		"DELETE FROM replays WHERE session_id = ?", "DELETE FROM dry_calls WHERE session_id = ?",
 		"DELETE FROM deliveries WHERE session_id = ?", "DELETE FROM delegations WHERE from_session_id = ?",
-		"DELETE FROM inbox_items WHERE session_id = ?", "DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?",
+		"DELETE FROM inbox_items WHERE session_id = ?",
+		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?",
 		"DELETE FROM shares WHERE reader_id = ?",
 		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?",
 		"DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
