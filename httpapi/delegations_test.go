@@ -34,10 +34,10 @@ func (s *testServer) handedOver(headers ...string) parley.Delegation {
 	s.Helper()
 	lead := s.member(`{"name":"Lead","model":"sim/script"}`, headers...)
 	s.member(
-		fmt.Sprintf(`{"name":"Waits","model":"sim/script","tools":["ask_user"],"lead_id":%q}`, lead.ID),
+		fmt.Sprintf(`{"name":"Works","model":"sim/lorem-600-1000","lead_id":%q}`, lead.ID),
 		headers...)
 	at := s.background(lead)
-	s.plays(at, []string{call("delegate_to_agent", map[string]string{"agent": "waits", "task": "Look."}),
+	s.plays(at, []string{call("delegate_to_agent", map[string]string{"agent": "works", "task": "Look."}),
 		`{"text":"It is at work."}`}, headers...)
 	watch := s.stream("GET", at+"/events", "", headers...)
 	defer func() { _ = watch.body.Close() }()

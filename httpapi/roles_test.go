@@ -124,6 +124,14 @@ func TestRolesOverHTTP(t *testing.T) {
 			approval := s.asked(`{"visibility":"workspace"`, "Authorization", admin)
 			return "POST", "/v1/approvals/" + approval.ID.String(), `{"decision":"deny"}`
 		},
+		engine.ReadInbox: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/inbox", "" },
+		engine.AnswerInbox: func(role parley.PrincipalRole) (string, string, string) {
+			if engine.ReachOf(role, engine.AnswerInbox) == engine.ReachNone { // it has no agent to be asked by
+				return "POST", "/v1/inbox/" + parley.NewID().String() + "/answer", `{"text":"That one."}`
+			}
+			_, item := s.questioned("Asks "+string(role), "Authorization", bearers[role])
+			return "POST", "/v1/inbox/" + item.ID.String() + "/answer", `{"text":"That one."}`
+		},
 		engine.ReadWorkspace: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/workspace", "" },
 		engine.WriteWorkspace: func(parley.PrincipalRole) (string, string, string) {
 			return "PATCH", "/v1/workspace", `{"visibility":"private"}`
