@@ -141,17 +141,18 @@ func TestCopyAsAnotherRole(t *testing.T) {
 	t.Parallel()
 	_, url := opened(t)
 	cluster := databases.Cluster(t)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cluster.Run(
 		t.Context(),
 		pgtest.Superuser,
 		"postgres",
 		"CREATE ROLE reader LOGIN NOINHERIT",
+		"GRANT CONNECT ON DATABASE "+config.Database+" TO reader",
 		"GRANT parley_tenant, parley_system TO reader",
 	); err != nil {
-		t.Fatal(err)
-	}
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
 		t.Fatal(err)
 	}
 	archive := archived(t, openedAt(t, cluster.URL("reader", config.Database), Options{}))

@@ -238,7 +238,12 @@ func TestNoRightsBeyondTheRoles(t *testing.T) {
 		}
 	}
 	cluster := databases.Cluster(t)
-	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE ROLE stranger LOGIN"); err != nil {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Run(t.Context(), pgtest.Superuser, "postgres", "CREATE ROLE stranger LOGIN",
+		"GRANT CONNECT ON DATABASE "+config.Database+" TO stranger"); err != nil {
 		t.Fatal(err)
 	}
 	stranger := connected(t, strings.Replace(url, pgtest.Owner+"@", "stranger@", 1))

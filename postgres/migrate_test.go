@@ -583,6 +583,7 @@ func TestServeWithoutOwning(t *testing.T) {
 		pgtest.Superuser,
 		config.Database,
 		"CREATE ROLE server LOGIN NOINHERIT",
+		"GRANT CONNECT ON DATABASE "+config.Database+" TO server",
 		"GRANT parley_tenant, parley_system TO server",
 	); err != nil {
 		t.Fatal(err)

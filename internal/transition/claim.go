@@ -97,6 +97,13 @@ func (t *Tx) claim(h *Head, processID parley.ID) (store.Claim, error) {
 	if trigger == nil {
 		return store.Claim{}, NotFound("message")
 	}
+	if h.Queued > 0 && h.Mode == parley.ModeBackground {
+		// Read what enters with the trigger while the trigger is still in the queue: read later, the rows would put the
+		// trigger back.
+		if _, err := t.queueOf(h, true); err != nil {
+			return store.Claim{}, err
+		}
+	}
 	if trigger.Status == parley.MessageQueued {
 		if err := t.enterRecord(h, trigger); err != nil {
 			return store.Claim{}, err

@@ -17,6 +17,7 @@ var outlives = []string{ //nolint:gochecknoglobals // never written
 	"agents",
 	"agent_tags",
 	"agent_versions",
+	"schedules", "schedule_runs", // of agents
 	"projects",
 	"audit",
 	"audit_links",
