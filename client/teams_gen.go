@@ -86,10 +86,10 @@ func (c *Client) AllTeams(ctx context.Context, query TeamsQuery, options ...Opti
 // 404 if the agent leads nobody.
 //
 // GET /v1/teams/{lead}
-func (c *Client) Team(ctx context.Context, lead parley.ID, options ...Option) (parley.Team, error) {
+func (c *Client) Team(ctx context.Context, lead string, options ...Option) (parley.Team, error) {
 	return send[parley.Team](ctx, c, request{
 		method:  http.MethodGet,
-		path:    "/v1/teams/" + lead.String(),
+		path:    "/v1/teams/" + url.PathEscape(lead),
 		options: options,
 	})
 }

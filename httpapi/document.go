@@ -391,8 +391,8 @@ func (r *registry) response(answer answer) *huma.Response {
 // pathAbout describes a variable of paths.
 func pathAbout(name string) string {
 	switch name {
-	case "agent":
-		return "The agent's id or slug."
+	case "agent", "lead":
+		return "The " + name + "'s id or slug."
 	case "client":
 		return "The name that a window or tab has given itself."
 	case "version":
@@ -410,7 +410,7 @@ func pathParameter(name string) *huma.Param {
 		Schema:      &huma.Schema{Type: huma.TypeString},
 	}
 	switch name {
-	case "agent", "client":
+	case "agent", "lead", "client":
 	case "version":
 		s := integer(1, 1<<30)
 		p.Schema = &s

@@ -155,8 +155,8 @@ func teamListCommand(shared *flags, term terminal) *cobra.Command {
 // teamShowCommand makes parley team show: GET /v1/teams/{lead}.
 func teamShowCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "show LEAD", Short: "Show who works below LEAD, on what, and what it has cost", Args: cobra.ExactArgs(1)}
-	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		got, err := server.Team(ctx, id)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		got, err := server.Team(ctx, args[0])
 		if err != nil {
 			return err
 		}
