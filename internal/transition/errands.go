@@ -263,3 +263,8 @@ func (w DeleteSessions) Target() parley.ID { return w.ProjectID }
 func (w DeleteSessions) do(workspaceID parley.ID, by Doer) (bool, error) {
 	return eachIn(by, workspaceID, w.ProjectID, (*Tx).Entomb)
 }
+
+// leave leaves an errand in the session's workspace.
+func (h *Head) leave(work Work, delay time.Duration) {
+	h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Work: work, Delay: delay})
+}

@@ -1,0 +1,136 @@
+package transition
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"example.org/parley"
+)
+
+// returnDelegation tells the sender how a delegation ended: a message in its session, and a turn that reads it. It
+// reports whether it must be tried again because the session's queue is full.
+func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again bool, err error) {
+	d, err := t.rows.Delegation(workspaceID, w.DelegationID)
+	if err != nil || d == nil || !d.Finished() || !d.ReturnMessageID.IsZero() {
+		return false, err
+	}
+	h, err := t.load(d.FromSessionID)
+	if err != nil || h == nil || h.DeletedAt != 0 || h.ArchivedAt != 0 {
+		return false, err
+	}
+	if d.Status == parley.DelegationCancelled { // nobody reads it if the work that asked has ended too
+		above, err := t.delegation(workspaceID, d.ParentID)
+		if err != nil {
+			return false, err
+		}
+		if above != nil && above.Finished() {
+			first, err := t.deliver(h, Delivery{w.Kind(), d.ID})
+			if first {
+				t.tellDelegation(h, d)
+			}
+			return false, err
+		}
+	}
+	to, err := t.agentNow(workspaceID, d.ToAgentID)
+	if err != nil || to == nil {
+		return false, err
+	}
+	answer, err := t.answerOf(h, d)
+	if err != nil {
+		return false, err
+	}
+	by := agentAuthor(to)
+	if !d.ToPrincipalID.IsZero() && d.Status == parley.DelegationAnswered {
+		by = answer.by
+	}
+	m, err := t.delegated(h, parley.DelegationReturnID(d.ID), d, by, returnText(d, to, answer))
+	if err != nil {
+		return false, err
+	}
+	wake, err := t.wakeTurn(h, d.RootID, d.ParentID)
+	if err != nil {
+		return false, err
+	}
+	if !h.TurnID.IsZero() {
+		if _, full := refusal(t.checkQueue(h, m)); full {
+			return true, nil
+		}
+	}
+	if err := t.enter(h, m, wake); err != nil {
+		return false, err
+	}
+	d.ReturnMessageID, d.ReturnTurnID = m.ID, m.TurnID
+	h.moved(d, d.Status)
+	t.tellDelegation(h, d)
+	return false, nil
+}
+
+// answer is what a delegation was answered with.
+type answer struct {
+	text string
+	by   parley.Author // of an answer that a person wrote
+}
+
+// answerOf returns an answered delegation's answer, and notes the message that has it.
+func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
+	if d.Status != parley.DelegationAnswered {
+		return answer{}, nil
+	}
+	if d.AnswerTurnID.IsZero() {
+		m, err := t.rows.Message(h.WorkspaceID, d.AnswerMessageID)
+		if err != nil || m == nil {
+			return answer{}, err
+		}
+		if !d.ToPrincipalID.IsZero() {
+			var said parley.UserContent
+			err := json.Unmarshal(m.Content, &said)
+			return answer{said.Text, m.Author}, err
+		}
+		var call parley.ToolCallContent
+		var report struct {
+			Result string `json:"result"`
+		}
+		if json.Unmarshal(m.Content, &call) == nil && json.Unmarshal(call.Arguments, &report) == nil {
+			return answer{text: report.Result}, nil
+		}
+		return answer{}, nil
+	}
+	answers, err := t.rows.Answers(h, d.AnswerTurnID, d.AnswerStep)
+	if err != nil || len(answers) == 0 {
+		return answer{}, err
+	}
+	d.AnswerMessageID = answers[len(answers)-1].ID
+	text, refused, _, err := textOfAnswers(answers)
+	if text == "" {
+		text = refused
+	}
+	if len(text) > parley.MaxChildResultBytes {
+		text = parley.Clip(text, parley.MaxChildResultBytes) + childCut
+	}
+	return answer{text: text}, err
+}
+
+// returnText is the text of the message that tells the sender how a delegation ended: who answers what.
+func returnText(d *parley.Delegation, to *parley.Agent, answered answer) string {
+	receiver := fmt.Sprintf("%s (%s)", to.Name, to.Slug)
+	if !d.ToPrincipalID.IsZero() {
+		receiver = "the person you work for"
+	}
+	what := fmt.Sprintf("your %s to %s, %q", d.Kind, receiver, d.Title())
+	switch d.Status {
+	case parley.DelegationAnswered:
+		if answered.text == "" {
+			answered.text = "(The answer has no text.)"
+		}
+		return fmt.Sprintf("Answer to %s:\n\n%s", what, answered.text)
+	case parley.DelegationExpired:
+		return fmt.Sprintf("No answer to %s: its deadline has passed.", what)
+	}
+	reason := ""
+	if d.Reason != "" {
+		reason = ": " + d.Reason
+	}
+	return fmt.Sprintf("No answer to %s: it %s%s.", what, map[parley.DelegationStatus]string{
+		parley.DelegationFailed: "failed", parley.DelegationCancelled: "was cancelled",
+	}[d.Status], reason)
+}

@@ -1,0 +1,153 @@
+package transition
+
+import (
+	"example.org/parley"
+)
+
+// send records what a call's result has the session send to another agent. It is CodeInvalid, with a sentence for the
+// model, for what may not be sent.
+func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error {
+	if !h.InBackground() {
+		return parley.Errorf(parley.CodeInvalid, "only an agent that works in the background sends to its team")
+	}
+	if err := t.checkTeam(h, sending); err != nil {
+		return err
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return err
+	}
+	at, err := t.assigned(h, turn.TriggerMessageID)
+	if err != nil {
+		return err
+	}
+	d := &parley.Delegation{
+		ID: parley.DelegationID(call.ID), WorkspaceID: h.WorkspaceID, Kind: sending.Kind,
+		Status: parley.DelegationSent, FromAgentID: h.AgentID, FromSessionID: h.ID, CallMessageID: call.ID,
+		ToAgentID: sending.To, RootID: at.root, Hop: at.hop, Text: sending.Text, CreatedAt: t.now,
+	}
+	if sending.To.IsZero() {
+		d.ToAgentID = h.AgentID
+		if d.ToPrincipalID, err = t.rows.Recipient(h.WorkspaceID, h.OwnerID); err != nil {
+			return err
+		}
+	}
+	if at.work != nil {
+		d.ParentID = at.work.ID
+	}
+	if err := t.checkChain(h, d); err != nil {
+		return err
+	}
+	h.Changes.NewDelegations = append(h.Changes.NewDelegations, d)
+	if sending.Final {
+		if answered, err := t.answerByReport(h, d, at.work); err != nil || answered {
+			return err
+		}
+	}
+	t.tellDelegation(h, d)
+	h.leave(DeliverDelegation{DelegationID: d.ID}, 0)
+	if d.Kind.Asks() {
+		deadline := sending.Deadline
+		if deadline == 0 {
+			deadline = parley.DefaultDelegationDeadline
+			if !d.ToPrincipalID.IsZero() {
+				deadline = parley.PersonDeadline
+			}
+		}
+		d.DeadlineAt = t.now + parley.Time(deadline.Milliseconds())
+		h.leave(ExpireDelegation{DelegationID: d.ID}, deadline)
+	}
+	return nil
+}
+
+// checkTeam refuses to send to anybody but a subordinate (a task), the lead, or a person: a briefing, or the question
+// of an agent without a lead.
+func (t *Tx) checkTeam(h *Head, sending *parley.Sending) error {
+	if sending.To.IsZero() {
+		return t.checkToPerson(h, sending)
+	}
+	below, above := sending.To, h.AgentID
+	if sending.Kind != parley.DelegationTask {
+		below, above = above, below
+	}
+	subordinate, err := t.agentNow(h.WorkspaceID, below)
+	if err != nil {
+		return err
+	}
+	if subordinate == nil || subordinate.LeadID != above || above.IsZero() {
+		return parley.Errorf(parley.CodeInvalid, "this agent is not in your team any more")
+	}
+	return nil
+}
+
+func (t *Tx) checkToPerson(h *Head, sending *parley.Sending) error {
+	agent, err := t.agentNow(h.WorkspaceID, h.AgentID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case sending.Kind == parley.DelegationBriefing && agent != nil:
+		return nil
+	case sending.Kind == parley.DelegationQuestion && agent != nil && agent.LeadID.IsZero():
+		return nil
+	}
+	return parley.Errorf(parley.CodeInvalid, "you cannot send this to a person; send it to your lead")
+}
+
+// checkChain refuses what exceeds the bounds of a chain.
+func (t *Tx) checkChain(h *Head, d *parley.Delegation) error {
+	if d.Hop > parley.MaxDelegationHops {
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"this work has already been passed on %d times, the maximum; do it yourself or end your turn",
+			parley.MaxDelegationHops,
+		)
+	}
+	all, pair, err := t.rows.CountDelegations(h, d.RootID, d.FromAgentID, d.ToAgentID)
+	switch {
+	case err != nil:
+		return err
+	case pair >= parley.MaxDelegationPair:
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"you have sent this receiver %d things for the same work, the maximum; go on with what you know",
+			parley.MaxDelegationPair,
+		)
+	case all >= parley.MaxDelegations:
+		return parley.Errorf(
+			parley.CodeInvalid,
+			"the agents have sent each other %d things for this work, the maximum; go on with what you know",
+			parley.MaxDelegations,
+		)
+	}
+	return nil
+}
+
+// answerByReport answers the work of a turn, or the nearest work above it that the report's receiver gave to this
+// session, by a final report: its way is the answer's. false if there is no such work.
+func (t *Tx) answerByReport(h *Head, report, work *parley.Delegation) (bool, error) {
+	for range parley.MaxDelegationHops {
+		if work == nil {
+			return false, nil
+		}
+		if work.ToSessionID == h.ID && work.FromAgentID == report.ToAgentID && !work.Finished() {
+			break
+		}
+		var err error
+		if work, err = t.delegation(h.WorkspaceID, work.ParentID); err != nil {
+			return false, err
+		}
+	}
+	if work == nil || work.ToSessionID != h.ID || work.FromAgentID != report.ToAgentID || work.Finished() {
+		return false, nil
+	}
+	report.Status, report.ToSessionID, report.DeliveredAt = parley.DelegationDelivered, work.FromSessionID, t.now
+	report.FinishedAt = t.now
+	t.tellDelegation(h, report)
+	work.AnswerMessageID = report.CallMessageID
+	if err := t.finishDelegation(h, work, parley.DelegationAnswer, ""); err != nil {
+		return false, err
+	}
+	h.leave(StopDelegation{DelegationID: work.ID, Below: true}, 0)
+	return true, nil
+}
