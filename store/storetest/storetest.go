@@ -45,6 +45,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Agents":      testAgents,
 		"Teams":       testTeams,
 		"Delegations": testDelegations,
+		"WakeTurns":   testWakeTurns,
 		"Inbox":       testInbox,
 		"Schedules":   testSchedules,
 		"Projects":    testProjects,
