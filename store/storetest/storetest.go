@@ -46,6 +46,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Teams":       testTeams,
 		"Delegations": testDelegations,
 		"WakeTurns":   testWakeTurns,
+		"TeamEnds":    testTeamEnds,
 		"Inbox":       testInbox,
 		"Schedules":   testSchedules,
 		"Projects":    testProjects,
