@@ -12,6 +12,7 @@ func testTeamEnds(t *testing.T, open Open) {
 		"AQuestionsConversationIsDeleted": endConversation,
 		"TheSessionOfAFormerOwner":        endFormerOwner,
 		"TheSendersSessionIsArchived":     endArchivedSession,
+		"TheSendersSessionIsDeleted":      endDeletedSession,
 		"AnAgentThatAskedIsArchived":      endArchivedAgent,
 		"AMemberThatComesBack":            endComesBack,
 		"AMemberThatLeavesBeforeDelivery": endUndelivered,
@@ -76,6 +77,23 @@ func endArchivedSession(t *testing.T, w *world) {
 	}
 	c.claimsNothing(t)
 	c.hears(t, c.at)
+}
+
+// endDeletedSession: the work for a deleted session stops, and its receiver can still read what it was.
+func endDeletedSession(t *testing.T, w *world) {
+	c := w.crew(t)
+	id := c.hands(t, c.task(c.scout, "Look."))[0]
+	must(t, "DeleteSession", c.store.DeleteSession(c.ctx, c.scope, c.at))
+	c.drainOutbox(t)
+	d := c.is(t, id, parley.DelegationCancelled)
+	if turn := c.turn(t, d.TurnID); turn.Status != parley.TurnCancelled {
+		t.Errorf("the work goes on: %+v", turn)
+	}
+	c.claimsNothing(t)
+	must(t, "DeleteSession", c.store.DeleteSession(c.ctx, c.scope, d.ToSessionID))
+	c.drainOutbox(t)
+	_, err := c.store.Delegation(c.ctx, c.scope, id)
+	refused(t, "Delegation without sessions", err, parley.CodeNotFound)
 }
 
 // endArchivedAgent: an archived agent waits for no answer, and none wakes it.
