@@ -116,8 +116,8 @@ func scheduleRoutes() []route {
 			tag:    "schedules",
 			verb:   engine.WriteAgents,
 			says:   "Give an agent work",
-			about: "Posts a task into the agent's background session; the first task makes that session. A task waits " +
-				"until those before it are done. Only the agent's owner and admins may.",
+			about: "Posts a task into the agent's background session; the first task makes that session. A task " +
+				"waits until those before it are done. Only the agent's owner and admins may.",
 			headers: idempotent(),
 			input:   inputOf[engine.TaskInput](`{"text":"Find out why the build is slow."}`),
 			serve:   serveGiveTask,
