@@ -15,8 +15,8 @@ import (
 // others.
 const unreadableRest = parley.Time(60_000)
 
-// failedRest is the pause, in milliseconds, of an errand that failed. It may fail for ever, and others must not wait for
-// it.
+// failedRest is the pause, in milliseconds, of an errand that failed. It may fail for ever, and others must not wait
+// for it.
 const failedRest = parley.Time(2000)
 
 // outboxRow is an errand as stored in its row.

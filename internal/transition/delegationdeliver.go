@@ -77,7 +77,8 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 	return "", false, nil
 }
 
-// teammates reports whether one agent may send another what is of a kind: a task to a subordinate, the rest to the lead.
+// teammates reports whether one agent may send another what is of a kind: a task to a subordinate, the rest to the
+// lead.
 func teammates(kind parley.DelegationKind, from, to *parley.Agent) bool {
 	if kind == parley.DelegationTask {
 		return to.LeadID == from.ID

@@ -54,8 +54,8 @@ func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
 	}
 }
 
-// queueToEnd reads as much of the queue as the end of the first unfinished turn needs: all of it if steers become turns,
-// or if messages would have entered with the turn's trigger.
+// queueToEnd reads as much of the queue as the end of the first unfinished turn needs: all of it if steers become
+// turns, or if messages would have entered with the turn's trigger.
 func (t *Tx) queueToEnd(h *Head) error {
 	_, err := t.queueOf(h, h.Steers > 0 || h.Mode == parley.ModeBackground && h.TurnStatus == parley.TurnQueued)
 	return err
