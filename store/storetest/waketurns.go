@@ -99,8 +99,8 @@ func delegationFirstSent(t *testing.T, w *world) {
 	c.check(t, c.at)
 }
 
-// delegationLongQueue: a turn that has not been claimed stops whatever waits behind it: by a cancel, a removal, a message
-// that interrupts, and the end of what it works for.
+// delegationLongQueue: a turn that has not been claimed stops whatever waits behind it: by a cancel, a removal, a
+// message that interrupts, and the end of what it works for.
 func delegationLongQueue(t *testing.T, w *world) {
 	c := w.crew(t)
 	for name, stop := range map[string]func(turn parley.Turn, d parley.Delegation) error{
