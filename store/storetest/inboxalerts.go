@@ -251,7 +251,10 @@ func inboxBriefTo(t *testing.T, w *world) {
 	gets(anna.PrincipalID, "of the lead", "of its subordinate")
 	w.post(t, w.background(t, &lead).ID, w.say("Off you go."))
 	ask := anHour()
-	w.callAsking(t, w.claim(t).Fence, 1, 1, map[int]store.Ask{0: ask})
+	asking := w.claim(t).Fence
+	w.callAsking(t, asking, 1, 1, map[int]store.Ask{0: ask})
+	_, err = w.store.ParkTurn(w.ctx, asking, parley.WaitApproval)
+	must(t, "ParkTurn", err)
 	w.errands(t)
 	gets(robot.PrincipalID, "May tool1 run?")
 	_, err = w.store.RequestCancel(w.ctx, w.scope, w.background(t, &lead).ID, parley.ID{}, false)

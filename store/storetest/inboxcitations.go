@@ -61,7 +61,8 @@ func inboxCitations(t *testing.T, w *world) {
 	own := c.cites(t, c.at, 1)
 	stranger, untouched := c.session(t), c.background(t, &c.clerk).ID
 	c.exchange(t, stranger, "Hello?", "Hello.")
-	c.exchange(t, untouched, "Hello?", "Hello.")
+	c.post(t, untouched, c.say("Hello?"))
+	c.answer(t, c.claim(t), "Hello.")
 	wrong := []string{
 		fmt.Sprintf("[%s:99]", answer.SessionID), fmt.Sprintf("[%s:0]", answer.SessionID),
 		fmt.Sprintf("[%s:2]", stranger), fmt.Sprintf("[%s:2]", untouched), "[0198c6c2-7f2b…:1]",

@@ -153,6 +153,9 @@ func (w *world) inboxAgain(t *testing.T, outbox OutboxRows) {
 	twice("a briefing", parley.InboxBriefing)
 	w.sends(t, claim, 2, asks("Which field?"))
 	twice("a question", parley.InboxQuestion)
+	question := w.inbox(t, store.InboxQuery{Type: parley.InboxQuestion, AgentID: agent.ID})[0]
+	_, err := w.answers(question.ID, "The northern one.") // so that its deadline passes at once
+	must(t, "AnswerInboxItem", err)
 	below := w.session(t, func(s *parley.Session) {
 		s.Kind, s.ParentSessionID, s.Mode = parley.KindTool, at, parley.ModeBackground
 	})
