@@ -238,6 +238,7 @@ func TestABriefingGoesToWhomTheAgentNames(t *testing.T) {
 	admin := []string{"Authorization", "Bearer " + testToken}
 	made := want[engine.NewKey](s, 201, "POST", "/v1/keys", `{"name":"anna","role":"member"}`, admin...)
 	anna := []string{"Authorization", "Bearer " + made.Secret}
+	admin[1] = s.key("default", "robot", parley.RoleAdmin) // the local owner's token is a person's
 	nobody := fmt.Sprintf(`"brief_to_id":%q`, parley.NewID())
 	want[Problem](s, 422, "POST", "/v1/agents", `{"name":"Lead",`+nobody+`}`, admin...)
 	lead := s.member(`{"name":"Lead","model":"sim/script"}`, admin...)
