@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "fcffe8bb361e3a620d5224e955f55fcbbda4d86867a5e17b9f96ccc5f9ef0cd1"
+const schemaHash = "08aacc1843b0bfb1c417e8763ec2110b7e5c58f37837c5ae3427c4bbb797dac5"

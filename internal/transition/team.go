@@ -99,6 +99,9 @@ func Doing(content json.RawMessage) string {
 	return parley.TitleFrom(said.Text)
 }
 
+// TitleLook is how many characters of a delegation's text are read for its title.
+const TitleLook = 512
+
 // BackgroundKeys returns the keys of the background sessions of agents.
 func BackgroundKeys(agents []parley.Agent) []string {
 	keys := make([]string, len(agents))

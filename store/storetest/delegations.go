@@ -34,6 +34,7 @@ func testDelegations(t *testing.T, open Open) {
 		"MovesThatMeet":                  delegationRaces,
 		"SendersOfOneRootKeepItsBound":   delegationRootRace,
 		"AnswersOfDifferentWorkAreApart": delegationApart,
+		"WhatATeamWaitsFor":              teamDelegations,
 	})
 }
 
