@@ -8,6 +8,7 @@ import type { Agent, ChangeInput, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
 import { PolicyFields } from '../components/policyfields';
 import { SettingFields, wrongIn } from '../components/settingfields';
+import { titled } from '../components/tab';
 import { titleOf } from '../components/title';
 import { Badge, Button, Failed, Field, Input, Loading, Page, TextArea } from '../components/ui';
 import { Cost } from '../context/cost';
@@ -19,7 +20,7 @@ export function AgentPage() {
   const { id } = useParams({ from: '/agents/$id' });
   const agent = useQuery(agentOf(id));
   useEffect(() => {
-    if (!agent.isError) document.title = `${agent.data?.name ?? 'Agent'} – Parley`;
+    if (!agent.isError) titled(`${agent.data?.name ?? 'Agent'} – Parley`);
   }, [agent.data?.name, agent.isError]);
   if (agent.isPending) {
     return (
