@@ -45,7 +45,7 @@ export function Item({ item, agent, open, onToggle }: Props) {
   const unread = item.read_at === null;
   return (
     <li data-item={item.id} data-unread={unread || undefined} className="rounded-2xl border border-line">
-      <h3>
+      <h2>
         <button type="button" aria-expanded={open} aria-controls={open ? body : undefined} onClick={onToggle} className="flex w-full items-start gap-3 rounded-2xl p-4 text-left hover:bg-raised">
           <span role="img" aria-label={TYPES[item.type]} title={TYPES[item.type]} className={cx('mt-0.5 shrink-0', unread ? 'text-accent' : 'text-faint')}>
             {ICONS[item.type]}
@@ -68,7 +68,7 @@ export function Item({ item, agent, open, onToggle }: Props) {
             </span>
           </span>
         </button>
-      </h3>
+      </h2>
       {open && (
         <div id={body} className="space-y-4 border-t border-line p-4">
           <Body item={item} onUnread={onToggle} />
