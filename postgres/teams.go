@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strconv"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -56,12 +57,14 @@ func (s *Store) TeamSizes(
 	return sizes, err
 }
 
-const teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content, s.updated_at,
+var teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content,
+ left(d.text, ` + strconv.Itoa(transition.TitleLook) + `), s.updated_at,
  h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost,
   h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved
  FROM parley.sessions s` + headOfSession + `LEFT JOIN parley.turns t ON t.workspace_id = s.workspace_id
   AND t.id = h.turn_id
- LEFT JOIN parley.messages m ON m.workspace_id = s.workspace_id AND m.id = t.trigger_message_id WHERE `
+ LEFT JOIN parley.messages m ON m.workspace_id = s.workspace_id AND m.id = t.trigger_message_id
+ LEFT JOIN parley.delegations d ON d.workspace_id = s.workspace_id AND d.message_id = m.id WHERE `
 
 func scanTeamSession(r *row) parley.TeamSession {
 	return parley.TeamSession{
@@ -70,7 +73,7 @@ func scanTeamSession(r *row) parley.TeamSession {
 		Status:     parley.SessionStatus(r.text()),
 		WaitReason: parley.WaitReason(r.text()),
 		TurnID:     r.id(),
-		Doing:      transition.Doing(r.json()),
+		Doing:      transition.Doing(r.json(), r.text()),
 		UpdatedAt:  r.time(),
 		Statistics: parley.Statistics{
 			Messages:   r.int64(),

@@ -66,11 +66,12 @@ func (s *Store) TeamSizes(
 	return sizes, err
 }
 
-const teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content, s.updated_at,
+var teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content,
+ substr(d.text, 1, ` + strconv.Itoa(transition.TitleLook) + `), s.updated_at,
  h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost,
   h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved
  FROM sessions s JOIN heads h ON h.session_id = s.id LEFT JOIN turns t ON t.id = h.turn_id
- LEFT JOIN messages m ON m.id = t.trigger_message_id WHERE `
+ LEFT JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN delegations d ON d.message_id = m.id WHERE `
 
 func scanTeamSession(r *row) parley.TeamSession {
 	return parley.TeamSession{
@@ -79,7 +80,7 @@ func scanTeamSession(r *row) parley.TeamSession {
 		Status:     parley.SessionStatus(r.text()),
 		WaitReason: parley.WaitReason(r.text()),
 		TurnID:     r.id(),
-		Doing:      transition.Doing(r.json()),
+		Doing:      transition.Doing(r.json(), r.text()),
 		UpdatedAt:  r.time(),
 		Statistics: parley.Statistics{
 			Messages:   r.int64(),

@@ -505,7 +505,13 @@ func teamDelegations(t *testing.T, w *world) {
 		t.Errorf("another workspace reads %+v", foreign)
 	}
 
-	c.answer(t, c.claimed(t)["scout"], "Found it.")
+	claims := c.claimed(t)
+	sessions, err := c.store.TeamSessions(c.ctx, c.scope, []parley.Agent{c.scout})
+	must(t, "TeamSessions", err)
+	if len(sessions) != 1 || sessions[0].Doing != "Look" {
+		t.Errorf("the scout does %+v; want its task", sessions)
+	}
+	c.answer(t, claims["scout"], "Found it.")
 	if got = read(c.at); len(got) != 1 || got[0].ID != ids[1] {
 		t.Errorf("after an answer it waits for %+v; want %s", got, ids[1])
 	}

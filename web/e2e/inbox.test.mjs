@@ -56,10 +56,11 @@ test('a briefing arrives while one looks, is read, and leads to its source and t
   await page.getByRole('link', { name: 'Inbox 1' }).waitFor();
   await item.getByRole('button', { name: /The old lamp/ }).click();
   await page.getByRole('link', { name: 'Inbox', exact: true }).waitFor();
-  await page.setViewportSize({ width: 390, height: 800 });
-  await page.emulateMedia({ colorScheme: 'dark' });
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
-  await accessible(page, 'a briefing on a phone in the dark');
+  const phone = await tab(`/inbox?item=${(await lately(lead)).id}`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+  await phone.locator('.prose-chat strong').waitFor();
+  assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
+  await accessible(phone, 'a briefing on a phone in the dark');
+  right(phone);
   right(page);
 });
 

@@ -43,16 +43,16 @@ test('a task is given, handed on and cancelled, and the pages of the team show i
   await row.getByText('At work').waitFor();
   const waits = page.locator(`[data-member="${lead.slug}"]`).getByText(`Waits for ${scout.name}: task “Look at the lamp.”`);
   await waits.waitFor();
-  await page.locator(`[data-member="${scout.slug}"]`).getByText(/^Running/).waitFor();
+  await page.locator(`[data-member="${scout.slug}"]`).getByText('Running: Look at the lamp.').waitFor();
   const [delegation] = (await server.ask('GET', `/v1/delegations?agent=${scout.id}`)).data;
   await row.getByRole('button', { expanded: false }).click();
   await row.locator('.prose-chat strong', { hasText: 'lamp' }).waitFor();
   await accessible(page, 'a team at work');
-  await page.setViewportSize({ width: 390, height: 800 });
-  await page.emulateMedia({ colorScheme: 'dark' });
-  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
-  await accessible(page, 'a team at work on a phone in the dark');
-  await page.setViewportSize({ width: 1200, height: 800 });
+  const phone = await tab(`/team/${lead.slug}`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+  await phone.locator('[data-delegation]').waitFor();
+  assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
+  await accessible(phone, 'a team at work on a phone in the dark');
+  right(phone);
 
   const overview = await tab('/team');
   await overview.locator(`[data-team="${lead.slug}"]`).getByText(`Waits for ${scout.name}`).waitFor();
@@ -96,7 +96,7 @@ test('a schedule shows its next times before it is made; it is paused, changed a
   await accessible(page, 'a schedule');
 
   await row.getByRole('button', { name: 'Pause' }).click();
-  await row.getByText('Paused').waitFor();
+  await row.getByText('Paused', { exact: true }).waitFor();
   await page.locator(`[data-member="${scout.slug}"]`).getByText('Runs next').waitFor({ state: 'detached' });
   await row.getByRole('button', { name: 'Edit' }).click();
   await dialog.getByLabel('When').selectOption('every');

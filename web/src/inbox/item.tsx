@@ -59,8 +59,8 @@ export function Item({ item, agent, open, onToggle }: Props) {
               {state && <Badge tone={state.tone}>{state.name}</Badge>}
             </span>
             {item.summary && (
-              <span dir="auto" className={cx('mt-1 block text-sm font-normal text-soft', !open && 'line-clamp-2')}>
-                {item.summary}
+              <span dir="auto" className={cx('mt-1 text-sm font-normal text-soft', open ? 'block' : 'line-clamp-2')}>
+                {plainTitle(item.summary)}
               </span>
             )}
             <span className="mt-1 block text-xs font-normal text-faint">

@@ -87,7 +87,7 @@ function Member({ team, member, onTask }: Props & { member: TeamMember }) {
 export function Doing({ member: { background, description } }: { member: TeamMember }) {
   if (!background) return <>Its work is private.</>;
   const busy = background.status === 'running' || background.status === 'waiting';
-  const name = busy ? statusName(background.status, background.wait_reason) : 'Idle';
+  const name = busy ? statusName(background.status, background.wait_reason) : background.status === 'failed' ? 'Its last work failed' : 'Idle';
   return (
     <>
       {name}

@@ -5,7 +5,7 @@ import { cx } from '../components/ui';
 export function TitleText({ text, className }: { text: string; className?: string }) {
   const line = text.split('\n').find((one) => one.trim() !== '') ?? '';
   return (
-    <span dir="auto" className={cx('block break-words', className)}>
+    <span dir="auto" className={cx('break-words', className)}>
       {plainTitle(line)}
     </span>
   );
