@@ -20,6 +20,14 @@ once('without a team, the page says how to begin with one', async () => {
   await page.getByText('No teams yet.').waitFor();
   await page.getByText('parley team example').waitFor();
   await accessible(page, 'no teams');
+  const lead = await server.ask('POST', '/v1/agents', { name: 'Editor' });
+  const scout = await server.ask('POST', '/v1/agents', { name: 'Scout' });
+  await page.goto(`${server.url}/agents/${scout.id}`);
+  await page.getByRole('combobox', { name: 'Lead' }).selectOption('Editor');
+  await page.getByRole('button', { name: 'Save as version 2' }).click();
+  await page.getByText(/version 2,/).waitFor();
+  await page.getByRole('link', { name: 'Teams' }).click();
+  await page.locator(`[data-team="${lead.slug}"]`).getByText('Scout').waitFor();
   right(page);
 });
 

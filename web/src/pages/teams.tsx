@@ -25,7 +25,11 @@ export function TeamsPage() {
             Start an example and watch it work: <code className="rounded bg-sunken px-1 font-mono text-[13px] whitespace-nowrap">parley team example</code>
           </p>
           <p className="mt-2">
-            For a team of your own, create its agents, each with the one that leads it: <code className="rounded bg-sunken px-1 font-mono text-[13px]">parley agents create Scout --lead …</code>
+            For a team of your own, create its{' '}
+            <Link to="/agents" className="text-accent underline underline-offset-2">
+              agents
+            </Link>
+            , and choose for each the one that leads it.
           </p>
         </Empty>
       )}
