@@ -957,6 +957,8 @@ CREATE INDEX inbox_items_unread  ON inbox_items (principal_id, created_at, id) W
 
 CREATE INDEX inbox_items_session ON inbox_items (session_id);
 
+CREATE INDEX delegations_open ON delegations (from_session_id, created_at, id) WHERE finished_at IS NULL;
+
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 
 INSERT INTO search_pass VALUES (1, NULL, 0, NULL);

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "b3ea0510ee88275b55ee2b6b535cc1a2298367f173e7672a0bb002473c5147fc"
+const schemaHash = "81f7ee954f3e0cae7f2f38c7d2794e74db1d56482b6dc9b514e15e3976375b79"
