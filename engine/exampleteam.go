@@ -11,7 +11,7 @@ import (
 const ExampleTeamLead = "example-editor"
 
 // exampleModel answers for all of the example team: at a pace at which people can watch.
-const exampleModel parley.ModelID = "sim/team-20"
+const exampleModel parley.ModelID = "sim/team-80"
 
 // exampleMember is an agent of the example team.
 type exampleMember struct {
@@ -128,7 +128,9 @@ func (e *Engine) exampleAgent(
 		return agent, err
 	case agent.Status == parley.AgentArchived:
 		return agent, parley.Errorf(
-			parley.CodeConflict, "%s of the example team is archived; reactivate it, or make a team of your own", m.slug,
+			parley.CodeConflict,
+			"%s of the example team is archived; reactivate it, or make a team of your own",
+			m.slug,
 		)
 	case agent.OwnerID != call.Principal.ID || agent.LeadID != leadID:
 		return agent, parley.Errorf(

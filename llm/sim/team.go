@@ -85,7 +85,7 @@ func read(m message) (r received) {
 			r.kind = receivedDecision
 		}
 		r.title, _ = strconv.Unquote(match[4])
-		r.text, r.sources = text, source.FindAllString(head, -1)
+		r.text, r.sources = text, source.FindAllString(head[len(match[0]):], -1)
 		if r.failed {
 			r.text = head
 		}
@@ -101,9 +101,10 @@ func read(m message) (r received) {
 	return r
 }
 
-// subject is the first line of a piece of work.
+// subject is the first line of a piece of work, without citations: they would have to lead somewhere.
 func (r *received) subject() string {
-	return parley.Clip(strings.TrimSuffix(parley.TitleFrom(r.text), "."), subjectBytes)
+	text := source.ReplaceAllString(parley.TitleFrom(r.text), "")
+	return parley.Clip(strings.TrimSuffix(strings.TrimSpace(text), "."), subjectBytes)
 }
 
 // turn is what a request shows of the running turn.
@@ -520,10 +521,11 @@ func (m member) findings() string {
 	points := simulatedPoints()
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(m.request.System + "\n" + subject)) // never fails
-	at := int(hash.Sum32() % uint32(len(points)))                //nolint:gosec // a dozen
 	text := "three made-up points. "
-	for i := range 3 {
-		text += fmt.Sprintf("%d. %s ", i+1, points[(at+i*5)%len(points)])
+	for i, rest := 0, int(hash.Sum32()>>1); i < pointsFound; i++ { //nolint:gosec // 31 bits
+		at := rest % len(points)
+		text += fmt.Sprintf("%d. %s ", i+1, points[at])
+		points, rest = slices.Delete(points, at, at+1), rest/len(points)
 	}
 	if result, found := m.request.lastResult(); found && result.Name == clockTool && !result.Error {
 		text += "Looked up at " + parley.Clip(strings.Join(strings.Fields(result.Text), " "), subjectBytes) + "."
@@ -531,7 +533,10 @@ func (m member) findings() string {
 	return strings.TrimSpace(text)
 }
 
-// simulatedPoints are what simulated agents find; any three that lie five apart differ.
+// pointsFound is how many points each simulated agent finds.
+const pointsFound = 3
+
+// simulatedPoints returns what simulated agents find.
 func simulatedPoints() []string {
 	return []string{
 		"Two sources agree on this.", "One figure is older than a year.", "Nothing speaks against it.",
