@@ -10,8 +10,8 @@ import (
 // ExampleTeamLead is the slug of the example team's lead.
 const ExampleTeamLead = "example-editor"
 
-// exampleModel answers for all of the example team: at a pace at which people can watch.
-const exampleModel parley.ModelID = "sim/team-80"
+// exampleModel answers for all of the example team.
+const exampleModel parley.ModelID = "sim/team"
 
 // exampleMember is an agent of the example team.
 type exampleMember struct {
@@ -111,6 +111,9 @@ func (e *Engine) exampleAgent(
 	input := AgentInput{
 		Slug: m.slug, Name: m.name, Description: m.about, LeadID: leadID,
 		Settings: parley.Settings{Model: exampleModel, SystemPrompt: &m.prompt},
+	}
+	if leadID.IsZero() { // it counts the answers to what it handed out: a summary would hide some
+		input.Policy = &parley.Policy{Kind: parley.PolicyAuto}
 	}
 	if m.clock {
 		input.Tools = &[]parley.ToolRef{{Name: "current_time"}}

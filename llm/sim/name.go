@@ -20,7 +20,7 @@ type player interface{ play(a *answer) }
 
 // exists lists the simulator's models, for errors.
 const exists = "the simulator has echo, lorem-<tokens>-<ms per token>, tool, reason, fail-<class>-<n>[-<ms until the " +
-	"next attempt>], script and team[-<ms per token>]"
+	"next attempt>], script and team"
 
 // parseName finds the model with a name; CodeInvalid with the list if there is none.
 func parseName(name string) (player, error) {
@@ -46,11 +46,6 @@ func parseName(name string) (player, error) {
 			return lorem{tokens: tokens, pace: time.Duration(ms) * time.Millisecond}, nil
 		}
 		return nil, unknownModel(name, "; lorem takes 1 to %d tokens and 0 to %d ms per token", maxTokens, maxTokenMS)
-	case family == "team":
-		if ms, ok := number(rest, 0, maxTokenMS); ok {
-			return teammate{pace: time.Duration(ms) * time.Millisecond}, nil
-		}
-		return nil, unknownModel(name, "; team takes 0 to %d ms per token", maxTokenMS)
 	case family == "fail" && found:
 		wait, okWait := 0, true
 		if class, n, more := cutLast(first); more { // no class has a dash

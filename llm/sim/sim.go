@@ -14,7 +14,7 @@
 //	reason                        reasons, then answers
 //	fail-<class>-<n>[-<ms>]       fails in the turn's first n attempts, then echoes; asks to wait so long between them
 //	script                        does what the JSON in the user's text says (ScriptSchema)
-//	team[-<ms per token>]         works as an agent of a team: delegates, asks, reports and briefs
+//	team                          works as an agent of a team: delegates, asks, reports and briefs
 //
 // Asked for a summary of a conversation, each but lorem gives a short digest of it.
 package sim
@@ -22,7 +22,6 @@ package sim
 import (
 	"context"
 	"iter"
-	"strings"
 
 	"example.org/parley"
 	"example.org/parley/model"
@@ -50,7 +49,7 @@ func New() *Model { return &Model{} }
 
 // Models lists the simulator's models, with one example of each family.
 func Models() []model.Info {
-	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script", "team-20"}
+	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script", "team"}
 	models := make([]model.Info, len(names))
 	for i, name := range names {
 		models[i] = Info(name)
@@ -71,7 +70,7 @@ func Info(name string) model.Info {
 		Known:         err == nil,
 		Reasoning:     name == "reason" || name == "script",
 		Caching:       true,
-		Tools:         name == "tool" || name == "script" || strings.HasPrefix(name, "team"),
+		Tools:         name == "tool" || name == "script" || name == "team",
 		Search:        true, // it says what it was asked for
 		Vision:        name == "echo" || name == "tool" || name == "script",
 		ContextLength: contextTokens,

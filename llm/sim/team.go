@@ -21,9 +21,10 @@ import (
 // that quotes each answer and cites it, or answers its own lead. Everybody else answers with made-up findings. An agent
 // whose prompt says "ask your lead" asks before it begins, "report to your lead" has it tell what it begins with, and
 // "ask the person you work for" has a lead without a lead ask once.
-type teammate struct {
-	pace time.Duration // before each word
-}
+type teammate struct{}
+
+// teamPace is the time before each word: people want to watch a team, and a day's work takes seconds.
+const teamPace = 30 * time.Millisecond
 
 // The tools that say which position an agent has, and the phrases that give it a habit.
 const (
@@ -159,8 +160,8 @@ func (m message) calls() (calls []part) {
 	return calls
 }
 
-func (t teammate) play(a *answer) {
-	a.pace = t.pace
+func (teammate) play(a *answer) {
+	a.pace = teamPace
 	now := a.request.turn()
 	if len(now.received) == 0 {
 		now.received = []received{{}}
@@ -308,10 +309,9 @@ type shared struct {
 	fresh   bool        // one of the answers began this turn
 }
 
-// given returns the work that a lead has handed over, as far as the request shows it, and what came back in this turn
-// for work that it does not show.
+// given returns the work that a lead has handed over, with what came back. Of work that a summary covers, it knows only
+// that everybody in the team got it.
 func (l lead) given() (all []*shared) {
-	var unknown shared
 	for i, m := range l.request.Messages {
 		var s shared
 		for _, p := range m.calls() {
@@ -329,15 +329,25 @@ func (l lead) given() (all []*shared) {
 			continue
 		}
 		came := read(m)
-		if fresh := i >= l.turn.start; came.kind == receivedAnswer && !takes(all, &came, fresh) && fresh {
-			unknown.tasks = append(unknown.tasks, task{came.slug, came.title})
-			unknown.answers, unknown.fresh = append(unknown.answers, &came), true
+		if fresh := i >= l.turn.start; came.kind == receivedAnswer && !takes(all, &came, fresh) {
+			all = append(all, l.covered(&came))
+			takes(all, &came, fresh)
 		}
 	}
-	if unknown.fresh {
-		all = append(all, &unknown)
-	}
 	return all
+}
+
+// covered returns the work that an answer belongs to, for an answer to what a summary covers.
+func (l lead) covered(came *received) *shared {
+	var s shared
+	for _, slug := range l.request.team() {
+		s.tasks = append(s.tasks, task{slug, came.title})
+	}
+	if !slices.Contains(s.tasks, task{came.slug, came.title}) { // it has left the team
+		s.tasks = append(s.tasks, task{came.slug, came.title})
+	}
+	s.answers = make([]*received, len(s.tasks))
+	return &s
 }
 
 // refused reports whether a call of a message has an error as its result.
@@ -360,7 +370,8 @@ func takes(all []*shared, came *received, fresh bool) bool {
 	for _, s := range all {
 		for i, t := range s.tasks {
 			handed := parley.Delegation{Text: t.Task}
-			if s.answers[i] == nil && t.Agent == came.slug && handed.Title() == came.title {
+			same := handed.Title() == came.title
+			if s.answers[i] == nil && t.Agent == came.slug && same {
 				s.answers[i], s.fresh = came, s.fresh || fresh
 				return true
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -74,7 +75,10 @@ func (a *teammate) told(texts ...string) (calls []string, text string) {
 // TestALeadBriefsWhenAllHaveAnswered: a lead hands work to everybody, waits until the last answer is there, and then
 // briefs once, each claim with the citation that its answer came with.
 func TestALeadBriefsWhenAllHaveAnswered(t *testing.T) {
-	t.Parallel()
+	synctest.Test(t, aLeadBriefsWhenAllHaveAnswered)
+}
+
+func aLeadBriefsWhenAllHaveAnswered(t *testing.T) {
 	l := newTeammate(t, "You lead.", []string{"clerk", "scout"}, "request_input", "create_inbox_item")
 	calls, _ := l.told("Count the apples.\n\nAll of them.")
 	tasks := []string{
@@ -147,7 +151,11 @@ func TestHabitsOfTeammates(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			calls, text := newTeammate(t, c.prompt, c.members, c.tools...).told(c.told)
+			var calls []string
+			var text string
+			synctest.Test(t, func(t *testing.T) {
+				calls, text = newTeammate(t, c.prompt, c.members, c.tools...).told(c.told)
+			})
 			names := make([]string, len(calls))
 			for i, call := range calls {
 				names[i], _, _ = strings.Cut(call, " ")
@@ -163,7 +171,10 @@ func TestHabitsOfTeammates(t *testing.T) {
 // TestALeadInTheMiddleAnswersItsLead: it passes work on, and the answers come back up with their sources; and a lead
 // that does not see any more what an answer belongs to briefs all the same.
 func TestALeadInTheMiddleAnswersItsLead(t *testing.T) {
-	t.Parallel()
+	synctest.Test(t, aLeadInTheMiddleAnswersItsLead)
+}
+
+func aLeadInTheMiddleAnswersItsLead(t *testing.T) {
 	l := newTeammate(t, "You lead.", []string{"a"}, "report_to_lead", "request_input", "create_inbox_item")
 	l.told("Task from Top (top). Your answer goes back to them.\n\nCount")
 	calls, text := l.told("Answer to your task to A (a), \"Count\" [s:3]:\n\nTwo.")
@@ -175,5 +186,21 @@ func TestALeadInTheMiddleAnswersItsLead(t *testing.T) {
 	if len(calls) != 2 || !strings.Contains(calls[0], `"title":"Forgotten"`) ||
 		!strings.HasPrefix(calls[1], "request_input ") {
 		t.Errorf("for an answer to what it cannot see it calls %q", calls)
+	}
+}
+
+// TestALeadCountsAnswersToWhatItCannotSee: when a summary covers what a lead has handed over, the answers of everybody
+// in its team are one briefing all the same, and those of an agent that has left are another.
+func TestALeadCountsAnswersToWhatItCannotSee(t *testing.T) { synctest.Test(t, leadCountsCovered) }
+
+func leadCountsCovered(t *testing.T) {
+	l := newTeammate(t, "You lead.", []string{"a", "b"}, "request_input", "create_inbox_item")
+	for i, c := range []struct {
+		from, calls string
+	}{{"a", ""}, {"b", "create_inbox_item"}, {"a", ""}, {"gone", ""}, {"b", "create_inbox_item"}} {
+		calls, text := l.told("Answer to your task to X (" + c.from + "), \"Count\":\n\nTwo.")
+		if got, _, _ := strings.Cut(strings.Join(calls, " "), " "); got != c.calls {
+			t.Errorf("after answer %d it calls %q and says %q", i+1, calls, text)
+		}
 	}
 }
