@@ -203,7 +203,7 @@ const (
 		agentIDExample +
 		`","session_id":"` + sessionIDExample + `","message_id":"` + messageIDExample + `","source_session_id":"` +
 		otherIDExample + `","source_message_id":"` + otherIDExample + `","delegation_id":"` + otherIDExample +
-		`","approval_id":null,"created_at":"` + timeExample + `","read_at":null,"answered_at":null,"closed_at":null}`
+		`","approval_id":null,"citations":[],"created_at":"` + timeExample + `","read_at":null,"answered_at":null,"closed_at":null}`
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +
@@ -275,7 +275,7 @@ func agentExample() string {
 		`","slug":"release-writer","name":"Release writer","description":"","runtime":"standard",` + settingsExample(
 		setting.Agent,
 	) +
-		`,"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample +
+		`,"tags":["docs"],"lead_id":null,"brief_to_id":null,"status":"active","owner_id":"` + otherIDExample +
 		`","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample +
 		`","updated_at":"` + timeExample + `"}`
 }

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "fcffe8bb361e3a620d5224e955f55fcbbda4d86867a5e17b9f96ccc5f9ef0cd1"
+const schemaHash = "b3ea0510ee88275b55ee2b6b535cc1a2298367f173e7672a0bb002473c5147fc"

@@ -47,7 +47,11 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 			return "", false, err
 		}
 	}
-	m, err := t.delegated(h, parley.DelegationMessageID(d.ID), d, agentAuthor(from), carryingText(d, from))
+	text, err := t.carryingText(d, from)
+	if err != nil {
+		return "", false, err
+	}
+	m, err := t.delegated(h, parley.DelegationMessageID(d.ID), d, agentAuthor(from), text)
 	if err != nil {
 		return "", false, err
 	}
@@ -132,13 +136,21 @@ func (t *Tx) delegated(
 	}), nil
 }
 
-// carryingText is the text of the message that carries a delegation.
-func carryingText(d *parley.Delegation, from *parley.Agent) string {
+// carryingText is the text of the message that carries a delegation. A report says how to cite it.
+func (t *Tx) carryingText(d *parley.Delegation, from *parley.Agent) (string, error) {
+	sender := fmt.Sprintf("%s (%s)", from.Name, from.Slug)
 	switch d.Kind {
 	case parley.DelegationQuestion:
-		return fmt.Sprintf("Question from %s (%s). Your answer goes back to them.\n\n%s", from.Name, from.Slug, d.Text)
+		return fmt.Sprintf("Question from %s. Your answer goes back to them.\n\n%s", sender, d.Text), nil
 	case parley.DelegationReport:
-		return fmt.Sprintf("Report from %s (%s):\n\n%s", from.Name, from.Slug, d.Text)
+		call, err := t.rows.Message(d.WorkspaceID, d.CallMessageID)
+		if err != nil {
+			return "", err
+		}
+		if call != nil {
+			sender += citation(call.SessionID, call.Sequence)
+		}
+		return fmt.Sprintf("Report from %s:\n\n%s", sender, d.Text), nil
 	}
-	return fmt.Sprintf("Task from %s (%s). Your answer goes back to them.\n\n%s", from.Name, from.Slug, d.Text)
+	return fmt.Sprintf("Task from %s. Your answer goes back to them.\n\n%s", sender, d.Text), nil
 }

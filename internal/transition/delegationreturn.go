@@ -67,8 +67,9 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 
 // answer is what a delegation was answered with.
 type answer struct {
-	text string
-	by   parley.Author // of an answer that a person wrote
+	text  string
+	cited string        // how it is cited, with a space before it; "" if the sender cannot cite it
+	by    parley.Author // of an answer that a person wrote
 }
 
 // answerOf returns an answered delegation's answer, and notes the message that has it.
@@ -84,14 +85,18 @@ func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
 		if !d.ToPrincipalID.IsZero() {
 			var said parley.UserContent
 			err := json.Unmarshal(m.Content, &said)
-			return answer{said.Text, m.Author}, err
+			given := answer{text: said.Text, by: m.Author}
+			if d.ToPrincipalID == h.OwnerID {
+				given.cited = citation(m.SessionID, m.Sequence)
+			}
+			return given, err
 		}
 		var call parley.ToolCallContent
 		var report struct {
 			Result string `json:"result"`
 		}
 		if json.Unmarshal(m.Content, &call) == nil && json.Unmarshal(call.Arguments, &report) == nil {
-			return answer{text: report.Result}, nil
+			return answer{text: report.Result, cited: citation(m.SessionID, m.Sequence)}, nil
 		}
 		return answer{}, nil
 	}
@@ -99,7 +104,8 @@ func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
 	if err != nil || len(answers) == 0 {
 		return answer{}, err
 	}
-	d.AnswerMessageID = answers[len(answers)-1].ID
+	last := &answers[len(answers)-1]
+	d.AnswerMessageID = last.ID
 	text, refused, _, err := textOfAnswers(answers)
 	if text == "" {
 		text = refused
@@ -107,7 +113,7 @@ func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
 	if len(text) > parley.MaxChildResultBytes {
 		text = parley.Clip(text, parley.MaxChildResultBytes) + childCut
 	}
-	return answer{text: text}, err
+	return answer{text: text, cited: citation(d.ToSessionID, last.Sequence)}, err
 }
 
 // returnText is the text of the message that tells the sender how a delegation ended: who answers what.
@@ -122,7 +128,7 @@ func returnText(d *parley.Delegation, to *parley.Agent, answered answer) string 
 		if answered.text == "" {
 			answered.text = "(The answer has no text.)"
 		}
-		return fmt.Sprintf("Answer to %s:\n\n%s", what, answered.text)
+		return fmt.Sprintf("Answer to %s%s:\n\n%s", what, answered.cited, answered.text)
 	case parley.DelegationExpired:
 		return fmt.Sprintf("No answer to %s: its deadline has passed.", what)
 	}

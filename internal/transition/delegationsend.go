@@ -1,6 +1,8 @@
 package transition
 
 import (
+	"cmp"
+
 	"example.org/parley"
 )
 
@@ -13,27 +15,15 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 	if err := t.checkTeam(h, sending); err != nil {
 		return err
 	}
-	turn, err := t.currentTurn(h)
+	d, at, err := t.sent(h, call, sending)
 	if err != nil {
 		return err
 	}
-	at, err := t.assigned(h, turn.TriggerMessageID)
-	if err != nil {
-		return err
-	}
-	d := &parley.Delegation{
-		ID: parley.DelegationID(call.ID), WorkspaceID: h.WorkspaceID, Kind: sending.Kind,
-		Status: parley.DelegationSent, FromAgentID: h.AgentID, FromSessionID: h.ID, CallMessageID: call.ID,
-		ToAgentID: sending.To, RootID: at.root, Hop: at.hop, Text: sending.Text, CreatedAt: t.now,
-	}
-	if sending.To.IsZero() {
-		d.ToAgentID = h.AgentID
-		if d.ToPrincipalID, err = t.rows.Recipient(h.WorkspaceID, h.OwnerID); err != nil {
-			return err
+	if sending.Kind == parley.DelegationBriefing {
+		by := citing{h.WorkspaceID, h.ID, h.OwnerID, at.root}
+		if _, wrong, err := t.citations(by, sending.Title, sending.Summary, sending.Text); err != nil || wrong != nil {
+			return cmp.Or(err, wrong)
 		}
-	}
-	if at.work != nil {
-		d.ParentID = at.work.ID
 	}
 	if err := t.checkChain(h, d); err != nil {
 		return err
@@ -58,6 +48,31 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 		h.leave(ExpireDelegation{DelegationID: d.ID}, deadline)
 	}
 	return nil
+}
+
+// sent returns the delegation that a call of the current turn sends, and the turn's position in its chain.
+func (t *Tx) sent(h *Head, call *parley.Message, sending *parley.Sending) (*parley.Delegation, assignment, error) {
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return nil, assignment{}, err
+	}
+	at, err := t.assigned(h, turn.TriggerMessageID)
+	if err != nil {
+		return nil, at, err
+	}
+	d := &parley.Delegation{
+		ID: parley.DelegationID(call.ID), WorkspaceID: h.WorkspaceID, Kind: sending.Kind,
+		Status: parley.DelegationSent, FromAgentID: h.AgentID, FromSessionID: h.ID, CallMessageID: call.ID,
+		ToAgentID: sending.To, RootID: at.root, Hop: at.hop, Text: sending.Text, CreatedAt: t.now,
+	}
+	if at.work != nil {
+		d.ParentID = at.work.ID
+	}
+	if sending.To.IsZero() {
+		d.ToAgentID = h.AgentID
+		d.ToPrincipalID, err = t.recipient(h)
+	}
+	return d, at, err
 }
 
 // checkTeam refuses to send to anybody but a subordinate (a task), the lead, or a person: a briefing, or the question

@@ -261,8 +261,9 @@ func brief() tool.Tool {
 			Name: CreateInboxItem,
 			Description: "Puts a briefing into the inbox of the person you work for: what was found, what was " +
 				"decided, what they should know. They are not there while you work, so one briefing with everything " +
-				"at the end of the work helps them more than several. It wants no answer; to ask, use request_input " +
-				"if you have it.",
+				"at the end of the work helps them more than several. After each claim, cite the message that it " +
+				"comes from, as [session:sequence]: copy the citations of the answers and reports that you read. " +
+				"It wants no answer; to ask, use request_input if you have it.",
 			Parameters: object([]string{"title", "summary", "text"},
 				`"summary":{"description":"Two or three sentences with what matters most.","type":"string"},`+
 					`"text":{"description":"The whole briefing, in Markdown.","type":"string"},`+

@@ -9,6 +9,8 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout: number | null;
+            /** Format: uuid */
+            brief_to_id: string | null;
             /**
              * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
              * @enum {string|null}
@@ -110,6 +112,11 @@ export interface components {
              */
             approval_timeout?: number;
             /**
+             * Format: uuid
+             * @description The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user.
+             */
+            brief_to_id?: string | null;
+            /**
              * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
              * @enum {string}
              */
@@ -194,6 +201,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number | null;
+            /**
+             * Format: uuid
+             * @description The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user.
+             */
+            brief_to_id?: string | null;
             /**
              * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
              * @enum {string|null}
@@ -2800,6 +2812,14 @@ export interface components {
             /** @description What the agent that asked is told. */
             text?: string | null;
         };
+        InboxCitation: {
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: int64 */
+            sequence: number;
+            /** Format: uuid */
+            session_id: string;
+        };
         /** @description Reports a new item in the inbox of the principal who watches; nobody else is told. */
         InboxCreated: {
             item: components["schemas"]["InboxItem"];
@@ -2825,6 +2845,7 @@ export interface components {
             answered_at: string | null;
             /** Format: uuid */
             approval_id: string | null;
+            citations: components["schemas"]["InboxCitation"][];
             /** Format: date-time */
             closed_at: string | null;
             /** Format: date-time */
@@ -6698,6 +6719,7 @@ export type ImportInput = components['schemas']['ImportInput'];
 export type Imported = components['schemas']['Imported'];
 export type ImportedSession = components['schemas']['ImportedSession'];
 export type InboxAnswerInput = components['schemas']['InboxAnswerInput'];
+export type InboxCitation = components['schemas']['InboxCitation'];
 export type InboxCreated = components['schemas']['InboxCreated'];
 export type InboxCreatedEvent = components['schemas']['InboxCreatedEvent'];
 export type InboxItem = components['schemas']['InboxItem'];
