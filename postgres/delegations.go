@@ -62,6 +62,9 @@ func delegationsQuery(scope store.Scope, q store.DelegationQuery) (text string, 
 		if column != "" {
 			terms.must(column+" = ?", id)
 		}
+		if column == "d.to_agent_id" { // what an agent sends to a person is among what it sent
+			terms.must("d.from_agent_id <> ?", id)
+		}
 		if !q.RootID.IsZero() {
 			terms.must("d.root_id = ?", q.RootID)
 		}

@@ -70,6 +70,9 @@ func delegationsQuery(scope store.Scope, q store.DelegationQuery) (string, []arg
 			l.by("delegations_root", "d.root_id = ?", q.RootID)
 		}
 		l.must("d.workspace_id = ?", scope.WorkspaceID)
+		if column == "d.to_agent_id" { // what an agent sends to a person is among what it sent
+			l.must("d.from_agent_id <> ?", id)
+		}
 		if !q.SessionID.IsZero() && !q.AgentID.IsZero() {
 			l.must("(d.from_agent_id = ? OR d.to_agent_id = ?)", q.AgentID, q.AgentID)
 		}
