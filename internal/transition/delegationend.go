@@ -64,8 +64,8 @@ func (t *Tx) CancelDelegation(scope store.Scope, id parley.ID) (parley.Delegatio
 	return *d, err
 }
 
-// stopDelegated stops the turns that work for a delegation which ended otherwise. A worker that holds one is told first
-// and loses the turn at the next visit if it has not settled it. It reports whether another visit is needed.
+// stopDelegated stops the turns that work for a delegation which ended otherwise. It reports whether another visit is
+// needed.
 func (t *Tx) stopDelegated(workspaceID, id parley.ID) (again bool, err error) {
 	d, err := t.rows.Delegation(workspaceID, id)
 	if err != nil || d == nil || d.ToSessionID.IsZero() {
@@ -93,14 +93,5 @@ func (t *Tx) stopDelegated(workspaceID, id parley.ID) (again bool, err error) {
 		}
 		return false, t.cancelWaiting(h, turn, parley.ID{})
 	}
-	held, err := t.held(h)
-	if err != nil {
-		return false, err
-	}
-	if held && h.Cancel != h.TurnID {
-		h.Cancel, h.hint.Cancel, h.Changes.Head = h.TurnID, h.TurnID, true
-		return true, nil
-	}
-	_, err = t.settleCancelled(h, parley.ByCanceller)
-	return false, err
+	return t.stopCurrent(h)
 }

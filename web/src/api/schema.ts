@@ -308,6 +308,16 @@ export interface components {
             /** Format: int64 */
             number: number;
         };
+        Answered: {
+            /** @description The message that began the turn, or that was posted; null without one. */
+            message: components["schemas"]["Message"] | null;
+            /** @description The turn's messages so far, its trigger first: the first 1,000. */
+            messages: components["schemas"]["Message"][];
+            /** @description The cursor of the rest in the list of messages, with turn; null at the end. */
+            next: string | null;
+            /** @description The turn as it is now; null if the message began none. */
+            turn: components["schemas"]["Turn"] | null;
+        };
         AppendInput: {
             /**
              * Format: int64
@@ -2877,11 +2887,11 @@ export interface components {
             /** @description Whether you have read it. */
             read?: boolean | null;
         };
-        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or that its alert was raised again. */
         InboxUpdated: {
             item: components["schemas"]["InboxItem"];
         };
-        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or that its alert was raised again. */
         InboxUpdatedEvent: {
             data: components["schemas"]["InboxUpdated"];
             /**
@@ -6619,6 +6629,7 @@ export type AgentInput = components['schemas']['AgentInput'];
 export type AgentPatch = components['schemas']['AgentPatch'];
 export type AgentTool = components['schemas']['AgentTool'];
 export type Anchor = components['schemas']['Anchor'];
+export type Answered = components['schemas']['Answered'];
 export type AppendInput = components['schemas']['AppendInput'];
 export type Approval = components['schemas']['Approval'];
 export type ApprovalApproved = components['schemas']['ApprovalApproved'];
