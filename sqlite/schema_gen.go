@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "fcffe8bb361e3a620d5224e955f55fcbbda4d86867a5e17b9f96ccc5f9ef0cd1"
+const schemaHash = "c049f936b15601191838b83f2909bf1792450d7ac325232c232c980adaa21087"
