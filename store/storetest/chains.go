@@ -176,7 +176,8 @@ func chainMade(t *testing.T, w *world) {
 		s.Kind, s.Mode, s.ParentSessionID = parley.KindTool, parley.ModeBackground, work.Fence.SessionID
 		s.ParentMessageID = c.delegation(t, id).CallMessageID
 	})
-	c.exchange(t, child, "Help.", "There.")
+	c.post(t, child, c.say("Help."))
+	c.answer(t, c.claim(t), "There.")
 	c.errands(t)
 	c.answer(t, c.claimed(t)["runner"], "It is far.")
 	work.Turn.Step = 1
@@ -185,7 +186,8 @@ func chainMade(t *testing.T, w *world) {
 	c.answer(t, c.claimed(t)["scout"], "All quiet.")
 	c.errands(t)
 	c.answer(t, c.claim(t), "Done.")
-	c.exchange(t, c.at, "Something else.", "Yes.") // of another chain
+	c.post(t, c.at, c.say("Something else.")) // begins another chain
+	c.answer(t, c.claim(t), "Yes.")
 	c.limits(t, &c.lead, parley.Limits{ChainTokens: tokens(1000)})
 	var want, cost int64
 	for _, session := range []parley.ID{

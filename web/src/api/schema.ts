@@ -2970,14 +2970,14 @@ export interface components {
              * @description The limit.
              * @enum {string}
              */
-            limit: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost";
+            limit: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost" | "chain_tokens" | "chain_cost";
             /** @description How much there is. */
             of: number;
             /**
              * @description Whose limit it is.
              * @enum {string}
              */
-            scope: "turn" | "session" | "agent";
+            scope: "turn" | "session" | "agent" | "chain";
             /**
              * Format: double
              * @description Spent divided by of.
@@ -3016,6 +3016,13 @@ export interface components {
             type: "limit.warning";
         };
         Limits: {
+            /** @description US dollars for everything that one message in an agent's background session begins, as chain_tokens. */
+            chain_cost?: number | null;
+            /**
+             * Format: int64
+             * @description Tokens for everything that one message in an agent's background session begins: its turn, and the turns of all agents that work for it by delegations. A turn that could exceed it fails as limit.
+             */
+            chain_tokens?: number | null;
             /** @description US dollars per UTC day: for all sessions of an agent, or for one session with its tool sessions. */
             daily_cost?: number | null;
             /**
@@ -3059,6 +3066,10 @@ export interface components {
             session_tokens?: number | null;
         };
         LimitsPatch: {
+            /** @description US dollars. */
+            chain_cost?: number | null;
+            /** Format: int64 */
+            chain_tokens?: number | null;
             /** @description US dollars. */
             daily_cost?: number | null;
             /** Format: int64 */
@@ -5363,7 +5374,7 @@ export interface components {
              * @description The limit that was reached; null for rate_limit and while the model's price is unknown.
              * @enum {string|null}
              */
-            limit?: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost" | null;
+            limit?: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost" | "chain_tokens" | "chain_cost" | null;
             /**
              * @description What it waits for.
              * @enum {string}
