@@ -49,6 +49,25 @@ func (p *pair) background(agentID parley.ID) parley.ID {
 	return opened.Session.ID
 }
 
+// able is a troupe whose model is known to use tools.
+type able struct{ troupe }
+
+func (m *able) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
+	_, info, err := m.scripted.Resolve(id)
+	info.Tools = true
+	return m, info, err
+}
+
+// works starts a worker with the model of both.
+func (p *pair) works(store Store) {
+	p.Helper()
+	w := New(store, &able{troupe{part: p.plays}}, p.tools, p.hub, p.options)
+	p.worker = w
+	p.running.Store(w)
+	p.must(w.Start(p.Context()))
+	p.Cleanup(func() { p.stop(w) })
+}
+
 // plays is the model of both.
 func (p *pair) plays(ctx context.Context, request model.Request, yield func(model.Chunk, error) bool) {
 	text, results := "", 0
@@ -91,15 +110,15 @@ func (p *pair) sent() []parley.Delegation {
 	return sent
 }
 
-// came returns the first lines of what agents wrote into a session.
-func (p *pair) came(sessionID parley.ID) (lines []string) {
+// came returns what agents wrote into a session.
+func (p *pair) came(sessionID parley.ID) (contents []string) {
 	p.Helper()
 	for _, m := range p.messages(sessionID) {
 		if m.Role == parley.RoleUser && m.Author.Kind == parley.AuthorAgent {
-			lines = append(lines, parley.TitleFrom(string(m.Content)))
+			contents = append(contents, string(m.Content))
 		}
 	}
-	return lines
+	return contents
 }
 
 // TestCrashesAroundADelegation kills the worker between any two parts of a delegation, and lets another continue: the
@@ -127,11 +146,11 @@ func TestCrashesAroundADelegation(t *testing.T) {
 			p := newPair(t, 10)
 			dying := &faults{Store: p.store}
 			dead := dying.killWhen(func(method string) bool { return now(method, p.sent()) })
-			p.startTroupe(dying, p.plays)
+			p.works(dying)
 			p.post(p.at, "Off you go.", "")
 			p.wait("the crash", dead)
 			p.expire(dying)
-			p.startTroupe(nil, p.plays)
+			p.works(p.store)
 			p.wait("the answer", p.home)
 			sent := p.sent()
 			if len(sent) != 1 || sent[0].Status != parley.DelegationAnswered {
@@ -157,7 +176,7 @@ func TestAChainThatHasUsedItsBudget(t *testing.T) {
 	p := newPair(t, 5000)
 	const answer = 1500 // tokens, see says
 	p.limit(3 * answer)
-	p.startTroupe(nil, p.plays)
+	p.works(p.store)
 	first := p.post(p.at, "Off you go.", "")
 	p.wait("the answer", p.home)
 	sent := p.sent()[0]
