@@ -1104,6 +1104,28 @@ export interface components {
             /** @description The queued turns that were cancelled with it. */
             turns: (string | null)[];
         };
+        ChainSpending: {
+            /** @description The limit, of the session where it began or of that session's agent. */
+            chain_cost: number | null;
+            /**
+             * Format: int64
+             * @description The limit, of the session where it began or of that session's agent.
+             */
+            chain_tokens: number | null;
+            /** @description US dollars. */
+            cost: number;
+            /** @description US dollars. */
+            reserved_cost: number;
+            /** Format: int64 */
+            reserved_tokens: number;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /** Format: int64 */
+            tokens: number;
+        };
         Change: {
             /** @description From here on the provider cannot use its cache. */
             breaks_prefix: boolean;
@@ -4895,6 +4917,8 @@ export interface components {
             agent: components["schemas"]["Spending"] | null;
             /** Format: uuid */
             agent_id: string;
+            /** @description Of a background session: the chain that its latest turn works for; null unless chains are limited. */
+            chain: components["schemas"]["ChainSpending"] | null;
             /** @description In effect: the session's own, else its agent's, without the daily ones. */
             limits: components["schemas"]["Limits"];
             session: components["schemas"]["Spending"];
@@ -6636,6 +6660,7 @@ export type CallReplayed = components['schemas']['CallReplayed'];
 export type CallReplayedEvent = components['schemas']['CallReplayedEvent'];
 export type CancelInput = components['schemas']['CancelInput'];
 export type CancelResult = components['schemas']['CancelResult'];
+export type ChainSpending = components['schemas']['ChainSpending'];
 export type Change = components['schemas']['Change'];
 export type ChangeCost = components['schemas']['ChangeCost'];
 export type ChangeInput = components['schemas']['ChangeInput'];
