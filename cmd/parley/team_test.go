@@ -54,7 +54,7 @@ func TestTeamsAndTheirDelegations(t *testing.T) {
 	if out := d.say("delegations", "list", "--status", "running"); strings.Contains(out, "Look.") {
 		t.Errorf("a cancelled task is listed as running:\n%s", out)
 	}
-	d.expect(exitUsage, "not-an-id", "delegations", "show", "not-an-id")
+	d.expect(1, "not-an-id", "delegations", "show", "not-an-id")
 	d.expect(1, "delegation", "delegations", "cancel", parley.NewID().String())
 	d.expect(1, "status", "delegations", "list", "--status", "lost")
 	d.expect(1, "agent", "team", "show", "nobody")
