@@ -12,9 +12,9 @@ import (
 )
 
 // BackgroundSession reads an agent's background session. The one session in which the agent does its own work, kept
-// across its work sessions, which are its turns. It belongs to the agent's owner. It is made when the agent enters a
-// team, or when its owner or an admin first asks; for others there is none until then. 409 for an agent without an
-// owner.
+// across its work sessions, which are its turns. It belongs to the agent's owner, and is made when the agent enters a
+// team or gets a schedule, or when its owner or an admin reads it for the first time. 404 for anybody else until
+// then. 409 for an agent without an owner.
 //
 // GET /v1/agents/{agent}/background
 func (c *Client) BackgroundSession(ctx context.Context, agent string, options ...Option) (parley.Session, error) {
@@ -82,8 +82,8 @@ func (c *Client) AllTeams(ctx context.Context, query TeamsQuery, options ...Opti
 }
 
 // Team reads a team. By the id or slug of its lead, who may have a lead too: the answer has everyone below, what they
-// do now, and what their background sessions have cost. background is null for members whose session you may not see.
-// 404 if the agent leads nobody.
+// do now, whom they wait for, when their schedules are due, and what their background sessions have cost. background
+// is null for members whose session you may not see. 404 if the agent leads nobody.
 //
 // GET /v1/teams/{lead}
 func (c *Client) Team(ctx context.Context, lead string, options ...Option) (parley.Team, error) {

@@ -47,7 +47,10 @@ const (
 		turnIDExample + `","doing":"Draft the notes.",` +
 		`"statistics":{"messages":5,"user_facing":5,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,` +
 		`"unknown_calls":0,"cost":0.0001,"unpriced_calls":0,"calls":2,"cache_hits":0,"cache_write_tokens":0,` +
-		`"saved":0},"updated_at":"` + timeExample + `"}}],` +
+		`"saved":0},"updated_at":"` + timeExample + `"},"open_delegations":[{"id":"` + requestIDExample +
+		`","kind":"task","status":"running","to_agent_id":"` + otherIDExample + `","to_principal_id":null,` +
+		`"title":"Look for breaking changes.","deadline_at":"` + timeExample + `","created_at":"` + timeExample +
+		`"}],"next_run_at":"` + timeExample + `"}],` +
 		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,` +
 		`"cost":0.0001,"unpriced_calls":0}}`
 	budgetExample = `{"session_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample +
@@ -168,6 +171,8 @@ const (
 		`"same_answer":false}`
 	dryRunExample = `{"dry_run":true,"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` +
 		messageExample + `],"calls":[` + callExample + `]}`
+	answeredExample = `{"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` + messageExample +
+		`],"next":null}`
 	previewExample = `{"session_id":"` + sessionIDExample +
 		`","model":"sim/echo","policy":"recent(10)","request":{"model":"echo"},` + explainedExample +
 		`,"refused":null,` +
@@ -205,7 +210,7 @@ const (
 		agentIDExample +
 		`","session_id":"` + sessionIDExample + `","message_id":"` + messageIDExample + `","source_session_id":"` +
 		otherIDExample + `","source_message_id":"` + otherIDExample + `","delegation_id":"` + otherIDExample +
-		`","approval_id":null,"created_at":"` + timeExample + `","read_at":null,"answered_at":null,"closed_at":null}`
+		`","approval_id":null,"citations":[],"created_at":"` + timeExample + `","read_at":null,"answered_at":null,"closed_at":null}`
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +
@@ -277,7 +282,7 @@ func agentExample() string {
 		`","slug":"release-writer","name":"Release writer","description":"","runtime":"standard",` + settingsExample(
 		setting.Agent,
 	) +
-		`,"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample +
+		`,"tags":["docs"],"lead_id":null,"brief_to_id":null,"status":"active","owner_id":"` + otherIDExample +
 		`","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample +
 		`","updated_at":"` + timeExample + `"}`
 }

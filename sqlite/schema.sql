@@ -947,7 +947,7 @@ CREATE TABLE inbox_items (
   created_at        INTEGER NOT NULL,
   read_at           INTEGER,
   answered_at       INTEGER,
-  closed_at         INTEGER,
+  closed_at         INTEGER, citations TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (id)
 );
 
@@ -958,6 +958,8 @@ CREATE INDEX inbox_items_unread  ON inbox_items (principal_id, created_at, id) W
 CREATE INDEX inbox_items_session ON inbox_items (session_id);
 
 CREATE INDEX budgets_chains ON budgets (session_id) WHERE session_id IS NOT NULL;
+
+CREATE INDEX delegations_open ON delegations (from_session_id, created_at, id) WHERE finished_at IS NULL;
 
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 

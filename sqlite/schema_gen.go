@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "c049f936b15601191838b83f2909bf1792450d7ac325232c232c980adaa21087"
+const schemaHash = "622f946d2357069c1ccb9b4aecbc272d3b5d624dd66a78c5405452b499e79e75"

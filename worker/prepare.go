@@ -154,7 +154,9 @@ func (t *tools) find() error {
 // findTeam adds the tools of the agent's background session, as far as the agent has none of their names.
 func (t *tools) findTeam() error {
 	source := t.w.options.Background
-	if source == nil || !t.claim.Session.InBackground() || t.info.Known && !t.info.Tools {
+	session := &t.claim.Session
+	if source == nil || !session.InBackground() || session.OwnerID != t.claim.Agent.OwnerID ||
+		t.info.Known && !t.info.Tools {
 		return nil
 	}
 	found, err := source.ToolsOf(t.ctx, t.fence.WorkspaceID, t.claim.Agent.ID)

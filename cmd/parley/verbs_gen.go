@@ -59,6 +59,7 @@ func agentsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&input.Runtime), "runtime", "standard by default")
 	command.Flags().Var(wordsFlag(&input.Tags), "tag", "its tags")
 	addReference(command, &input.LeadID, "lead", "its lead")
+	addReference(command, &input.BriefToID, "brief-to", "the principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user")
 	settings := addSettings(command, setting.Agent)
 	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
@@ -89,6 +90,7 @@ func agentsUpdateCommand(shared *flags, term terminal) *cobra.Command {
 	addChange(command, &patch.Runtime, readWord[string], "runtime", "its runtime")
 	addChange(command, &patch.Tags, readWords, "tags", "its tags")
 	addChangedID(command, &patch.LeadID, "lead", "its lead")
+	addChangedID(command, &patch.BriefToID, "brief-to", "the principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user")
 	settings := addSettingsPatch(command, setting.Agent)
 	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
@@ -831,7 +833,7 @@ func schedulesListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List schedules, oldest first", Args: cobra.NoArgs}
 	var query client.SchedulesQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	addAgentReference(command, &query.Agent, "agent", "only schedules of this agent, by id or slug")
+	addAgentReferences(command, &query.Agent, "agent", "only schedules of this agent, by id or slug; repeatable")
 	paging := addPaging(command, 0)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Schedule], error) {
@@ -1336,6 +1338,7 @@ func printAgent(term terminal, shared *flags, got *parley.Agent) error {
 		{"runtime", got.Runtime},
 		{"tags", strings.Join(got.Tags, ", ")},
 		{"lead id", orDash(got.LeadID)},
+		{"brief to id", orDash(got.BriefToID)},
 		{"status", string(got.Status)},
 		{"owner id", orDash(got.OwnerID)},
 		{"owner name", got.OwnerName},
