@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"example.org/parley"
-	"example.org/parley/store"
 	"example.org/parley/tool"
 	"example.org/parley/tool/team"
 )
@@ -26,13 +25,20 @@ func (a agents) Agent(_ context.Context, _ parley.ID, idOrSlug string) (parley.A
 	return parley.Agent{}, parley.Errorf(parley.CodeNotFound, "there is no such agent")
 }
 
-func (a agents) Agents(_ context.Context, _ parley.ID, query store.AgentQuery) (found []parley.Agent, err error) {
+func (a agents) TeamOf(_ context.Context, _, leadID parley.ID) (found []parley.Agent, err error) {
+	above := []parley.ID{leadID}
 	for i := range a {
-		if a[i].Status == query.Status && a[i].Slug > query.AfterSlug {
+		if a[i].ID == leadID && a[i].Status == parley.AgentActive {
 			found = append(found, a[i])
 		}
 	}
-	slices.SortFunc(found, func(a, b parley.Agent) int { return strings.Compare(a.Slug, b.Slug) })
+	for n := 0; len(found) > 0 && n < len(above); n++ {
+		for i := range a {
+			if a[i].LeadID == above[n] && a[i].Status == parley.AgentActive {
+				found, above = append(found, a[i]), append(above, a[i].ID)
+			}
+		}
+	}
 	return found, nil
 }
 
