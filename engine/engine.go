@@ -58,6 +58,7 @@ type Store interface {
 	Transitions
 
 	Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) ([]store.Budget, error)
+	Chain(ctx context.Context, workspaceID, turnID parley.ID) (rootID parley.ID, err error)
 	TakeRate(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 	RateWait(ctx context.Context, workspaceID, subject parley.ID, perMinute int) (time.Duration, error)
 }

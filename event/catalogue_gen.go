@@ -31,7 +31,7 @@ func Catalogue() []Description {
 		{Event: parley.EventSessionWaiting, Durable: true, Object: Object{Name: "SessionWaiting", Type: reflect.TypeFor[SessionWaiting](), Doc: "Reports that the running turn waits for something outside, and for what. It is sent again when the turn waits for something else.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that waits.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "reason", Doc: "What it waits for.", Type: reflect.TypeFor[parley.WaitReason](), Values: []string{"approval", "tool_result", "input", "child", "budget", "rate_limit", "outside"}},
-			{Name: "limit", Doc: "The limit that was reached; null for rate_limit and while the model's price is unknown.", Type: reflect.TypeFor[parley.Limit](), Null: true, Optional: true, Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost"}},
+			{Name: "limit", Doc: "The limit that was reached; null for rate_limit and while the model's price is unknown.", Type: reflect.TypeFor[parley.Limit](), Null: true, Optional: true, Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost", "chain_tokens", "chain_cost"}},
 			{Name: "sentence", Doc: "For people: which limit was reached, and what to do.", Type: reflect.TypeFor[string](), Optional: true},
 		}}},
 		{Event: parley.EventContextCleared, Durable: true, Object: Object{Name: "ContextCleared", Type: reflect.TypeFor[ContextCleared](), Doc: "Reports that the context was cleared: later calls do not see earlier messages. The record keeps them.", Fields: []Field{
@@ -290,8 +290,8 @@ func Catalogue() []Description {
 		}}},
 		{Event: parley.EventLimitWarning, Durable: true, Object: Object{Name: "LimitWarning", Type: reflect.TypeFor[LimitWarning](), Doc: "Reports that a turn is close to a limit. Amounts of money are in US dollars.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that comes near the limit.", Type: reflect.TypeFor[parley.ID]()},
-			{Name: "limit", Doc: "The limit.", Type: reflect.TypeFor[parley.Limit](), Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost"}},
-			{Name: "scope", Doc: "Whose limit it is.", Type: reflect.TypeFor[parley.BudgetScope](), Values: []string{"turn", "session", "agent"}},
+			{Name: "limit", Doc: "The limit.", Type: reflect.TypeFor[parley.Limit](), Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost", "chain_tokens", "chain_cost"}},
+			{Name: "scope", Doc: "Whose limit it is.", Type: reflect.TypeFor[parley.BudgetScope](), Values: []string{"turn", "session", "agent", "chain"}},
 			{Name: "spent", Doc: "How much is used.", Type: reflect.TypeFor[json.Number]()},
 			{Name: "of", Doc: "How much there is.", Type: reflect.TypeFor[json.Number]()},
 			{Name: "share", Doc: "Spent divided by of.", Type: reflect.TypeFor[Share]()},

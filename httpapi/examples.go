@@ -56,9 +56,10 @@ const (
 	budgetExample = `{"session_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample +
 		`","limits":{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
 		`"session_tokens":100000,"session_cost":null,"daily_tokens":null,"daily_cost":null,` +
-		`"requests_per_minute":null},` +
+		`"chain_tokens":null,"chain_cost":null,"requests_per_minute":null},` +
 		`"session":{"daily_tokens":null,"daily_cost":null,"tokens":1500,"cost":0.002,"today_tokens":1500,` +
-		`"today_cost":0.002,"reserved_tokens":0,"reserved_cost":0,"day_ends_at":"` + timeExample + `"},"agent":null}`
+		`"today_cost":0.002,"reserved_tokens":0,"reserved_cost":0,"day_ends_at":"` + timeExample +
+		`"},"agent":null,"chain":null}`
 	importInputExample = `{"name":"login/chat.json","text":"{\"entries\":[{\"role\":\"user\",\"content\":` +
 		`\"Plan it.\",\"timestamp\":\"` + timeExample + `\"}]}","dry_run":true}`
 	importedExample = `{"format":"chat.json","dry_run":true,"sessions":[{"outcome":"created","session_id":null,` +
@@ -141,7 +142,8 @@ const (
 		`"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
 	callExample   = `{` + callFields + `}`
 	limitsExample = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
-		`"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null}`
+		`"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"chain_tokens":null,` +
+		`"chain_cost":null,"requests_per_minute":null}`
 	explainedExample = `"parts":[{"kind":"message","name":null,"sequence":1,"message_id":"` + messageIDExample +
 		`","pinned":false,"stubbed":false,"role":"user","reason":"running turn","bytes":5,"tokens":12,"span":` +
 		`{"offset":34,"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":12}],` +

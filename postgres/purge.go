@@ -102,7 +102,8 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 		"inbox_items WHERE workspace_id = $1 AND session_id = $2",
 		"outside WHERE workspace_id = $1 AND session_id = $2",
 		"shares WHERE workspace_id = $1 AND session_id = $2", "shares WHERE workspace_id = $1 AND reader_id = $2",
-		"budgets WHERE workspace_id = $1 AND subject_id = $2", "rates WHERE workspace_id = $1 AND subject_id = $2"} {
+		"budgets WHERE workspace_id = $1 AND subject_id = $2", "budgets WHERE workspace_id = $1 AND session_id = $2",
+		"rates WHERE workspace_id = $1 AND subject_id = $2"} {
 		b.write("DELETE FROM parley."+statement, workspaceID, sessionID)
 	}
 	b.write(forgetLog, workspaceID, logID[0])

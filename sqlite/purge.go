@@ -78,7 +78,8 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 		"DELETE FROM inbox_items WHERE session_id = ?",
 		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?",
 		"DELETE FROM shares WHERE reader_id = ?",
-		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?",
+		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM budgets WHERE session_id = ?",
+		"DELETE FROM rates WHERE subject_id = ?",
 		"DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
 		if _, err := t.exec(statement, h.ID); err != nil {
 			return false, err

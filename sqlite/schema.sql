@@ -471,7 +471,7 @@ CREATE TABLE budgets (
   day_cost        INTEGER NOT NULL DEFAULT 0,
   reserved_tokens INTEGER NOT NULL DEFAULT 0,    -- of open calls
   reserved_cost   INTEGER NOT NULL DEFAULT 0,
-  warned          INTEGER NOT NULL DEFAULT 0,    -- bits of limits
+  warned          INTEGER NOT NULL DEFAULT 0, session_id BLOB,    -- bits of limits
   PRIMARY KEY (workspace_id, subject_id)
 ) WITHOUT ROWID;
 
@@ -956,6 +956,8 @@ CREATE INDEX inbox_items_recent  ON inbox_items (principal_id, created_at, id);
 CREATE INDEX inbox_items_unread  ON inbox_items (principal_id, created_at, id) WHERE read_at IS NULL;
 
 CREATE INDEX inbox_items_session ON inbox_items (session_id);
+
+CREATE INDEX budgets_chains ON budgets (session_id) WHERE session_id IS NOT NULL;
 
 CREATE INDEX delegations_open ON delegations (from_session_id, created_at, id) WHERE finished_at IS NULL;
 

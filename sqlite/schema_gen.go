@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "81f7ee954f3e0cae7f2f38c7d2794e74db1d56482b6dc9b514e15e3976375b79"
+const schemaHash = "622f946d2357069c1ccb9b4aecbc272d3b5d624dd66a78c5405452b499e79e75"

@@ -86,6 +86,8 @@ type budgets struct {
 	*claimed
 
 	limits *limits
+	chain  parley.ID // the message that began the limited chain that the turn works for; zero for none
+	sought bool      // whether chain has been looked up
 }
 
 // rules decides which calls run and which must be approved.

@@ -150,6 +150,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "reserved_tokens", Kind: Integer},
 			{Name: "reserved_cost", Kind: Integer},
 			{Name: "warned", Kind: Integer},
+			{Name: "session_id", Kind: ID},
 		},
 	},
 	{

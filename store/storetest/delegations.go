@@ -35,6 +35,11 @@ func testDelegations(t *testing.T, open Open) {
 		"MovesThatMeet":                  delegationRaces,
 		"SendersOfOneRootKeepItsBound":   delegationRootRace,
 		"AnswersOfDifferentWorkAreApart": delegationApart,
+		"AFullBatchOfAnswers":            delegationFullBatch,
+		"ManyHops":                       delegationHops,
+		"AFullQueue":                     delegationFull,
+		"ADeadlinePassesWhileItWaits":    delegationExpiresWaiting,
+		"MetadataLikeADelegations":       delegationLook,
 		"WhatATeamWaitsFor":              teamDelegations,
 	})
 }

@@ -56,6 +56,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Clients":     testClients,
 		"Gauges":      testGauges,
 		"Budgets":     testBudgets,
+		"Chains":      testChains,
 		"Usage":       testUsage,
 		"Responses":   testResponses,
 		"Approvals":   testApprovals,

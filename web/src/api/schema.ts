@@ -1126,6 +1126,28 @@ export interface components {
             /** @description The queued turns that were cancelled with it. */
             turns: (string | null)[];
         };
+        ChainSpending: {
+            /** @description The limit, of the session where it began or of that session's agent. */
+            chain_cost: number | null;
+            /**
+             * Format: int64
+             * @description The limit, of the session where it began or of that session's agent.
+             */
+            chain_tokens: number | null;
+            /** @description US dollars. */
+            cost: number;
+            /** @description US dollars. */
+            reserved_cost: number;
+            /** Format: int64 */
+            reserved_tokens: number;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /** Format: int64 */
+            tokens: number;
+        };
         Change: {
             /** @description From here on the provider cannot use its cache. */
             breaks_prefix: boolean;
@@ -3001,14 +3023,14 @@ export interface components {
              * @description The limit.
              * @enum {string}
              */
-            limit: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost";
+            limit: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost" | "chain_tokens" | "chain_cost";
             /** @description How much there is. */
             of: number;
             /**
              * @description Whose limit it is.
              * @enum {string}
              */
-            scope: "turn" | "session" | "agent";
+            scope: "turn" | "session" | "agent" | "chain";
             /**
              * Format: double
              * @description Spent divided by of.
@@ -3047,6 +3069,13 @@ export interface components {
             type: "limit.warning";
         };
         Limits: {
+            /** @description US dollars for everything that one message in an agent's background session begins, as chain_tokens. */
+            chain_cost?: number | null;
+            /**
+             * Format: int64
+             * @description Tokens for everything that one message in an agent's background session begins: its turn, and the turns of all agents that work for it by delegations. A turn that could exceed it fails as limit.
+             */
+            chain_tokens?: number | null;
             /** @description US dollars per UTC day: for all sessions of an agent, or for one session with its tool sessions. */
             daily_cost?: number | null;
             /**
@@ -3090,6 +3119,10 @@ export interface components {
             session_tokens?: number | null;
         };
         LimitsPatch: {
+            /** @description US dollars. */
+            chain_cost?: number | null;
+            /** Format: int64 */
+            chain_tokens?: number | null;
             /** @description US dollars. */
             daily_cost?: number | null;
             /** Format: int64 */
@@ -4915,6 +4948,8 @@ export interface components {
             agent: components["schemas"]["Spending"] | null;
             /** Format: uuid */
             agent_id: string;
+            /** @description Of a background session: the chain that its latest turn works for; null unless chains are limited. */
+            chain: components["schemas"]["ChainSpending"] | null;
             /** @description In effect: the session's own, else its agent's, without the daily ones. */
             limits: components["schemas"]["Limits"];
             session: components["schemas"]["Spending"];
@@ -5394,7 +5429,7 @@ export interface components {
              * @description The limit that was reached; null for rate_limit and while the model's price is unknown.
              * @enum {string|null}
              */
-            limit?: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost" | null;
+            limit?: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost" | "chain_tokens" | "chain_cost" | null;
             /**
              * @description What it waits for.
              * @enum {string}
@@ -6677,6 +6712,7 @@ export type CallReplayed = components['schemas']['CallReplayed'];
 export type CallReplayedEvent = components['schemas']['CallReplayedEvent'];
 export type CancelInput = components['schemas']['CancelInput'];
 export type CancelResult = components['schemas']['CancelResult'];
+export type ChainSpending = components['schemas']['ChainSpending'];
 export type Change = components['schemas']['Change'];
 export type ChangeCost = components['schemas']['ChangeCost'];
 export type ChangeInput = components['schemas']['ChangeInput'];
