@@ -235,8 +235,7 @@ func (w changes) HearDelegations(h *transition.Head, heard []transition.Heard) e
 func (d doer) OpenDelegations(_, subjectID parley.ID, limit int) (ids []parley.ID, err error) {
 	const open = "(status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question'))"
 	err = d.each(
-		`SELECT id FROM delegations WHERE parent_id = ?1 AND `+open+`
- UNION SELECT id FROM delegations WHERE from_agent_id = ?1 AND `+open+`
+		`SELECT id FROM delegations WHERE from_agent_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE to_agent_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE from_session_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE to_session_id = ?1 AND `+open+` LIMIT ?2`,
@@ -245,6 +244,21 @@ func (d doer) OpenDelegations(_, subjectID parley.ID, limit int) (ids []parley.I
 			return nil
 		},
 		subjectID,
+		limit,
+	)
+	return ids, err
+}
+
+// AskedBelow implements transition.Doer.
+func (d doer) AskedBelow(_, delegationID parley.ID, limit int) (ids []parley.ID, err error) {
+	err = d.each(
+		"SELECT id FROM delegations WHERE parent_id = ? AND kind IN ('task', 'question') "+
+			"AND status IN ('sent', 'delivered', 'running') LIMIT ?",
+		func(r *row) error {
+			ids = append(ids, r.id())
+			return nil
+		},
+		delegationID,
 		limit,
 	)
 	return ids, err

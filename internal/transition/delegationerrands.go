@@ -30,7 +30,8 @@ type ExpireDelegation struct {
 	DelegationID parley.ID `json:"-"`
 }
 
-// StopDelegation stops the work for a delegation that ended: its turns (unless Below is set) and what they sent on.
+// StopDelegation stops the work for a delegation that ended: its turns (unless Below is set), and the tasks and
+// questions that they sent on. Reports and briefings still arrive: they say what was found.
 type StopDelegation struct {
 	DelegationID parley.ID `json:"-"`
 	Below        bool      `json:"below,omitempty"` // only what was sent on
@@ -119,7 +120,11 @@ func (w StopDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 			return false, err
 		}
 	}
-	return endEach(by, workspaceID, w.DelegationID, reasonAbove)
+	ids, err := by.AskedBelow(workspaceID, w.DelegationID, delegationBatch)
+	if err != nil {
+		return false, err
+	}
+	return endEach(by, workspaceID, ids, reasonAbove)
 }
 
 // Kind implements Work.
@@ -133,12 +138,15 @@ func (w EndDelegations) do(workspaceID parley.ID, by Doer) (bool, error) {
 	if w.Session {
 		reason = reasonSession
 	}
-	return endEach(by, workspaceID, w.SubjectID, reason)
+	ids, err := by.OpenDelegations(workspaceID, w.SubjectID, delegationBatch)
+	if err != nil {
+		return false, err
+	}
+	return endEach(by, workspaceID, ids, reason)
 }
 
-// endEach cancels some open delegations of a subject: an agent or a session at either end, or the delegation above.
-func endEach(by Doer, workspaceID, subjectID parley.ID, reason string) (done bool, err error) {
-	ids, err := by.OpenDelegations(workspaceID, subjectID, delegationBatch)
+// endEach cancels a batch of open delegations, and reports whether it was the last one.
+func endEach(by Doer, workspaceID parley.ID, ids []parley.ID, reason string) (done bool, err error) {
 	for _, id := range ids {
 		if _, err := once(by, workspaceID, func(t *Tx) error {
 			return t.endOpenDelegation(workspaceID, id, parley.DelegationCancel, reason)
@@ -146,5 +154,5 @@ func endEach(by Doer, workspaceID, subjectID parley.ID, reason string) (done boo
 			return false, err
 		}
 	}
-	return len(ids) < delegationBatch, err
+	return len(ids) < delegationBatch, nil
 }
