@@ -23,8 +23,9 @@ var (
 const (
 	teamSize    = 5                      // subordinates of a lead
 	teamSpread  = 400 * time.Millisecond // mean time between two plans
-	teamWork    = 12                     // turns that end between two faults
+	teamWork    = 12                     // turns that end between two faults, or as many as there are leads
 	teamCancels = 40                     // one of so many tasks is cancelled
+	teamSettle  = 4 * time.Second        // of each team, at most
 	teamBound   = 30 * time.Minute
 )
 
@@ -80,7 +81,7 @@ func teams(x *trial) {
 	defer whole()
 	var breaks, load sync.WaitGroup
 	began := time.Now()
-	breaks.Go(func() { newFaults(x, teamWork).run(breaking) })
+	breaks.Go(func() { newFaults(x, max(teamWork, *leads)).run(breaking) })
 	for _, t := range c.teams {
 		load.Go(func() { c.work(ctx, t) })
 	}
@@ -259,7 +260,7 @@ func (c *company) delegations(
 
 // rest waits until nothing has moved and nothing is open for a number of looks.
 func (c *company) rest(ctx context.Context, looks int) {
-	ctx, cancel := context.WithTimeout(ctx, settleBound+time.Duration(len(c.teams))*teamSpread)
+	ctx, cancel := context.WithTimeout(ctx, settleBound+time.Duration(len(c.teams))*teamSettle)
 	defer cancel()
 	random := rand.New(rand.NewPCG(c.x.seed, 1<<45))
 	open := "nothing was read"
