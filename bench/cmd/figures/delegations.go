@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"example.org/parley"
 	"example.org/parley/bench"
 )
 
@@ -19,8 +20,8 @@ const (
 	delegationCount  = 100 // in each round
 )
 
-// delegationFigures compares a delegation and its answer with the three turns that they are: one with a tool, and two
-// plain ones. Both are done one after the other, with nothing beside them. Each session is watched, so that its client
+// delegationFigures compares a delegation and its answer with the three turns that they are, one with a tool and two
+// plain ones: in background sessions, as they are, and in ordinary ones, whose turns need no claim. All are done one after the other, with nothing beside them. Each session is watched, so that its client
 // knows when to go on.
 func delegationFigures(ctx context.Context, l *lab, out io.Writer) error {
 	for _, database := range []string{"SQLite", "PostgreSQL"} {
@@ -36,20 +37,32 @@ func delegationFigures(ctx context.Context, l *lab, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		turns, delegations, err := l.delegations(ctx, server, database == "PostgreSQL")
+		got, err := l.delegations(ctx, server, database == "PostgreSQL")
 		if err = errors.Join(err, server.end()); err != nil {
 			return err
 		}
+		foreground, background, delegation := medians(got[0]), medians(got[1]), medians(got[2])
 		fmt.Fprintf(
 			out,
-			"%s, CPU of a delegation and its answer %v, of a turn with a tool and two plain ones %v: %.2f× (bound 1.3×)\n",
+			"%s, CPU of a delegation and its answer %v, of a turn with a tool and two plain ones in the background %v: "+
+				"%.2f× (bound 1.3×); in the foreground %v: %.2f×\n",
 			database,
-			delegations.cpu,
-			turns.cpu,
-			ratio(delegations.cpu, turns.cpu),
+			delegation.cpu,
+			background.cpu,
+			ratio(delegation.cpu, background.cpu),
+			foreground.cpu,
+			ratio(delegation.cpu, foreground.cpu),
 		)
-		fmt.Fprintf(out, "%s, how long they take: %v and %v: %.2f×\n",
-			database, delegations.first, turns.first, ratio(delegations.first, turns.first))
+		fmt.Fprintf(
+			out,
+			"%s, how long they take: %v, %v: %.2f×, %v: %.2f×\n",
+			database,
+			delegation.first.Round(time.Microsecond),
+			background.first.Round(time.Microsecond),
+			ratio(delegation.first, background.first),
+			foreground.first.Round(time.Microsecond),
+			ratio(delegation.first, foreground.first),
+		)
 	}
 	return nil
 }
@@ -69,69 +82,77 @@ func (u serverUser) CPU() (time.Duration, error) {
 	return own + its, err
 }
 
-// delegations measures turns and delegations, interleaved. A load's first is how long one of them took.
-func (l *lab) delegations(ctx context.Context, server *parleyRun, postgres bool) (turns, delegations load, err error) {
+// delegations measures turns in the foreground, turns in the background and delegations, interleaved. A load's first is
+// how long one of them took.
+func (l *lab) delegations(ctx context.Context, server *parleyRun, postgres bool) (loads [3][]load, err error) {
 	user := serverUser{server, nil}
 	if postgres {
 		user.lab = l
 	}
-	plain, err := server.plainTurns(ctx)
+	foreground, err := server.plainTurns(ctx, parley.ModeForeground)
 	if err != nil {
-		return turns, delegations, err
+		return loads, err
+	}
+	background, err := server.plainTurns(ctx, parley.ModeBackground)
+	if err != nil {
+		return loads, err
 	}
 	team, err := server.teamOfTwo(ctx)
 	if err != nil {
-		return turns, delegations, err
+		return loads, err
 	}
-	var loads [2][]load
 	for round := range l.rounds + 1 { // the first warms up
-		for i, once := range []func(context.Context) error{plain, team} {
+		for i, once := range []func(context.Context) error{foreground, background, team} {
 			before, err := user.CPU()
 			if err != nil {
-				return turns, delegations, err
+				return loads, err
 			}
 			began := time.Now()
 			for range delegationCount {
 				if err := once(ctx); err != nil {
-					return turns, delegations, err
+					return loads, err
 				}
 			}
 			took := time.Since(began)
 			after, err := user.CPU()
 			if err != nil {
-				return turns, delegations, err
+				return loads, err
 			}
 			if round > 0 {
 				loads[i] = append(loads[i], load{cpu: (after - before) / delegationCount, first: took / delegationCount})
 			}
 		}
 	}
-	return medians(loads[0]), medians(loads[1]), nil
+	return loads, nil
 }
 
 // plainTurns returns what runs a turn with a tool and two plain ones, each in a session of its own.
-func (p *parleyRun) plainTurns(ctx context.Context) (func(context.Context) error, error) {
+func (p *parleyRun) plainTurns(ctx context.Context, mode parley.Mode) (func(context.Context) error, error) {
 	var sessions []string
 	var watches []*ends
 	for i, model := range []string{
 		bench.ToolModelName(delegationTokens), bench.ModelName(delegationTokens, 0), bench.ModelName(delegationTokens, 0),
 	} {
-		slug := fmt.Sprintf("plain-%d", i)
+		slug := fmt.Sprintf("%s-%d", mode, i)
 		if err := p.do(ctx, http.MethodPost, "/v1/agents", fmt.Sprintf(
 			`{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"single"},"tools":["current_time"]}`,
 			slug, slug, model,
 		), nil); err != nil {
 			return nil, err
 		}
-		session, err := p.session(ctx, slug)
+		var made struct{ ID string }
+		method, path := http.MethodPut, "/foreground"
+		if mode == parley.ModeBackground {
+			method, path = http.MethodGet, "/background"
+		}
+		if err := p.do(ctx, method, "/v1/agents/"+slug+path, "", &made); err != nil {
+			return nil, err
+		}
+		watch, err := p.watchEnds(ctx, made.ID)
 		if err != nil {
 			return nil, err
 		}
-		watch, err := p.watchEnds(ctx, session)
-		if err != nil {
-			return nil, err
-		}
-		sessions, watches = append(sessions, session), append(watches, watch)
+		sessions, watches = append(sessions, made.ID), append(watches, watch)
 	}
 	return func(ctx context.Context) error {
 		for i := range sessions {
