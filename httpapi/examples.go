@@ -166,6 +166,8 @@ const (
 		`"same_answer":false}`
 	dryRunExample = `{"dry_run":true,"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` +
 		messageExample + `],"calls":[` + callExample + `]}`
+	answeredExample = `{"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` + messageExample +
+		`],"next":null}`
 	previewExample = `{"session_id":"` + sessionIDExample +
 		`","model":"sim/echo","policy":"recent(10)","request":{"model":"echo"},` + explainedExample +
 		`,"refused":null,` +

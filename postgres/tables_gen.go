@@ -779,9 +779,10 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 }
 
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
-const updateTurnSet = "status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8, " +
-	"agent_version = $9, error = $10, input_tokens = $11, output_tokens = $12, cached_tokens = $13, " +
-	"unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17, cancelled = $18, urgent = $19"
+const updateTurnSet = "trigger_message_id = $3, status = $4, wait_reason = $5, attempt = $6, takeovers = $7, step = $8, " +
+	"agent_id = $9, agent_version = $10, error = $11, input_tokens = $12, output_tokens = $13, " +
+	"cached_tokens = $14, unknown_calls = $15, cost = $16, started_at = $17, finished_at = $18, " +
+	"cancelled = $19, urgent = $20"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -793,7 +794,8 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 19),
+	return append(slices.Grow(to, 20),
+		of.TriggerMessageID,
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,

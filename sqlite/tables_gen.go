@@ -756,9 +756,9 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 }
 
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
-const updateTurnSet = "status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?, agent_version = ?, " +
-	"error = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, " +
-	"started_at = ?, finished_at = ?, cancelled = ?, urgent = ?"
+const updateTurnSet = "trigger_message_id = ?, status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, " +
+	"agent_id = ?, agent_version = ?, error = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, " +
+	"unknown_calls = ?, cost = ?, started_at = ?, finished_at = ?, cancelled = ?, urgent = ?"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -770,7 +770,8 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 19),
+	return append(slices.Grow(to, 20),
+		&of.TriggerMessageID,
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,

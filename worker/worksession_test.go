@@ -2,11 +2,13 @@ package worker
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"example.org/parley"
 	"example.org/parley/model"
 	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // works returns the background session of an agent whose context may hold so many messages.
@@ -71,4 +73,38 @@ func TestCompactionIsCheckedAfterAnAddition(t *testing.T) {
 		t.Errorf("the turn is %+v", ended)
 	}
 	r.happened(sessionID, parley.EventCompactionCompleted)
+}
+
+// slowTeam cannot read the team at first, as a store that is busy.
+type slowTeam struct{ refusals, asked atomic.Int64 }
+
+func (s *slowTeam) ToolsOf(context.Context, parley.ID, parley.ID) ([]tool.Tool, error) {
+	if s.asked.Add(1) <= s.refusals.Load() {
+		return nil, parley.Errorf(parley.CodeUnavailable, "this read took too long")
+	}
+	return nil, nil
+}
+
+// takingTools are scripted models that may be offered tools.
+type takingTools struct{ *scripted }
+
+func (m takingTools) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
+	found, info, err := m.scripted.Resolve(id)
+	info.Tools = true
+	return found, info, err
+}
+
+// TestATeamThatCannotBeReadFailsNoTurn: the database did not answer in time when the tools of a team were read. The turn
+// is given back and runs again, and does not fail as if the agent's settings were wrong.
+func TestATeamThatCannotBeReadFailsNoTurn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	team := &slowTeam{}
+	team.refusals.Store(2)
+	r.options.Background, r.models = team, takingTools{r.model}
+	r.start(nil)
+	r.exchange(r.works(50), 0)
+	if n := team.asked.Load(); n != 3 {
+		t.Errorf("the team was read %d times", n)
+	}
 }

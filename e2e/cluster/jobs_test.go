@@ -108,7 +108,9 @@ func arrived(text string) (as arrival, o job, problem string) {
 		rest = text
 		fallthrough
 	case arrivesAsTask, arrivesAsQuestion, arrivesAsReport:
-		if err := json.Unmarshal([]byte(rest), &o); err != nil {
+		if answerNumber.MatchString(rest) { // a final report on work that has ended arrives as any other
+			number(answerNumber, rest)
+		} else if err := json.Unmarshal([]byte(rest), &o); err != nil {
 			problem = fmt.Sprintf("a message has no job: %v: %q", err, text)
 		}
 	case arrivesAsAnswer, arrivesDone:

@@ -26,6 +26,7 @@ const (
 	teamWork    = 12                     // turns that end between two faults, or as many as there are leads
 	teamCancels = 40                     // one of so many tasks is cancelled
 	teamSettle  = 4 * time.Second        // of each team, at most
+	teamPage    = 200                    // delegations read at once
 	teamBound   = 30 * time.Minute
 )
 
@@ -241,7 +242,7 @@ func (c *company) delegations(
 	random *rand.Rand,
 	query client.DelegationsQuery,
 ) (all []parley.Delegation, err error) {
-	query.Limit, query.Order = parley.MaxPage, "asc"
+	query.Limit, query.Order = teamPage, "asc" // small enough for a machine that is busy
 	for {
 		var page client.Page[parley.Delegation]
 		if err := c.x.ask(ctx, a, random, func(ctx context.Context, by *client.Client) (err error) {

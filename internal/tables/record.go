@@ -97,7 +97,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "id", Kind: ID, Field: "ID", In: "read insert"},
 			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "read insert"},
 			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert"},
-			{Name: "trigger_message_id", Kind: ID, Field: "TriggerMessageID", In: "read insert"},
+			{Name: "trigger_message_id", Kind: ID, Field: "TriggerMessageID", In: "read insert update"},
 			{Name: "status", Kind: Text, Field: "Status", In: "read insert update"},
 			{Name: "wait_reason", Kind: Text, Field: "WaitReason", In: "read insert update"},
 			{Name: "ordinal", Kind: Integer, Field: "Ordinal", In: "read insert"},

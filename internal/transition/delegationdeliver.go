@@ -32,6 +32,8 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 		return "the agent does not exist any more", false, nil
 	case to.Status == parley.AgentArchived:
 		return "the agent is archived", false, nil
+	case !teammates(d.Kind, from, to):
+		return reasonMember, false, nil
 	}
 	h, err := t.background(workspaceID, to.ID, 0)
 	if known, ok := refusal(err); ok {
@@ -73,6 +75,15 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 	h.moved(d, parley.DelegationSent)
 	t.tellDelegation(h, d)
 	return "", false, nil
+}
+
+// teammates reports whether one agent may send another what is of a kind: a task to a subordinate, the rest to the
+// lead.
+func teammates(kind parley.DelegationKind, from, to *parley.Agent) bool {
+	if kind == parley.DelegationTask {
+		return to.LeadID == from.ID
+	}
+	return from.LeadID == to.ID
 }
 
 // refusal returns an error that tells people why something cannot be done now, other than a failure of the database.

@@ -15,21 +15,17 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 		return false, err
 	}
 	h, err := t.load(d.FromSessionID)
-	if err != nil || h == nil || h.DeletedAt != 0 || h.ArchivedAt != 0 {
+	if err != nil || h == nil || h.DeletedAt != 0 {
 		return false, err
 	}
-	if d.Status == parley.DelegationCancelled { // nobody reads it if the work that asked has ended too
-		above, err := t.delegation(workspaceID, d.ParentID)
-		if err != nil {
-			return false, err
+	if read, err := t.readsReturn(h, d); err != nil {
+		return false, err
+	} else if !read {
+		first, err := t.deliver(h, Delivery{w.Kind(), d.ID})
+		if first {
+			t.tellDelegation(h, d)
 		}
-		if above != nil && above.Finished() {
-			first, err := t.deliver(h, Delivery{w.Kind(), d.ID})
-			if first {
-				t.tellDelegation(h, d)
-			}
-			return false, err
-		}
+		return false, err
 	}
 	to, err := t.agentNow(workspaceID, d.ToAgentID)
 	if err != nil || to == nil {
@@ -63,6 +59,22 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 	h.moved(d, d.Status)
 	t.tellDelegation(h, d)
 	return false, nil
+}
+
+// readsReturn reports whether the sender still works on what asked for a delegation: not if its session or the agent is
+// archived, if the agent works for another owner now, or if a cancelled one was for work that has ended too.
+func (t *Tx) readsReturn(h *Head, d *parley.Delegation) (bool, error) {
+	if h.ArchivedAt != 0 {
+		return false, nil
+	}
+	if d.Status == parley.DelegationCancelled {
+		above, err := t.delegation(h.WorkspaceID, d.ParentID)
+		if err != nil || above != nil && above.Finished() {
+			return false, err
+		}
+	}
+	from, err := t.agentNow(h.WorkspaceID, d.FromAgentID)
+	return worksIn(h, from), err
 }
 
 // answer is what a delegation was answered with.

@@ -28,11 +28,8 @@ const (
 // sourceName is the Source of these tools.
 const sourceName = "team"
 
-// maxMembers bounds the subordinates that one definition lists, and maxDescription how much of each description.
-const (
-	maxMembers     = 64
-	maxDescription = 300 // bytes
-)
+// maxDescription bounds how much of each subordinate's description a definition shows, in bytes.
+const maxDescription = 300
 
 // Agents reads the agents of a workspace. A store.Store implements it.
 type Agents interface {
@@ -79,7 +76,7 @@ func placeOf(agentID parley.ID, around []parley.Agent) (lead *parley.Agent, memb
 	for i := range around {
 		switch agent := &around[i]; {
 		case agent.Status != parley.AgentActive:
-		case agent.LeadID == agentID && len(members) < maxMembers:
+		case agent.LeadID == agentID:
 			members = append(members, *agent)
 		case agent.ID == leadID:
 			lead = agent

@@ -296,6 +296,16 @@ export interface components {
             /** Format: int64 */
             number: number;
         };
+        Answered: {
+            /** @description The message that began the turn, or that was posted; null without one. */
+            message: components["schemas"]["Message"] | null;
+            /** @description The turn's messages so far, its trigger first: the first 1,000. */
+            messages: components["schemas"]["Message"][];
+            /** @description The cursor of the rest in the list of messages, with turn; null at the end. */
+            next: string | null;
+            /** @description The turn as it is now; null if the message began none. */
+            turn: components["schemas"]["Turn"] | null;
+        };
         AppendInput: {
             /**
              * Format: int64
@@ -6598,6 +6608,7 @@ export type AgentInput = components['schemas']['AgentInput'];
 export type AgentPatch = components['schemas']['AgentPatch'];
 export type AgentTool = components['schemas']['AgentTool'];
 export type Anchor = components['schemas']['Anchor'];
+export type Answered = components['schemas']['Answered'];
 export type AppendInput = components['schemas']['AppendInput'];
 export type Approval = components['schemas']['Approval'];
 export type ApprovalApproved = components['schemas']['ApprovalApproved'];
