@@ -152,8 +152,8 @@ func TestARefusedScheduleDoesNotStop(t *testing.T) {
 // idleSchedules is how many idle agents TestIdleSchedulesHoldNoMemory makes; figures are taken with 10,000.
 var idleSchedules = flag.Int("idle-schedules", 1000, "how many idle agents with a schedule are made")
 
-// TestIdleSchedulesHoldNoMemory: an idle agent with a schedule is rows. However many there are, a process that looks for
-// due ones holds nothing of them.
+// TestIdleSchedulesHoldNoMemory: an idle agent with a schedule is rows. However many there are, a process that looks
+// for due ones holds nothing of them.
 func TestIdleSchedulesHoldNoMemory(t *testing.T) {
 	const bound = 256 << 10 // bytes for all of them: their rows alone, as structs, would take more
 	look := func(schedules int) memory {

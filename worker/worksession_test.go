@@ -44,8 +44,8 @@ func TestCompactionIsCheckedAfterEachWorkSession(t *testing.T) {
 	}
 }
 
-// TestCompactionIsCheckedAfterAnAddition: a task that fills the context is answered while a summary is being written; the
-// end of the work session is not waited for (E6).
+// TestCompactionIsCheckedAfterAnAddition: a task that fills the context is answered while a summary is being written;
+// the end of the work session is not waited for (E6).
 func TestCompactionIsCheckedAfterAnAddition(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -94,8 +94,8 @@ func (m takingTools) Resolve(id parley.ModelID) (model.Model, model.Info, error)
 	return found, info, err
 }
 
-// TestATeamThatCannotBeReadFailsNoTurn: the database did not answer in time when the tools of a team were read. The turn
-// is given back and runs again, and does not fail as if the agent's settings were wrong.
+// TestATeamThatCannotBeReadFailsNoTurn: the database did not answer in time when the tools of a team were read. The
+// turn is given back and runs again, and does not fail as if the agent's settings were wrong.
 func TestATeamThatCannotBeReadFailsNoTurn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

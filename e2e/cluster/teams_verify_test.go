@@ -175,7 +175,7 @@ func (l *ledger) checkDelegation(d *parley.Delegation) {
 	for _, e := range l.ends[d.ID] {
 		heard[e.session]++
 		if e.status != d.Status {
-			l.x.problem("%s %s is %s, and session %s was told that it is %s", d.Kind, d.ID, d.Status, e.session, e.status)
+			l.x.problem("%s %s is %s, and session %s heard %s", d.Kind, d.ID, d.Status, e.session, e.status)
 		}
 	}
 	carried, returned := 0, 0

@@ -21,8 +21,8 @@ const (
 )
 
 // delegationFigures compares a delegation and its answer with the three turns that they are, one with a tool and two
-// plain ones: in background sessions, as they are, and in ordinary ones, whose turns need no claim. All are done one after the other, with nothing beside them. Each session is watched, so that its client
-// knows when to go on.
+// plain ones: in background sessions, as they are, and in ordinary ones, whose turns need no claim. All are done one
+// after the other, with nothing beside them. Each session is watched, so that its client knows when to go on.
 func delegationFigures(ctx context.Context, l *lab, out io.Writer) error {
 	for _, database := range []string{"SQLite", "PostgreSQL"} {
 		var settings []string
@@ -44,8 +44,8 @@ func delegationFigures(ctx context.Context, l *lab, out io.Writer) error {
 		foreground, background, delegation := medians(got[0]), medians(got[1]), medians(got[2])
 		fmt.Fprintf(
 			out,
-			"%s, CPU of a delegation and its answer %v, of a turn with a tool and two plain ones in the background %v: "+
-				"%.2f× (bound 1.3×); in the foreground %v: %.2f×\n",
+			"%s, CPU of a delegation and its answer %v, of a turn with a tool and two plain ones in the background "+
+				"%v: %.2f× (bound 1.3×); in the foreground %v: %.2f×\n",
 			database,
 			delegation.cpu,
 			background.cpu,
@@ -131,7 +131,9 @@ func (p *parleyRun) plainTurns(ctx context.Context, mode parley.Mode) (func(cont
 	var sessions []string
 	var watches []*ends
 	for i, model := range []string{
-		bench.ToolModelName(delegationTokens), bench.ModelName(delegationTokens, 0), bench.ModelName(delegationTokens, 0),
+		bench.ToolModelName(delegationTokens),
+		bench.ModelName(delegationTokens, 0),
+		bench.ModelName(delegationTokens, 0),
 	} {
 		slug := fmt.Sprintf("%s-%d", mode, i)
 		if err := p.do(ctx, http.MethodPost, "/v1/agents", fmt.Sprintf(
@@ -226,7 +228,7 @@ func (p *parleyRun) watchEnds(ctx context.Context, session string) (*ends, error
 	if err != nil {
 		return nil, err
 	}
-	response, err := p.http.Do(request) //nolint:bodyclose // read until the server ends
+	response, err := p.http.Do(request)
 	if err != nil {
 		return nil, err
 	}

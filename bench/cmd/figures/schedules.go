@@ -104,8 +104,8 @@ func (l *lab) schedules(ctx context.Context, out io.Writer, database string) err
 	)
 	fmt.Fprintf(
 		out,
-		"%s, first token of another workspace beside them: %v in the middle, %v at worst of %d (bound 1 s more than the "+
-			"%v with nothing beside)\n",
+		"%s, first token of another workspace beside them: %v in the middle, %v at worst of %d (bound 1 s more than "+
+			"the %v with nothing beside)\n",
 		database,
 		beside[len(beside)/2].Round(time.Millisecond),
 		beside[len(beside)-1].Round(time.Millisecond),
