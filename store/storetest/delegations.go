@@ -315,8 +315,8 @@ func delegationQuestion(t *testing.T, w *world) {
 		`Answer to your question to lead (lead), "Where?": | North.`)
 }
 
-// delegationReports: a report is a note that wakes the lead; a final one answers the task, once, and tasks and questions
-// that were passed on for it are called off.
+// delegationReports: a report is a note that wakes the lead; a final one answers the task, once, and tasks and
+// questions that were passed on for it are called off. Reports and briefings still arrive.
 func delegationReports(t *testing.T, w *world) {
 	c := w.crew(t)
 	id := c.hands(t, c.task(c.scout, "Look."))[0]
