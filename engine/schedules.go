@@ -83,7 +83,7 @@ func (e *Engine) CreateSchedule(
 	if err != nil {
 		return parley.Schedule{}, false, err
 	}
-	now := parley.Now()
+	now := e.store.Now()
 	schedule := parley.Schedule{
 		ID: parley.NewID(), WorkspaceID: agent.WorkspaceID, AgentID: agent.ID, Name: input.Name,
 		Timing: input.timing(), Message: input.Message, Enabled: input.Enabled == nil || *input.Enabled,
@@ -246,7 +246,7 @@ func (e *Engine) UpdateSchedule(
 		if err != nil {
 			return parley.Schedule{}, err
 		}
-		changed, err := patch.over(current, principal)
+		changed, err := patch.over(current, principal, e.store.Now())
 		if err != nil || changed == current {
 			return changed, err
 		}
@@ -267,8 +267,12 @@ func (e *Engine) ownSchedule(ctx context.Context, call verbCall, id parley.ID) (
 }
 
 // over applies a patch to a schedule.
-func (p *SchedulePatch) over(current parley.Schedule, principal parley.Principal) (parley.Schedule, error) {
-	s, now := current, parley.Now()
+func (p *SchedulePatch) over(
+	current parley.Schedule,
+	principal parley.Principal,
+	now parley.Time,
+) (parley.Schedule, error) {
+	s := current
 	if p.Cron.Value != "" || p.Every.Value != "" || p.At.Value != 0 {
 		s.Cron, s.Every, s.At = "", "", 0
 	}
@@ -330,7 +334,7 @@ func (e *Engine) PreviewSchedule(
 	if err := timetable.Check(&schedule.Timing); err != nil {
 		return SchedulePreview{}, err
 	}
-	next := parley.Now()
+	next := e.store.Now()
 	schedule.Anchor = next
 	preview := SchedulePreview{Times: make([]parley.Time, 0, parley.SchedulePreviews)}
 	for range parley.SchedulePreviews {

@@ -231,12 +231,26 @@ func (d doer) OpenDelegations(
 		d.store,
 		tenant(workspaceID),
 		`SELECT id FROM parley.delegations WHERE workspace_id = $1
-  AND (parent_id = $2 OR from_agent_id = $2 OR to_agent_id = $2 OR from_session_id = $2 OR to_session_id = $2)
+  AND (from_agent_id = $2 OR to_agent_id = $2 OR from_session_id = $2 OR to_session_id = $2)
   AND (status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question'))
   AND ($4::bigint = 0 OR created_at <= $4) LIMIT $3`,
 		workspaceID,
 		subjectID,
 		limit,
 		int64(until),
+	)
+}
+
+// AskedBelow implements transition.Doer.
+func (d doer) AskedBelow(workspaceID, delegationID parley.ID, limit int) ([]parley.ID, error) {
+	return every(
+		d.ctx,
+		d.store,
+		tenant(workspaceID),
+		`SELECT id FROM parley.delegations WHERE workspace_id = $1 AND parent_id = $2
+  AND kind IN ('task', 'question') AND status IN ('sent', 'delivered', 'running') LIMIT $3`,
+		workspaceID,
+		delegationID,
+		limit,
 	)
 }

@@ -243,8 +243,7 @@ func (d doer) OpenDelegations(
 	const open = "(status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question')) AND " +
 		"(?3 = 0 OR created_at <= ?3)"
 	err = d.each(
-		`SELECT id FROM delegations WHERE parent_id = ?1 AND `+open+`
- UNION SELECT id FROM delegations WHERE from_agent_id = ?1 AND `+open+`
+		`SELECT id FROM delegations WHERE from_agent_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE to_agent_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE from_session_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE to_session_id = ?1 AND `+open+` LIMIT ?2`,
@@ -255,6 +254,21 @@ func (d doer) OpenDelegations(
 		subjectID,
 		limit,
 		int64(until),
+	)
+	return ids, err
+}
+
+// AskedBelow implements transition.Doer.
+func (d doer) AskedBelow(_, delegationID parley.ID, limit int) (ids []parley.ID, err error) {
+	err = d.each(
+		"SELECT id FROM delegations WHERE parent_id = ? AND kind IN ('task', 'question') "+
+			"AND status IN ('sent', 'delivered', 'running') LIMIT ?",
+		func(r *row) error {
+			ids = append(ids, r.id())
+			return nil
+		},
+		delegationID,
+		limit,
 	)
 	return ids, err
 }

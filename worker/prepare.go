@@ -82,6 +82,9 @@ func (t *turn) prepare() (*parley.Failure, error) {
 	if err == nil {
 		t.responses.choose()
 		t.tools.await()
+		if err := t.tools.readTeam(); err != nil {
+			return nil, err
+		}
 		err = t.tools.find()
 		t.ttl = t.tools.cacheTTL()
 		t.info.Price = t.info.Price.Keeping(t.ttl)
@@ -139,10 +142,8 @@ func (t *tools) find() error {
 			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
 	}
 	t.own = definitions[:min(len(definitions), parley.MaxTools)]
-	err := t.findTeam()
-	if err != nil {
-		return err
-	}
+	t.addTeam()
+	var err error
 	t.definitions, err = t.w.toolsets.of(t.own)
 	t.bare = t.definitions
 	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {
@@ -151,18 +152,23 @@ func (t *tools) find() error {
 	return err
 }
 
-// findTeam adds the tools of the agent's background session, as far as the agent has none of their names.
-func (t *tools) findTeam() error {
+// readTeam reads the tools of the agent's background session. Neither a cancel nor a database that does not answer in
+// time is the fault of the agent's settings: an error is the store's.
+func (t *tools) readTeam() (err error) {
 	source := t.w.options.Background
 	session := &t.claim.Session
 	if source == nil || !session.InBackground() || session.OwnerID != t.claim.Agent.OwnerID ||
 		t.info.Known && !t.info.Tools {
 		return nil
 	}
-	found, err := source.ToolsOf(t.ctx, t.fence.WorkspaceID, t.claim.Agent.ID)
-	if err != nil {
-		return err
-	}
+	t.team, err = source.ToolsOf(t.writes, t.fence.WorkspaceID, t.claim.Agent.ID)
+	return err
+}
+
+// addTeam adds the tools of the agent's background session, as far as the agent has none of their names.
+func (t *tools) addTeam() {
+	found := t.team
+	t.team = nil
 	for _, one := range found {
 		definition := one.Definition()
 		named := func(own parley.ToolDefinition) bool { return own.Name == definition.Name }
@@ -170,7 +176,6 @@ func (t *tools) findTeam() error {
 			t.own, t.team = append(slices.Clip(t.own), definition), append(t.team, one)
 		}
 	}
-	return nil
 }
 
 // named returns the definitions of the agent's tools: in the agent's order, those of a pattern by name, each name once;

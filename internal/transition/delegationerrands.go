@@ -33,7 +33,8 @@ type ExpireDelegation struct {
 	DelegationID parley.ID `json:"-"`
 }
 
-// StopDelegation stops the work for a delegation that ended: its turns (unless Below is set) and what they sent on.
+// StopDelegation stops the work for a delegation that ended: its turns (unless Below is set), and the tasks and
+// questions that they sent on. Reports and briefings still arrive: they say what was found.
 type StopDelegation struct {
 	DelegationID parley.ID `json:"-"`
 	Below        bool      `json:"below,omitempty"` // only what was sent on
@@ -125,7 +126,11 @@ func (w StopDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 			return false, err
 		}
 	}
-	return endEach(by, workspaceID, w.DelegationID, 0, because(reasonAbove))
+	ids, err := by.AskedBelow(workspaceID, w.DelegationID, delegationBatch)
+	if err != nil {
+		return false, err
+	}
+	return endEach(by, workspaceID, ids, because(reasonAbove))
 }
 
 // Kind implements Work.
@@ -135,7 +140,11 @@ func (EndDelegations) Kind() string { return "end_delegations" }
 func (w EndDelegations) Target() parley.ID { return w.SubjectID }
 
 func (w EndDelegations) do(workspaceID parley.ID, by Doer) (bool, error) {
-	return endEach(by, workspaceID, w.SubjectID, w.Until, w.reason)
+	ids, err := by.OpenDelegations(workspaceID, w.SubjectID, w.Until, delegationBatch)
+	if err != nil {
+		return false, err
+	}
+	return endEach(by, workspaceID, ids, w.reason)
 }
 
 // reason says why the work ends a delegation.
@@ -159,15 +168,13 @@ func because(reason string) func(*parley.Delegation) string {
 	return func(*parley.Delegation) string { return reason }
 }
 
-// endEach cancels some open delegations of a subject: an agent or a session at either end, or the delegation above.
-// With until, it leaves alone what was sent later.
+// endEach cancels a batch of open delegations, and reports whether it was the last one.
 func endEach(
 	by Doer,
-	workspaceID, subjectID parley.ID,
-	until parley.Time,
+	workspaceID parley.ID,
+	ids []parley.ID,
 	reason func(*parley.Delegation) string,
 ) (done bool, err error) {
-	ids, err := by.OpenDelegations(workspaceID, subjectID, until, delegationBatch)
 	for _, id := range ids {
 		if _, err := once(by, workspaceID, func(t *Tx) error {
 			return t.endOpenDelegation(workspaceID, id, parley.DelegationCancel, reason)
@@ -175,5 +182,5 @@ func endEach(
 			return false, err
 		}
 	}
-	return len(ids) < delegationBatch, err
+	return len(ids) < delegationBatch, nil
 }

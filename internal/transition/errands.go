@@ -100,9 +100,10 @@ type Doer interface {
 	// SessionsIn returns at most limit sessions of a project.
 	SessionsIn(workspaceID, projectID parley.ID, limit int) ([]parley.ID, error)
 	// OpenDelegations returns at most limit unfinished delegations, sent until a time (0: at any time), from or to an
-	// agent or a session, or sent for
-	// another delegation.
+	// agent or a session.
 	OpenDelegations(workspaceID, subjectID parley.ID, until parley.Time, limit int) ([]parley.ID, error)
+	// AskedBelow returns at most limit unfinished tasks and questions that were sent for another delegation.
+	AskedBelow(workspaceID, delegationID parley.ID, limit int) ([]parley.ID, error)
 	// These delete at most a batch of rows and report whether nothing is left.
 	PurgeBlob(workspaceID, blobID parley.ID) (done bool, err error)
 	PurgeSession(workspaceID, sessionID parley.ID) (done bool, err error)

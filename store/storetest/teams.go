@@ -19,6 +19,7 @@ func testTeams(t *testing.T, open Open) {
 		"WhoMayLeadWhom":                     teamRules,
 		"AnArchiveKeepsNobodyWithoutALead":   teamArchive,
 		"ATeamIsBounded":                     teamBounds,
+		"TheAgentsAroundAnAgent":             teamAround,
 		"EachMemberHasABackgroundSession":    teamBackground,
 		"TwoChangesMakeNoCircle":             teamCircleRace,
 		"TwoChangesMakeNoTeamTooLarge":       teamSizeRace,
@@ -272,6 +273,39 @@ func teamBounds(t *testing.T, w *world) {
 	must(t, "an archived one makes room", w.becomes(archived, second))
 	must(t, "for another", w.becomes(lead(top.ID), below))
 	refused(t, "and does not come back", w.becomes(reactivated, second), parley.CodeInvalid)
+}
+
+// teamAround: around an agent are its lead and its direct subordinates, of its own workspace.
+func teamAround(t *testing.T, w *world) {
+	top := w.worker(t, "top")
+	middle := w.worker(t, "middle", lead(top.ID))
+	w.worker(t, "beside", lead(top.ID))
+	first := w.worker(t, "first", lead(middle.ID))
+	w.worker(t, "second", lead(middle.ID))
+	w.worker(t, "deeper", lead(first.ID))
+	w.worker(t, "alone")
+	for _, test := range []struct {
+		center parley.Agent
+		want   string
+	}{
+		{middle, "first middle second top"},
+		{top, "beside middle top"},
+		{first, "deeper first middle"},
+	} {
+		found, err := w.store.Agents(w.ctx, w.scope.WorkspaceID, store.AgentQuery{Around: test.center.ID, Limit: 10})
+		must(t, "Agents", err)
+		var slugs []string
+		for i := range found {
+			slugs = append(slugs, found[i].Slug)
+		}
+		if got := strings.Join(slugs, " "); got != test.want {
+			t.Errorf("around %s are %s; want %s", test.center.Slug, got, test.want)
+		}
+	}
+	foreign, err := w.store.Agents(w.ctx, parley.NewID(), store.AgentQuery{Around: middle.ID, Limit: 10})
+	if len(foreign) > 0 || err != nil {
+		t.Errorf("another workspace finds %d agents, %v", len(foreign), err)
+	}
 }
 
 // teamBackground: the transaction that puts an agent below a lead opens the background sessions of both, once.

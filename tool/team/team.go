@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/store"
 	"example.org/parley/tool"
 )
 
@@ -32,8 +33,7 @@ const maxDescription = 300
 
 // Agents reads the agents of a workspace. A store.Store implements it.
 type Agents interface {
-	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
-	TeamOf(ctx context.Context, workspaceID, leadID parley.ID) ([]parley.Agent, error)
+	Agents(ctx context.Context, workspaceID parley.ID, query store.AgentQuery) ([]parley.Agent, error)
 }
 
 // Source makes the tools of agents. It implements tool.Background.
@@ -46,54 +46,43 @@ func Tools(agents Agents) Source { return Source{agents} }
 
 // ToolsOf implements tool.Background.
 func (s Source) ToolsOf(ctx context.Context, workspaceID, agentID parley.ID) (tools []tool.Tool, err error) {
-	agent, err := s.agents.Agent(ctx, workspaceID, agentID.String())
+	around, err := s.agents.Agents(ctx, workspaceID, store.AgentQuery{Around: agentID, Limit: parley.MaxPage})
 	if err != nil {
 		return nil, err
 	}
-	members, err := s.members(ctx, workspaceID, agentID)
-	if err != nil {
-		return nil, err
-	}
+	lead, members := placeOf(agentID, around)
 	if len(members) > 0 {
 		tools = append(tools, delegate(members))
 	}
-	if lead, err := s.lead(ctx, &agent); err != nil {
-		return nil, err
-	} else if lead != nil {
-		tools = append(tools, report(lead), request(lead))
-		if len(members) > 0 {
-			tools = append(tools, brief())
-		}
-	} else {
-		tools = append(tools, requestOfPerson(), brief())
+	if lead == nil {
+		return append(tools, requestOfPerson(), brief()), nil
+	}
+	tools = append(tools, report(lead), request(lead))
+	if len(members) > 0 {
+		tools = append(tools, brief())
 	}
 	return tools, nil
 }
 
-// lead reads an agent's lead; nil if it has none that works.
-func (s Source) lead(ctx context.Context, agent *parley.Agent) (*parley.Agent, error) {
-	if agent.LeadID.IsZero() {
-		return nil, nil
-	}
-	lead, err := s.agents.Agent(ctx, agent.WorkspaceID, agent.LeadID.String())
-	switch {
-	case parley.ErrorCode(err) == parley.CodeNotFound, err == nil && lead.Status != parley.AgentActive:
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return &lead, nil
-}
-
-// members reads the active subordinates of an agent, by slug.
-func (s Source) members(ctx context.Context, workspaceID, leadID parley.ID) (members []parley.Agent, err error) {
-	team, err := s.agents.TeamOf(ctx, workspaceID, leadID)
-	for i := range team {
-		if team[i].LeadID == leadID {
-			members = append(members, team[i])
+// placeOf returns the active lead of an agent, nil if it has none, and its active subordinates by slug, from the agents
+// around it.
+func placeOf(agentID parley.ID, around []parley.Agent) (lead *parley.Agent, members []parley.Agent) {
+	var leadID parley.ID
+	for i := range around {
+		if around[i].ID == agentID {
+			leadID = around[i].LeadID
 		}
 	}
-	return members, err
+	for i := range around {
+		switch agent := &around[i]; {
+		case agent.Status != parley.AgentActive:
+		case agent.LeadID == agentID:
+			members = append(members, *agent)
+		case agent.ID == leadID:
+			lead = agent
+		}
+	}
+	return lead, members
 }
 
 // sends is a tool whose result sends something to another agent of the team.
