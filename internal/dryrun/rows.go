@@ -262,3 +262,16 @@ func (rows) WakeTurns(*transition.Head, parley.ID, parley.ID) ([]parley.ID, erro
 // InboxItem and Recipient implement transition.Rows.
 func (rows) InboxItem(parley.ID, parley.ID) (*parley.InboxItem, error) { return nil, nil }
 func (rows) Recipient(_, ownerID parley.ID) (parley.ID, error)         { return ownerID, nil }
+
+// These implement transition.Rows: a dry run learns nothing.
+func (rows) KnowledgeItem(parley.ID, parley.ID) (*parley.KnowledgeItem, error) { return nil, nil }
+
+func (rows) CreatedKnowledge(parley.ID, string) (transition.Earlier, error) {
+	return transition.Earlier{}, nil
+}
+
+func (rows) CountKnowledge(parley.ID, parley.ID) (int64, error) { return 0, nil }
+
+func (rows) UsableKnowledge(store.KnowledgeReach, bool) ([]parley.KnowledgeItem, error) { return nil, nil }
+
+func (rows) ChosenKnowledge(*transition.Head) (*parley.KnowledgeBlock, error) { return nil, nil }
