@@ -114,6 +114,13 @@ const (
 		`"overlap":"skip","missed":"once","author":{"kind":"person","id":"` + otherIDExample +
 		`","name":"ada"},"next_at":"` + timeExample + `","last_run":` + scheduleRunExample +
 		`,"skipped_in_a_row":0,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+	knowledgeExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` +
+		agentIDExample + `","scope":"agent","kind":"preference","text":"Releases are cut on Tuesdays.",` +
+		`"confidence":90,"pinned":true,"status":"active","author":{"kind":"agent","id":"` + agentIDExample +
+		`","name":"Release writer"},"sources":[{"session_id":"` + sessionIDExample + `","message_id":"` +
+		messageIDExample + `","sequence":12,"role":"user"}],"approved_at":null,"approved_by_id":null,` +
+		`"supersedes_id":null,"superseded_by_id":null,"created_at":"` + timeExample + `","changed_at":"` +
+		timeExample + `","confirmed_at":"` + timeExample + `"}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample +
 		`"],"removed":[],"turns":[],"children":[],"by":"holder"}`
 

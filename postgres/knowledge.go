@@ -126,6 +126,9 @@ func usableQuery(reach store.KnowledgeReach, proposed bool) (text string, rows i
 	if !proposed {
 		l.must("(k.kind <> 'procedure' OR k.approved_at IS NOT NULL)")
 	}
+	if reach.Since > 0 {
+		l.must("k.changed_at >= ?", int64(reach.Since))
+	}
 	l.sources(reach.OwnerID)
 	depth := l.arg(parley.MaxTeamDepth)
 	limit, rows := limited(reach.Limit)
@@ -140,6 +143,21 @@ func usableQuery(reach store.KnowledgeReach, proposed bool) (text string, rows i
 func (s *Store) UsableKnowledge(ctx context.Context, reach store.KnowledgeReach) ([]parley.KnowledgeItem, error) {
 	text, rows, args := usableQuery(reach, false)
 	return page(ctx, s, ordered(reach.WorkspaceID), scanKnowledge, text, rows, args...)
+}
+
+// KnowledgeByID implements store.Knowledge.
+func (s *Store) KnowledgeByID(
+	ctx context.Context,
+	scope store.Scope,
+	ids []parley.ID,
+) ([]parley.KnowledgeItem, error) {
+	var l filter
+	l.must("k.workspace_id = " + here)
+	l.among("k.id", ids)
+	l.sources(scope.ViewerID)
+	limit, rows := limited(len(ids))
+	return page(ctx, s, tenant(scope.WorkspaceID), scanKnowledge,
+		"SELECT "+knowledgeColumns+" FROM parley.knowledge k WHERE "+l.where.String()+limit, rows, l.args...)
 }
 
 const chosenKnowledge = "SELECT " + knowledgeBlockColumns + " FROM parley.knowledge_blocks b " +

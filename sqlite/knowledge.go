@@ -142,6 +142,9 @@ func (c *conn) usableKnowledge(
 	if !proposed {
 		l.must("(k.kind <> 'procedure' OR k.approved_at IS NOT NULL)")
 	}
+	if reach.Since > 0 {
+		l.must("k.changed_at >= ?", int64(reach.Since))
+	}
 	l.sources(reach.OwnerID)
 	found = []parley.KnowledgeItem{}
 	err = eachListed(c, &found, scanKnowledge, leadsUp+"SELECT "+knowledgeColumns+
@@ -158,6 +161,25 @@ func (s *Store) UsableKnowledge(
 	err = s.read(ctx, func(c *conn) (err error) {
 		found, err = c.usableKnowledge(reach, false)
 		return err
+	})
+	return found, err
+}
+
+// KnowledgeByID implements store.Knowledge.
+func (s *Store) KnowledgeByID(
+	ctx context.Context,
+	scope store.Scope,
+	ids []parley.ID,
+) (found []parley.KnowledgeItem, err error) {
+	var l list
+	l.must("k.workspace_id = ?", scope.WorkspaceID)
+	l.among("k.id", ids)
+	l.sources(scope.ViewerID)
+	err = s.read(ctx, func(c *conn) error {
+		found = []parley.KnowledgeItem{}
+		return eachListed(c, &found, scanKnowledge,
+			"SELECT "+knowledgeColumns+" FROM knowledge k WHERE "+l.where.String()+" LIMIT ?",
+			append(l.args, limited(len(ids)))...)
 	})
 	return found, err
 }

@@ -9,6 +9,9 @@ import (
 // NewKnowledge is an item to be stored. The caller mints its id.
 type NewKnowledge struct {
 	Item parley.KnowledgeItem
+	// OwnerID is the principal for whom it is noted: only an item whose sources they may read is one that says the same.
+	// Zero may read all.
+	OwnerID parley.ID
 	// MaxSessions is the quota of sessions of the workspace, for the agent's background session; 0: unlimited.
 	MaxSessions int64
 	Idempotency Idempotency
@@ -31,6 +34,7 @@ type KnowledgeReach struct {
 	WorkspaceID parley.ID
 	AgentID     parley.ID
 	OwnerID     parley.ID // of the session
+	Since       parley.Time // when the items were last changed, at least; 0: any time
 	Limit       int
 }
 
@@ -50,6 +54,8 @@ type Knowledge interface {
 
 	// UsableKnowledge reads what prompts may be told: pinned items first, then the latest changed.
 	UsableKnowledge(ctx context.Context, reach KnowledgeReach) ([]parley.KnowledgeItem, error)
+	// KnowledgeByID reads those of some items that are there for a scope, in any order.
+	KnowledgeByID(ctx context.Context, scope Scope, ids []parley.ID) ([]parley.KnowledgeItem, error)
 	// ChosenKnowledge reads the block in use of a session; nil if none was chosen yet. KnowledgeBlock reads one by id:
 	// CodeNotFound.
 	ChosenKnowledge(ctx context.Context, workspaceID, sessionID parley.ID) (*parley.KnowledgeBlock, error)

@@ -1,6 +1,8 @@
 package transition
 
 import (
+	"slices"
+
 	"example.org/parley"
 	"example.org/parley/store"
 )
@@ -33,7 +35,7 @@ func (t *Tx) CreateKnowledge(creating store.NewKnowledge) (created KnowledgeCrea
 	if err != nil {
 		return created, err
 	}
-	made, err := t.learn(h, NewKnowledge{item, creating.Idempotency})
+	made, err := t.learn(h, NewKnowledge{item, creating.Idempotency}, creating.OwnerID)
 	if err != nil {
 		return created, err
 	}
@@ -59,14 +61,19 @@ func (t *Tx) knownBefore(creating *store.NewKnowledge) (*parley.KnowledgeItem, e
 	return t.rows.KnowledgeItem(workspaceID, creating.Item.ID)
 }
 
-// learn adds an item under the lock of the agent's background session, or confirms the one that says the same. What a
-// person writes takes the place of what an agent noted in the same words.
-func (t *Tx) learn(h *Head, k NewKnowledge) (*parley.KnowledgeItem, error) {
+// learn adds an item under the lock of the agent's background session, or confirms the one that says the same and whose
+// sources a principal may read. What a person writes takes the place of what an agent noted in the same words.
+func (t *Tx) learn(h *Head, k NewKnowledge, ownerID parley.ID) (*parley.KnowledgeItem, error) {
 	known, err := t.rows.UsableKnowledge(store.KnowledgeReach{
-		WorkspaceID: h.WorkspaceID, AgentID: k.AgentID, OwnerID: h.OwnerID, Limit: parley.KnowledgeCandidates,
+		WorkspaceID: h.WorkspaceID, AgentID: k.AgentID, OwnerID: ownerID, Limit: parley.KnowledgeCandidates,
 	}, true)
 	if err != nil {
 		return nil, err
+	}
+	for i := range h.Changes.NewKnowledge { // of the same answer
+		if made := h.Changes.NewKnowledge[i].KnowledgeItem; parley.SameKnowledge(made.Text, k.Text) {
+			return made, nil
+		}
 	}
 	for i := range known {
 		same := &known[i]
@@ -78,10 +85,8 @@ func (t *Tx) learn(h *Head, k NewKnowledge) (*parley.KnowledgeItem, error) {
 			k.SupersedesID = same.ID
 			break
 		}
-		same.ConfirmedAt, same.Confidence = t.now, max(same.Confidence, k.Confidence)
-		same.Pinned = same.Pinned || k.Pinned
-		same.Revision++
-		h.Changes.Knowledge = append(h.Changes.Knowledge, same)
+		same.Confidence, same.Pinned = max(same.Confidence, k.Confidence), same.Pinned || k.Pinned
+		h.confirm(same, t.now)
 		return same, nil
 	}
 	count, err := t.rows.CountKnowledge(h.WorkspaceID, k.AgentID)
@@ -108,7 +113,23 @@ func (t *Tx) learn(h *Head, k NewKnowledge) (*parley.KnowledgeItem, error) {
 	return k.KnowledgeItem, nil
 }
 
-// supersede marks the item that a new one contradicts. A procedure that nobody has approved yet takes no other's place.
+// confirm notes that an item was learned anew.
+func (h *Head) confirm(item *parley.KnowledgeItem, now parley.Time) {
+	item.ConfirmedAt = now
+	h.changeKnowledge(item)
+}
+
+// changeKnowledge writes an item that has changed, once.
+func (h *Head) changeKnowledge(item *parley.KnowledgeItem) {
+	if slices.ContainsFunc(h.Changes.Knowledge, func(k *parley.KnowledgeItem) bool { return k.ID == item.ID }) {
+		return
+	}
+	item.Revision++
+	h.Changes.Knowledge = append(h.Changes.Knowledge, item)
+}
+
+// supersede marks the item that a new one contradicts. A procedure that nobody has approved yet takes no other's place,
+// and nothing that an agent notes takes the place of what a person wrote, pinned or approved.
 func (t *Tx) supersede(h *Head, by *parley.KnowledgeItem) error {
 	old, err := t.rows.KnowledgeItem(h.WorkspaceID, by.SupersedesID)
 	if err != nil {
@@ -117,10 +138,10 @@ func (t *Tx) supersede(h *Head, by *parley.KnowledgeItem) error {
 	if old == nil || old.AgentID != by.AgentID {
 		return NotFound("knowledge item")
 	}
-	if by.Usable() && old.Status == parley.KnowledgeActive {
+	theirs := old.Person() || old.Pinned || old.ApprovedAt != 0
+	if by.Usable() && old.Status == parley.KnowledgeActive && (by.Person() || !theirs) {
 		old.Status, old.SupersededByID = parley.KnowledgeSuperseded, by.ID
-		old.Revision++
-		h.Changes.Knowledge = append(h.Changes.Knowledge, old)
+		h.changeKnowledge(old)
 	}
 	return nil
 }

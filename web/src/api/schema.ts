@@ -23,12 +23,19 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             description: string;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants: components["schemas"]["Grant"][];
             /** Format: uuid */
             id: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens: number | null;
             /** Format: uuid */
             lead_id: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
@@ -119,10 +126,17 @@ export interface components {
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][];
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens?: number;
             /** Format: uuid */
             lead_id?: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
@@ -204,10 +218,17 @@ export interface components {
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge?: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][] | null;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens?: number | null;
             /** Format: uuid */
             lead_id?: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
@@ -2391,11 +2412,18 @@ export interface components {
             content: components["schemas"]["UserInput"];
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the parent session's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -2618,11 +2646,18 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the parent session's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -2928,6 +2963,77 @@ export interface components {
             role?: "admin" | "member" | "reader";
             /** @description The caller's own by default. A new one is created. */
             workspace?: string;
+        };
+        KnowledgeInput: {
+            /** @description Id or slug of the agent; for scope team of its lead. */
+            agent_id: string | null;
+            /**
+             * @description fact by default.
+             * @enum {string}
+             */
+            kind?: "fact" | "preference" | "procedure";
+            /** @description Tell it before others. */
+            pinned?: boolean;
+            /**
+             * @description Whose prompts are told it: the agent's, the default, or those of its whole team.
+             * @enum {string}
+             */
+            scope?: "agent" | "team";
+            /** @description What is known, in a sentence or two. */
+            text: string | null;
+        };
+        KnowledgeItem: {
+            /** Format: uuid */
+            agent_id: string | null;
+            /** Format: date-time */
+            approved_at: string | null;
+            /** Format: uuid */
+            approved_by_id: string | null;
+            author: components["schemas"]["Author"];
+            /** Format: date-time */
+            changed_at: string | null;
+            /** Format: int64 */
+            confidence: number;
+            /** Format: date-time */
+            confirmed_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "fact" | "preference" | "procedure";
+            pinned: boolean;
+            /** @enum {string} */
+            scope: "agent" | "team";
+            sources: components["schemas"]["KnowledgeSource"][];
+            /** @enum {string} */
+            status: "active" | "superseded" | "forgotten";
+            /** Format: uuid */
+            superseded_by_id: string | null;
+            /** Format: uuid */
+            supersedes_id: string | null;
+            text: string;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        KnowledgePatch: {
+            /** @description Of a procedure: whether it may be used. */
+            approved?: boolean | null;
+            /** @enum {string|null} */
+            kind?: "fact" | "preference" | "procedure" | null;
+            pinned?: boolean | null;
+            /** @description Whoever changes it is its author from then on. */
+            text?: string | null;
+        };
+        KnowledgeSource: {
+            /** Format: uuid */
+            message_id: string | null;
+            /** @enum {string} */
+            role: "user" | "assistant" | "tool_call" | "tool_result" | "summary" | "system";
+            /** Format: int64 */
+            sequence: number;
+            /** Format: uuid */
+            session_id: string;
         };
         Leaver: {
             /** Format: uuid */
@@ -3856,6 +3962,11 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageKnowledgeItem: {
+            data: components["schemas"]["KnowledgeItem"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageLoop: {
             data: components["schemas"]["Loop"][];
             /** @description The cursor of the next page; null at the end. */
@@ -4293,11 +4404,18 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the parent session's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -4744,6 +4862,8 @@ export interface components {
             created_at: string;
             /** Format: int64 */
             depth: number;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            draw_knowledge: boolean | null;
             /** @enum {string|null} */
             during: "queue" | "steer" | "interrupt" | "reject" | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the agent's. */
@@ -4761,6 +4881,11 @@ export interface components {
             key: string | null;
             /** @enum {string} */
             kind: "agent" | "tool";
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the agent's.
+             */
+            knowledge_tokens: number | null;
             /** Format: int64 */
             last_event_sequence: number;
             /** Format: int64 */
@@ -5072,6 +5197,8 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            draw_knowledge?: boolean;
             /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
             dry_run?: boolean;
             /**
@@ -5092,6 +5219,11 @@ export interface components {
              * @enum {string}
              */
             kind?: "agent" | "tool";
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the agent's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the agent's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -5195,6 +5327,8 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            draw_knowledge?: boolean | null;
             /** @enum {string|null} */
             during?: "queue" | "steer" | "interrupt" | "reject" | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the agent's. */
@@ -5202,6 +5336,11 @@ export interface components {
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Nearer than the agent's. */
             grants?: components["schemas"]["Grant"][] | null;
             instructions?: string | null;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the agent's.
+             */
+            knowledge_tokens?: number | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the agent's. */
             limits?: components["schemas"]["LimitsPatch"] | null;
             /**
@@ -5416,10 +5555,17 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge?: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][] | null;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens?: number | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits?: components["schemas"]["LimitsPatch"] | null;
             /**
@@ -6706,6 +6852,10 @@ export type InboxUpdated = components['schemas']['InboxUpdated'];
 export type InboxUpdatedEvent = components['schemas']['InboxUpdatedEvent'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
+export type KnowledgeInput = components['schemas']['KnowledgeInput'];
+export type KnowledgeItem = components['schemas']['KnowledgeItem'];
+export type KnowledgePatch = components['schemas']['KnowledgePatch'];
+export type KnowledgeSource = components['schemas']['KnowledgeSource'];
 export type Leaver = components['schemas']['Leaver'];
 export type Leaving = components['schemas']['Leaving'];
 export type LeftOut = components['schemas']['LeftOut'];
@@ -6762,6 +6912,7 @@ export type PageEntry = components['schemas']['PageEntry'];
 export type PageFile = components['schemas']['PageFile'];
 export type PageInboxItem = components['schemas']['PageInboxItem'];
 export type PageKey = components['schemas']['PageKey'];
+export type PageKnowledgeItem = components['schemas']['PageKnowledgeItem'];
 export type PageLoop = components['schemas']['PageLoop'];
 export type PageMessage = components['schemas']['PageMessage'];
 export type PageMessageId = components['schemas']['PageMessageID'];
