@@ -178,12 +178,14 @@ func closedLists() map[reflect.Type]closed {
 			parley.UsageOfSteps,
 			parley.UsageOfCompactions,
 			parley.UsageOfReplays,
+			parley.UsageOfKnowledge,
 			parley.UsageOfDryRuns,
 		),
 		reflect.TypeFor[parley.CallPurpose](): valuesOf(
 			parley.PurposeCompaction,
 			parley.PurposeReplay,
 			parley.PurposeWarm,
+			parley.PurposeKnowledge,
 		),
 		reflect.TypeFor[parley.CompactionState](): valuesOf(
 			parley.CompactionNone,

@@ -47,6 +47,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Delegations": testDelegations,
 		"Inbox":       testInbox,
 		"Schedules":   testSchedules,
+		"Knowledge":   testKnowledge,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"SignIns":     testSignIns,
