@@ -182,7 +182,7 @@ type KnowledgeBlock struct {
 	SessionID   ID               `json:"session_id"`
 	N           int              `json:"n"`         // from 1 within the session
 	Beginning   string           `json:"beginning"` // names where the window began when it was chosen
-	Text        string           `json:"text"`   // "" if nothing was known
+	Text        string           `json:"text"`      // "" if nothing was known
 	Items       []KnowledgeShown `json:"items"`
 	// Told are items that are no news, beside Items: they were there when the block was chosen, or a message's context
 	// note has told them.

@@ -15,7 +15,7 @@ type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
 	slug, reader, approval, signIn, delegation, lead, schedule    string
-	knowledge                                                      string
+	knowledge                                                     string
 	item                                                          string
 }
 

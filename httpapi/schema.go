@@ -92,10 +92,10 @@ func closedLists() map[reflect.Type]closed {
 			parley.DuringInterrupt,
 			parley.DuringReject,
 		),
-		reflect.TypeFor[parley.AgentStatus](): valuesOf(parley.AgentActive, parley.AgentArchived),
-		reflect.TypeFor[parley.KnowledgeKind](): valuesOf(parley.KnowledgeKinds()...),
+		reflect.TypeFor[parley.AgentStatus]():     valuesOf(parley.AgentActive, parley.AgentArchived),
+		reflect.TypeFor[parley.KnowledgeKind]():   valuesOf(parley.KnowledgeKinds()...),
 		reflect.TypeFor[parley.KnowledgeStatus](): valuesOf(parley.KnowledgeStatuses()...),
-		reflect.TypeFor[parley.KnowledgeScope](): valuesOf(parley.KnowledgeOfAgent, parley.KnowledgeOfTeam),
+		reflect.TypeFor[parley.KnowledgeScope]():  valuesOf(parley.KnowledgeOfAgent, parley.KnowledgeOfTeam),
 		reflect.TypeFor[parley.PolicyKind](): valuesOf(
 			parley.PolicyAuto,
 			parley.PolicyAll,

@@ -25,7 +25,7 @@ func TestKnowledgeIsChosenInOrder(t *testing.T) {
 	t.Parallel()
 	pin := func(k *parley.KnowledgeItem) { k.Pinned = true }
 	items := []parley.KnowledgeItem{
-		known("pinned", pin), known("the latest"), known("a long one: "+strings.Repeat("word ", 400)),
+		known("pinned", pin), known("the latest"), known("a long one: " + strings.Repeat("word ", 400)),
 		known("about the harbour and its cranes"), known("about the harbour"), known("the oldest"),
 	}
 	texts := func(subject string, tokens int) string {

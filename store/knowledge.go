@@ -33,7 +33,7 @@ type KnowledgeQuery struct {
 type KnowledgeReach struct {
 	WorkspaceID parley.ID
 	AgentID     parley.ID
-	OwnerID     parley.ID // of the session
+	OwnerID     parley.ID   // of the session
 	Since       parley.Time // when the items were last changed, at least; 0: any time
 	Limit       int
 }

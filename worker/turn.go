@@ -108,7 +108,7 @@ type tools struct {
 
 	rules   *rules
 	own     []parley.ToolDefinition // the agent's, as the model is shown them
-	team    []tool.Tool             // of these, those of the agent's background session
+	team    []tool.Tool             // of these, those that the worker offers by itself
 	bare    prompt.Tools            // of these alone
 	offers  int                     // how many of recallTools are offered beside them
 	offered *parley.OfferedTools    // which, and why; nil for none

@@ -206,12 +206,21 @@ func drawable(m *parley.Message) bool {
 // plainText returns the text of a message, else its content as JSON.
 func plainText(m *parley.Message) string {
 	var said struct {
-		Text string `json:"text"`
+		Text  string `json:"text"`
+		Parts []struct {
+			Text string `json:"text"`
+		} `json:"parts"`
 	}
-	if json.Unmarshal(m.Content, &said) == nil && said.Text != "" {
-		return said.Text
+	if json.Unmarshal(m.Content, &said) != nil {
+		return string(m.Content)
 	}
-	return string(m.Content)
+	for _, part := range said.Parts {
+		said.Text += part.Text
+	}
+	if said.Text == "" {
+		return string(m.Content)
+	}
+	return said.Text
 }
 
 // drawn is the answer of a drawing.

@@ -832,7 +832,7 @@ export interface components {
             parallel_tool_calls: boolean | null;
             provider: string;
             /** @enum {string|null} */
-            purpose: "compaction" | "replay" | "warm" | null;
+            purpose: "compaction" | "replay" | "warm" | "knowledge" | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
@@ -928,6 +928,8 @@ export interface components {
             first_token_ms: number | null;
             /** Format: uuid */
             id: string;
+            /** @description What the system prompt tells from earlier work, with the messages that it comes from. */
+            knowledge: components["schemas"]["KnowledgeShown"][];
             /** @description The messages of the record up to this call that the model was not shown, and why. */
             left_out: components["schemas"]["LeftOut"][];
             /** @description The session's limits, in effect now. */
@@ -951,7 +953,7 @@ export interface components {
             parts: components["schemas"]["Part"][];
             provider: string;
             /** @enum {string|null} */
-            purpose: "compaction" | "replay" | "warm" | null;
+            purpose: "compaction" | "replay" | "warm" | "knowledge" | null;
             /** @description Why it is not exact. */
             reason: string | null;
             /**
@@ -3025,6 +3027,15 @@ export interface components {
             /** @description Whoever changes it is its author from then on. */
             text?: string | null;
         };
+        KnowledgeShown: {
+            /** Format: date-time */
+            changed_at: string | null;
+            /** Format: uuid */
+            item_id: string | null;
+            /** @enum {string} */
+            kind: "fact" | "preference" | "procedure";
+            sources: components["schemas"]["KnowledgeSource"][];
+        };
         KnowledgeSource: {
             /** Format: uuid */
             message_id: string | null;
@@ -3336,6 +3347,8 @@ export interface components {
             cache_ttl: string | null;
             cached_response: boolean | null;
             dropped: components["schemas"]["Dropped"] | null;
+            /** Format: uuid */
+            knowledge_id?: string | null;
             middleware: string[] | null;
             offered: components["schemas"]["OfferedTools"] | null;
             policy: string;
@@ -6582,7 +6595,7 @@ export interface components {
             /** Format: int64 */
             output_tokens: number;
             /** @enum {string|null} */
-            purpose: "step" | "compaction" | "replay" | "dry_run" | null;
+            purpose: "step" | "compaction" | "replay" | "knowledge" | "dry_run" | null;
             /** @description US dollars. */
             saved: number;
             /** Format: uuid */
@@ -6855,6 +6868,7 @@ export type KeyInput = components['schemas']['KeyInput'];
 export type KnowledgeInput = components['schemas']['KnowledgeInput'];
 export type KnowledgeItem = components['schemas']['KnowledgeItem'];
 export type KnowledgePatch = components['schemas']['KnowledgePatch'];
+export type KnowledgeShown = components['schemas']['KnowledgeShown'];
 export type KnowledgeSource = components['schemas']['KnowledgeSource'];
 export type Leaver = components['schemas']['Leaver'];
 export type Leaving = components['schemas']['Leaving'];
