@@ -147,9 +147,10 @@ func (e *Engine) knowledgeOf(ctx context.Context, scope store.Scope, detail *Cal
 		return nil
 	}
 	block, err := e.store.KnowledgeBlock(ctx, scope, detail.Manifest.KnowledgeID)
-	if err == nil {
+	switch {
+	case err == nil:
 		detail.Knowledge = block.Items
-	} else if parley.ErrorCode(err) == parley.CodeNotFound { // of a dry run, or of the session that this one was copied from
+	case parley.ErrorCode(err) == parley.CodeNotFound: // of a dry run, which keeps none
 		err = nil
 	}
 	return err

@@ -217,7 +217,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		do("getKnowledgeItem", known, 200, "GET", "/v1/knowledge/"+made, "")
 		do("updateKnowledgeItem", known, 200, "PATCH", "/v1/knowledge/"+made, `{"pinned":true}`)
 	}
-	do("listKnowledgeItems", reflect.TypeFor[page[parley.KnowledgeItem]](), 200, "GET", "/v1/knowledge?agent="+worker, "")
+	do("listKnowledgeItems", reflect.TypeFor[page[parley.KnowledgeItem]](), 200, "GET",
+		"/v1/knowledge?agent="+worker, "")
 	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
 	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",
 		`{"every":"1h"}`)

@@ -155,7 +155,8 @@ const (
 		`"window":{"context_length":1000000,"max_output":null,"used":12,"share":0.0001}`
 	callDetailExample = `{` + callFields +
 		`,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,` +
-		`"reason":null,` + explainedExample + `,"knowledge":[],"other_attempts":[],"costs":null,"limits":` + limitsExample +
+		`"reason":null,` + explainedExample + `,"knowledge":[],"other_attempts":[],"costs":null,"limits":` +
+		limitsExample +
 		`,"replays":[]}`
 	callDiffExample = `{"call_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","with_id":"` +
 		otherIDExample + `","exact":true,"seconds_past":12.5,"identical":false,"first_difference":{"offset":61,` +

@@ -121,8 +121,8 @@ func knowledgeQuery(scope store.Scope, q store.KnowledgeQuery) (text string, row
 func usableQuery(reach store.KnowledgeReach, proposed bool) (text string, rows int, args []arg) {
 	var l filter
 	agent := l.arg(reach.AgentID)
-	l.must("k.workspace_id = " + here + " AND k.agent_id IN (SELECT id FROM up) AND (k.scope = 'team' OR k.agent_id = " +
-		agent + ") AND k.status = 'active'")
+	l.must("k.workspace_id = " + here + " AND k.agent_id IN (SELECT id FROM up) " +
+		"AND (k.scope = 'team' OR k.agent_id = " + agent + ") AND k.status = 'active'")
 	if !proposed {
 		l.must("(k.kind <> 'procedure' OR k.approved_at IS NOT NULL)")
 	}

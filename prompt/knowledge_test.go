@@ -41,7 +41,10 @@ func TestKnowledgeIsChosenInOrder(t *testing.T) {
 		want    string
 	}{
 		{"", 10_000, "pinned, the latest, a long one, about the harbour and its cranes, about the harbour, the oldest"},
-		{"Cranes of the harbour", 300, "pinned, about the harbour and its cranes, about the harbour, the latest, the oldest"},
+		{
+			"Cranes of the harbour", 300,
+			"pinned, about the harbour and its cranes, about the harbour, the latest, the oldest",
+		},
 		{"", 0, ""},
 	} {
 		if got := texts(c.subject, c.tokens); got != c.want {

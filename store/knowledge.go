@@ -9,7 +9,7 @@ import (
 // NewKnowledge is an item to be stored. The caller mints its id.
 type NewKnowledge struct {
 	Item parley.KnowledgeItem
-	// OwnerID is the principal for whom it is noted: only an item whose sources they may read is one that says the same.
+	// OwnerID is the principal for whom it is noted: only items whose sources they may read count as saying the same.
 	// Zero may read all.
 	OwnerID parley.ID
 	// MaxSessions is the quota of sessions of the workspace, for the agent's background session; 0: unlimited.

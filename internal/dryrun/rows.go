@@ -272,6 +272,8 @@ func (rows) CreatedKnowledge(parley.ID, string) (transition.Earlier, error) {
 
 func (rows) CountKnowledge(parley.ID, parley.ID) (int64, error) { return 0, nil }
 
-func (rows) UsableKnowledge(store.KnowledgeReach, bool) ([]parley.KnowledgeItem, error) { return nil, nil }
+func (rows) UsableKnowledge(store.KnowledgeReach, bool) ([]parley.KnowledgeItem, error) {
+	return nil, nil
+}
 
 func (rows) ChosenKnowledge(*transition.Head) (*parley.KnowledgeBlock, error) { return nil, nil }

@@ -334,4 +334,6 @@ func (m *Memory) Claim(context.Context, parley.ID, int, store.Occupancy) ([]stor
 }
 
 // ChooseKnowledge implements the worker's store: a block that a dry run chooses is for that run alone.
-func (m *Memory) ChooseKnowledge(context.Context, store.Fence, parley.KnowledgeBlock) error { return nil }
+func (m *Memory) ChooseKnowledge(context.Context, store.Fence, parley.KnowledgeBlock) error {
+	return nil
+}

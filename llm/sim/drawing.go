@@ -62,7 +62,8 @@ func lastSaid(list string) (text string, sequence int64) {
 		if at := strings.LastIndex(said, noteEnd); at >= 0 { // an echo of what the message was told
 			said = said[at+len(noteEnd):]
 		}
-		if first := parley.Clip(strings.TrimSpace(strings.SplitN(strings.TrimSpace(said), "\n", 2)[0]), drawnFact); first != "" {
+		first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
+		if first = parley.Clip(strings.TrimSpace(first), drawnFact); first != "" {
 			text, sequence = first, n
 		}
 	}

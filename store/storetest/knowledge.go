@@ -34,7 +34,9 @@ func testKnowledge(t *testing.T, open Open) {
 	})
 }
 
-func (w *world) newKnowledge(agent parley.ID, text string, changes ...func(*parley.KnowledgeItem)) parley.KnowledgeItem {
+func (w *world) newKnowledge(
+	agent parley.ID, text string, changes ...func(*parley.KnowledgeItem),
+) parley.KnowledgeItem {
 	item := parley.KnowledgeItem{
 		ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, AgentID: agent, Scope: parley.KnowledgeOfAgent,
 		Kind: parley.KnowledgeFact, Text: text, Confidence: 80,
