@@ -49,8 +49,7 @@ func ForegroundSession(agent *Agent, principalID ID) Session {
 // session in background mode.
 func (s *Session) InBackground() bool { return s.Key == BackgroundKey(s.AgentID, s.OwnerID) }
 
-// InForeground reports whether this is the session in which its owner talks with the agent: the one made by
-// PUT /v1/agents/{agent}/foreground.
+// InForeground reports whether this is the session in which its owner talks with its agent, where the agent finds them.
 func (s *Session) InForeground() bool { return s.Key == ForegroundKey(s.AgentID, s.OwnerID) }
 
 // TeamLead is a team as lists show it: its lead, and how many it has.

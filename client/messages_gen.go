@@ -140,7 +140,8 @@ func (c *Client) AllBranches(
 // EditMessage asks again with an edited message. For a user message in the record: creates a fork that begins before
 // it, with the new text in its place and a turn for it, in one transaction. The message and what followed stay as
 // they are; the fork's parent_message_id names the message. PATCH changes a queued message. text/event-stream answers
-// with the new turn's frames. At /v1/messages/{message}/edit/stream the answer is a stream.
+// with the new turn's frames. At /v1/messages/{message}/edit/stream the answer is a stream. At
+// /v1/messages/{message}/edit/wait it is the turn's answer, when the turn ends.
 //
 // POST /v1/messages/{message}/edit
 func (c *Client) EditMessage(
@@ -198,6 +199,54 @@ func (c *Client) EditMessageStream(
 		keyed:   true,
 		options: options,
 	})
+}
+
+// EditMessageAndWaitQuery are the query parameters of EditMessageAndWait; zero values are left out.
+type EditMessageAndWaitQuery struct {
+	// How long to wait for the end of the turn: seconds, or a duration such as 30s or 2m; at most 5m, 30s by default. The
+	// header Prefer: wait=30 says the same in seconds.
+	Wait string
+}
+
+func (q *EditMessageAndWaitQuery) values() url.Values {
+	v := newValues()
+	v.text("wait", q.Wait)
+	return v.Values
+}
+
+// EditMessageAndWait asks again with an edited message, and wait for the answer. As editMessage, which says the rest;
+// the answer is the turn with its messages, as soon as it ends or waits for somebody. Giving up the request cancels
+// nothing, and a repeat with the same Idempotency-Key waits for the same turn.
+//
+// POST /v1/messages/{message}/edit/wait
+func (c *Client) EditMessageAndWait(
+	ctx context.Context,
+	message parley.ID,
+	input EditInput,
+	query EditMessageAndWaitQuery,
+	options ...Option,
+) (Answered, error) {
+	return send[Answered](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/messages/" + message.String() + "/edit/wait",
+		query:   query.values(),
+		input:   input,
+		keyed:   true,
+		lasting: true,
+		options: options,
+	})
+}
+
+// Answered is what a request that waits for its turn is answered with.
+type Answered struct {
+	// The message that began the turn, or that was posted; null without one.
+	Message *parley.Message `json:"message"`
+	// The turn as it is now; null if the message began none.
+	Turn *parley.Turn `json:"turn"`
+	// The turn's messages so far, its trigger first: the first 1,000.
+	Messages []parley.Message `json:"messages"`
+	// The cursor of the rest in the list of messages, with turn; null at the end.
+	Next *string `json:"next"`
 }
 
 // MarkMessageQuery are the query parameters of MarkMessage; zero values are left out.
@@ -266,7 +315,8 @@ type MoveInput struct {
 
 // RegenerateMessage asks a message again. Like editMessage, but with the same text, for a user message or an answer
 // to one; another model or agent may answer. retryTurn tries a failed or cancelled turn again in place. At
-// /v1/messages/{message}/regenerate/stream the answer is a stream.
+// /v1/messages/{message}/regenerate/stream the answer is a stream. At /v1/messages/{message}/regenerate/wait it is
+// the turn's answer, when the turn ends.
 //
 // POST /v1/messages/{message}/regenerate
 func (c *Client) RegenerateMessage(
@@ -307,6 +357,42 @@ func (c *Client) RegenerateMessageStream(
 		path:    "/v1/messages/" + message.String() + "/regenerate/stream",
 		input:   input,
 		keyed:   true,
+		options: options,
+	})
+}
+
+// RegenerateMessageAndWaitQuery are the query parameters of RegenerateMessageAndWait; zero values are left out.
+type RegenerateMessageAndWaitQuery struct {
+	// How long to wait for the end of the turn: seconds, or a duration such as 30s or 2m; at most 5m, 30s by default. The
+	// header Prefer: wait=30 says the same in seconds.
+	Wait string
+}
+
+func (q *RegenerateMessageAndWaitQuery) values() url.Values {
+	v := newValues()
+	v.text("wait", q.Wait)
+	return v.Values
+}
+
+// RegenerateMessageAndWait asks a message again, and wait for the answer. As regenerateMessage, which says the rest;
+// the answer is the turn with its messages, as soon as it ends or waits for somebody. Giving up the request cancels
+// nothing, and a repeat with the same Idempotency-Key waits for the same turn.
+//
+// POST /v1/messages/{message}/regenerate/wait
+func (c *Client) RegenerateMessageAndWait(
+	ctx context.Context,
+	message parley.ID,
+	input RegenerateInput,
+	query RegenerateMessageAndWaitQuery,
+	options ...Option,
+) (Answered, error) {
+	return send[Answered](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/messages/" + message.String() + "/regenerate/wait",
+		query:   query.values(),
+		input:   input,
+		keyed:   true,
+		lasting: true,
 		options: options,
 	})
 }
@@ -787,7 +873,8 @@ func (c *Client) AllMessages(
 // on an idle session, appends to it and settles it; until then the session waits for outside. With dry_run the
 // process that receives the request answers in the same way and writes nothing: no tool runs (tool_results answers
 // for them), and the answer comes when the turn has ended, or as frames without ids. At
-// /v1/sessions/{session}/messages/stream the answer is a stream.
+// /v1/sessions/{session}/messages/stream the answer is a stream. At /v1/sessions/{session}/messages/wait it is the
+// turn's answer, when the turn ends.
 //
 // POST /v1/sessions/{session}/messages
 func (c *Client) PostMessage(
@@ -1147,6 +1234,42 @@ type Block struct {
 	Content   json.RawMessage      `json:"content"`
 	Status    parley.MessageStatus `json:"status"`
 	Timestamp parley.Time          `json:"timestamp"`
+}
+
+// PostMessageAndWaitQuery are the query parameters of PostMessageAndWait; zero values are left out.
+type PostMessageAndWaitQuery struct {
+	// How long to wait for the end of the turn: seconds, or a duration such as 30s or 2m; at most 5m, 30s by default. The
+	// header Prefer: wait=30 says the same in seconds.
+	Wait string
+}
+
+func (q *PostMessageAndWaitQuery) values() url.Values {
+	v := newValues()
+	v.text("wait", q.Wait)
+	return v.Values
+}
+
+// PostMessageAndWait posts a message, and wait for the answer. As postMessage, which says the rest; the answer is the
+// turn with its messages, as soon as it ends or waits for somebody. Giving up the request cancels nothing, and a
+// repeat with the same Idempotency-Key waits for the same turn.
+//
+// POST /v1/sessions/{session}/messages/wait
+func (c *Client) PostMessageAndWait(
+	ctx context.Context,
+	session parley.ID,
+	input MessageInput,
+	query PostMessageAndWaitQuery,
+	options ...Option,
+) (Answered, error) {
+	return send[Answered](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/sessions/" + session.String() + "/messages/wait",
+		query:   query.values(),
+		input:   input,
+		keyed:   true,
+		lasting: true,
+		options: options,
+	})
 }
 
 // PreviewMessageQuery are the query parameters of PreviewMessage; zero values are left out.

@@ -11,8 +11,8 @@ import (
 	"example.org/parley"
 )
 
-// GiveTask gives an agent work. Posts a task into the agent's background session, which is made if there is none. It
-// waits until the work before it is done. Only the agent's owner and admins may.
+// GiveTask gives an agent work. Posts a task into the agent's background session; the first task makes that session.
+// A task waits until those before it are done. Only the agent's owner and admins may.
 //
 // POST /v1/agents/{agent}/tasks
 func (c *Client) GiveTask(
@@ -88,10 +88,10 @@ func (c *Client) AllSchedules(
 	})
 }
 
-// CreateSchedule creates a schedule. At each of its times, message is posted into the agent's background session,
-// which is made if there is none, and starts a turn there: once, however many servers run. Exactly one of cron, every
-// and at says when; the route preview shows the times. Only the agent's owner and admins may. 409 for an archived
-// agent, one without an owner, or one with too many schedules.
+// CreateSchedule creates a schedule. At each of its times the server posts message into the agent's background
+// session and starts a turn there. Several servers on one database post it once. Give exactly one of cron, every and
+// at; preview lists the times that follow from it. Only the agent's owner and admins may. 409 for an archived agent,
+// one without an owner, or one with too many schedules.
 //
 // POST /v1/schedules
 func (c *Client) CreateSchedule(ctx context.Context, input ScheduleInput, options ...Option) (parley.Schedule, error) {

@@ -155,7 +155,8 @@ func (c *Client) AllSessions(
 // CreateSession creates a session. With message, one transaction creates the session, the message and its turn. If a
 // session of the workspace has the given key, returns that session (200) and posts the message there. Watch the
 // session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: the answer is then that
-// turn's frames, as for postMessage. At /v1/sessions/stream the answer is a stream.
+// turn's frames, as for postMessage. At /v1/sessions/stream the answer is a stream. At /v1/sessions/wait it is the
+// turn's answer, when the turn ends.
 //
 // POST /v1/sessions
 func (c *Client) CreateSession(ctx context.Context, input SessionInput, options ...Option) (parley.Session, error) {
@@ -265,7 +266,8 @@ func (c *Client) SessionByKey(ctx context.Context, query SessionByKeyQuery, opti
 
 // EnsureSession gets or creates a session by key. The key is opaque, or the server makes it from type, feature and
 // task. Concurrent callers all get the same session. With message, posts it there; text/event-stream then answers
-// with that turn's frames. At /v1/sessions/by-key/stream the answer is a stream.
+// with that turn's frames. At /v1/sessions/by-key/stream the answer is a stream. At /v1/sessions/by-key/wait it is
+// the turn's answer, when the turn ends.
 //
 // PUT /v1/sessions/by-key
 func (c *Client) EnsureSession(ctx context.Context, input SessionInput, options ...Option) (parley.Session, error) {
@@ -297,6 +299,41 @@ func (c *Client) EnsureSessionStream(
 	})
 }
 
+// EnsureSessionAndWaitQuery are the query parameters of EnsureSessionAndWait; zero values are left out.
+type EnsureSessionAndWaitQuery struct {
+	// How long to wait for the end of the turn: seconds, or a duration such as 30s or 2m; at most 5m, 30s by default. The
+	// header Prefer: wait=30 says the same in seconds.
+	Wait string
+}
+
+func (q *EnsureSessionAndWaitQuery) values() url.Values {
+	v := newValues()
+	v.text("wait", q.Wait)
+	return v.Values
+}
+
+// EnsureSessionAndWait gets or create a session by key, and wait for the answer. As ensureSession, which says the
+// rest; the answer is the turn with its messages, as soon as it ends or waits for somebody. Giving up the request
+// cancels nothing, and a repeat with the same Idempotency-Key waits for the same turn.
+//
+// PUT /v1/sessions/by-key/wait
+func (c *Client) EnsureSessionAndWait(
+	ctx context.Context,
+	input SessionInput,
+	query EnsureSessionAndWaitQuery,
+	options ...Option,
+) (Answered, error) {
+	return send[Answered](ctx, c, request{
+		method:  http.MethodPut,
+		path:    "/v1/sessions/by-key/wait",
+		query:   query.values(),
+		input:   input,
+		keyed:   true,
+		lasting: true,
+		options: options,
+	})
+}
+
 // CreateSessionStream creates a session, and watch. As createSession, which says the rest; the answer is a stream.
 // Closing it cancels nothing. A broken connection resumes after the last frame. Leaving the loop cancels nothing; the
 // range ends with the turn.
@@ -312,6 +349,41 @@ func (c *Client) CreateSessionStream(
 		path:    "/v1/sessions/stream",
 		input:   input,
 		keyed:   true,
+		options: options,
+	})
+}
+
+// CreateSessionAndWaitQuery are the query parameters of CreateSessionAndWait; zero values are left out.
+type CreateSessionAndWaitQuery struct {
+	// How long to wait for the end of the turn: seconds, or a duration such as 30s or 2m; at most 5m, 30s by default. The
+	// header Prefer: wait=30 says the same in seconds.
+	Wait string
+}
+
+func (q *CreateSessionAndWaitQuery) values() url.Values {
+	v := newValues()
+	v.text("wait", q.Wait)
+	return v.Values
+}
+
+// CreateSessionAndWait creates a session, and wait for the answer. As createSession, which says the rest; the answer
+// is the turn with its messages, as soon as it ends or waits for somebody. Giving up the request cancels nothing, and
+// a repeat with the same Idempotency-Key waits for the same turn.
+//
+// POST /v1/sessions/wait
+func (c *Client) CreateSessionAndWait(
+	ctx context.Context,
+	input SessionInput,
+	query CreateSessionAndWaitQuery,
+	options ...Option,
+) (Answered, error) {
+	return send[Answered](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/sessions/wait",
+		query:   query.values(),
+		input:   input,
+		keyed:   true,
+		lasting: true,
 		options: options,
 	})
 }
@@ -483,7 +555,8 @@ type ExportedData struct {
 // way. Nothing is copied, and neither session notices the other. Sequences and hashes continue from the cut. A cut
 // inside an answer that calls tools moves behind all of it, results included; 409 while that turn still runs. With
 // message, the fork's first turn starts in the same transaction, and text/event-stream answers with its frames. At
-// /v1/sessions/{session}/fork/stream the answer is a stream.
+// /v1/sessions/{session}/fork/stream the answer is a stream. At /v1/sessions/{session}/fork/wait it is the turn's
+// answer, when the turn ends.
 //
 // POST /v1/sessions/{session}/fork
 func (c *Client) ForkSession(
@@ -529,6 +602,42 @@ func (c *Client) ForkSessionStream(
 		path:    "/v1/sessions/" + session.String() + "/fork/stream",
 		input:   input,
 		keyed:   true,
+		options: options,
+	})
+}
+
+// ForkSessionAndWaitQuery are the query parameters of ForkSessionAndWait; zero values are left out.
+type ForkSessionAndWaitQuery struct {
+	// How long to wait for the end of the turn: seconds, or a duration such as 30s or 2m; at most 5m, 30s by default. The
+	// header Prefer: wait=30 says the same in seconds.
+	Wait string
+}
+
+func (q *ForkSessionAndWaitQuery) values() url.Values {
+	v := newValues()
+	v.text("wait", q.Wait)
+	return v.Values
+}
+
+// ForkSessionAndWait forks a session, and wait for the answer. As forkSession, which says the rest; the answer is the
+// turn with its messages, as soon as it ends or waits for somebody. Giving up the request cancels nothing, and a
+// repeat with the same Idempotency-Key waits for the same turn.
+//
+// POST /v1/sessions/{session}/fork/wait
+func (c *Client) ForkSessionAndWait(
+	ctx context.Context,
+	session parley.ID,
+	input ForkInput,
+	query ForkSessionAndWaitQuery,
+	options ...Option,
+) (Answered, error) {
+	return send[Answered](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/sessions/" + session.String() + "/fork/wait",
+		query:   query.values(),
+		input:   input,
+		keyed:   true,
+		lasting: true,
 		options: options,
 	})
 }

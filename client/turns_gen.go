@@ -431,7 +431,7 @@ func (c *Client) Turn(ctx context.Context, turn parley.ID, options ...Option) (p
 // ContinueTurn continues a turn after a limit. A turn that waits for budget or rate_limit becomes ready again (200).
 // A turn that failed at a limit is continued by a new one with its own limits, like a retry (201). 409 with the state
 // for any other turn. text/event-stream answers with the turn's frames. At /v1/turns/{turn}/continue/stream the
-// answer is a stream.
+// answer is a stream. At /v1/turns/{turn}/continue/wait it is the turn's answer, when the turn ends.
 //
 // POST /v1/turns/{turn}/continue
 func (c *Client) ContinueTurn(ctx context.Context, turn parley.ID, options ...Option) (parley.Turn, error) {
@@ -459,10 +459,46 @@ func (c *Client) ContinueTurnStream(ctx context.Context, turn parley.ID, options
 	})
 }
 
+// ContinueTurnAndWaitQuery are the query parameters of ContinueTurnAndWait; zero values are left out.
+type ContinueTurnAndWaitQuery struct {
+	// How long to wait for the end of the turn: seconds, or a duration such as 30s or 2m; at most 5m, 30s by default. The
+	// header Prefer: wait=30 says the same in seconds.
+	Wait string
+}
+
+func (q *ContinueTurnAndWaitQuery) values() url.Values {
+	v := newValues()
+	v.text("wait", q.Wait)
+	return v.Values
+}
+
+// ContinueTurnAndWait continues a turn after a limit, and wait for the answer. As continueTurn, which says the rest;
+// the answer is the turn with its messages, as soon as it ends or waits for somebody. Giving up the request cancels
+// nothing, and a repeat with the same Idempotency-Key waits for the same turn.
+//
+// POST /v1/turns/{turn}/continue/wait
+func (c *Client) ContinueTurnAndWait(
+	ctx context.Context,
+	turn parley.ID,
+	query ContinueTurnAndWaitQuery,
+	options ...Option,
+) (Answered, error) {
+	return send[Answered](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/turns/" + turn.String() + "/continue/wait",
+		query:   query.values(),
+		input:   struct{}{},
+		keyed:   true,
+		lasting: true,
+		options: options,
+	})
+}
+
 // RetryTurn tries a turn again. For a failed or cancelled turn at the end of the record: starts a new turn on the
 // same message, with continues_id naming the old one, and regenerates the answer that failed or was interrupted. What
 // the old turn had settled stays: no tool runs twice. 409 with the state for any other turn. text/event-stream
-// answers with the new turn's frames. At /v1/turns/{turn}/retry/stream the answer is a stream.
+// answers with the new turn's frames. At /v1/turns/{turn}/retry/stream the answer is a stream. At
+// /v1/turns/{turn}/retry/wait it is the turn's answer, when the turn ends.
 //
 // POST /v1/turns/{turn}/retry
 func (c *Client) RetryTurn(ctx context.Context, turn parley.ID, options ...Option) (parley.Turn, error) {
@@ -486,6 +522,41 @@ func (c *Client) RetryTurnStream(ctx context.Context, turn parley.ID, options ..
 		path:    "/v1/turns/" + turn.String() + "/retry/stream",
 		input:   struct{}{},
 		keyed:   true,
+		options: options,
+	})
+}
+
+// RetryTurnAndWaitQuery are the query parameters of RetryTurnAndWait; zero values are left out.
+type RetryTurnAndWaitQuery struct {
+	// How long to wait for the end of the turn: seconds, or a duration such as 30s or 2m; at most 5m, 30s by default. The
+	// header Prefer: wait=30 says the same in seconds.
+	Wait string
+}
+
+func (q *RetryTurnAndWaitQuery) values() url.Values {
+	v := newValues()
+	v.text("wait", q.Wait)
+	return v.Values
+}
+
+// RetryTurnAndWait tries a turn again, and wait for the answer. As retryTurn, which says the rest; the answer is the
+// turn with its messages, as soon as it ends or waits for somebody. Giving up the request cancels nothing, and a
+// repeat with the same Idempotency-Key waits for the same turn.
+//
+// POST /v1/turns/{turn}/retry/wait
+func (c *Client) RetryTurnAndWait(
+	ctx context.Context,
+	turn parley.ID,
+	query RetryTurnAndWaitQuery,
+	options ...Option,
+) (Answered, error) {
+	return send[Answered](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/turns/" + turn.String() + "/retry/wait",
+		query:   query.values(),
+		input:   struct{}{},
+		keyed:   true,
+		lasting: true,
 		options: options,
 	})
 }

@@ -297,10 +297,14 @@ func TestChatOnATerminal(t *testing.T) {
 	busy.sees(&busy.out, "(cancelled; the session continues)", 1)
 	busy.types(" then.\x01\x1b[200~[[{\"text\":\"\x1b[201~\x05\"}]]\r") // what was typed has stayed
 	busy.sees(&busy.out, "Be brief then.", 2)
-	busy.sees(&busy.out, prompt, 2)
-	busy.types(ctrlC)
+	busy.types(ctrlD)
 	busy.sees(&busy.out, "continue with: parley chat --session", 1)
 	<-busy.exited
+
+	idle := at.face(t, state, "chat", "--agent", "holder")
+	idle.sees(&idle.out, prompt, 1)
+	idle.types(ctrlC)
+	<-idle.exited
 	s.terminate()
 }
 

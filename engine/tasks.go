@@ -13,7 +13,7 @@ type TaskInput struct {
 	Files []parley.ID `json:"files,omitempty" doc:"Files that belong to it."`
 }
 
-// GiveTask posts a task into the background session of an agent, which is made if there is none.
+// GiveTask posts a task into the background session of an agent. The first task makes that session.
 func (e *Engine) GiveTask(
 	ctx context.Context,
 	principal parley.Principal,

@@ -74,8 +74,12 @@ func (a *api) resumeTurn(x *exchange, resume resumeVerb) error {
 	}
 	x.turn = resumed.Turn.ID
 	x.w.Header().Set(eventSequenceHeader, strconv.FormatInt(resumed.EventSequence, 10))
-	if x.wantsStream() {
-		return a.streamTurn(x, stream.Turn(resumed.Turn.SessionID, resumed.EventSequence, resumed.Turn.ID, flush))
+	if x.waits || x.wantsStream() {
+		turn := stream.Turn(resumed.Turn.SessionID, resumed.EventSequence, resumed.Turn.ID, flush)
+		if x.waits {
+			return a.answerTurn(x, turn)
+		}
+		return a.streamTurn(x, turn)
 	}
 	x.w.Header().Set("Location", "/v1/turns/"+resumed.Turn.ID.String())
 	status := http.StatusCreated

@@ -250,6 +250,9 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 	if of.hasStream() {
 		operation.Description += " At " + of.stream().paths[nth] + " the answer is a stream."
 	}
+	if of.mayWait() {
+		operation.Description += " At " + of.wait().paths[nth] + " it is the turn's answer, when the turn ends."
+	}
 	if of.open {
 		operation.Security = []map[string][]string{}
 	}
@@ -257,6 +260,9 @@ func (r *registry) operation(of *route, path string, nth int) *huma.Operation {
 		operation.Parameters = append(operation.Parameters, pathParameter(match[1]))
 	}
 	for _, p := range of.query {
+		if p.name == waitName && of.mayWait() {
+			continue // it has its own path
+		}
 		if nth > 0 && (p.name == "agent" || p.name == "agent_id") {
 			continue
 		}

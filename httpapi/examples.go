@@ -174,6 +174,8 @@ const (
 		`"same_answer":false}`
 	dryRunExample = `{"dry_run":true,"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` +
 		messageExample + `],"calls":[` + callExample + `]}`
+	answeredExample = `{"message":` + messageExample + `,"turn":` + turnExample + `,"messages":[` + messageExample +
+		`],"next":null}`
 	previewExample = `{"session_id":"` + sessionIDExample +
 		`","model":"sim/echo","policy":"recent(10)","request":{"model":"echo"},` + explainedExample +
 		`,"refused":null,` +
@@ -211,7 +213,7 @@ const (
 		agentIDExample +
 		`","session_id":"` + sessionIDExample + `","message_id":"` + messageIDExample + `","source_session_id":"` +
 		otherIDExample + `","source_message_id":"` + otherIDExample + `","delegation_id":"` + otherIDExample +
-		`","approval_id":null,"created_at":"` + timeExample + `","read_at":null,"answered_at":null,"closed_at":null}`
+		`","approval_id":null,"citations":[],"created_at":"` + timeExample + `","read_at":null,"answered_at":null,"closed_at":null}`
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +
@@ -283,7 +285,7 @@ func agentExample() string {
 		`","slug":"release-writer","name":"Release writer","description":"","runtime":"standard",` + settingsExample(
 		setting.Agent,
 	) +
-		`,"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample +
+		`,"tags":["docs"],"lead_id":null,"brief_to_id":null,"status":"active","owner_id":"` + otherIDExample +
 		`","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample +
 		`","updated_at":"` + timeExample + `"}`
 }

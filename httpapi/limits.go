@@ -74,10 +74,12 @@ type exchange struct {
 
 	turn parley.ID // begun by the request, if any
 
-	keyLimited bool   // the key's own rate refused it before anything else
-	guessing   bool   // its sender sent wrong keys too fast
-	streaming  bool   // its principal has no stream left
-	streamed   bool   // its path is that of a stream
+	keyLimited bool // the key's own rate refused it before anything else
+	guessing   bool // its sender sent wrong keys too fast
+	streaming  bool // its principal has no stream left
+	streamed   bool // its path is that of a stream
+	waits      bool // it is answered when its turn ends
+	wait       time.Duration
 	view       string // its path is that of this view of messages; "" of other paths
 	person     bool   // a person opened the address: problems are pages
 }

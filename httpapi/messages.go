@@ -51,7 +51,7 @@ func (a *api) postMessage(x *exchange, streams bool) (*stream.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if streams {
+	if streams || x.waits {
 		defer a.streams.Expect(id).Close()
 	}
 	posted, err := a.engine.PostMessage(x.r.Context(), x.principal, id, input, idempotency)
@@ -60,6 +60,9 @@ func (a *api) postMessage(x *exchange, streams bool) (*stream.Stream, error) {
 	}
 	x.tellPosted(&posted)
 	x.w.Header().Set("Location", "/v1/messages/"+posted.Message.ID.String())
+	if x.waits {
+		return nil, a.answerPosted(x, &posted)
+	}
 	if x.streamed && posted.Message.TurnID.IsZero() {
 		return nil, x.noFrames()
 	}

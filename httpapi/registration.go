@@ -23,8 +23,9 @@ type route struct {
 	method string
 	paths  []string // the first is the main one; the others do the same
 	name   string   // operationId of the main path
-	of     string   // operationId of the route that this one is the stream or a view of; "" for others
+	of     string   // operationId of the route that this one is the stream, the wait or a view of; "" for others
 	view   string   // that view; "" for others
+	waits  bool     // waits for the turn that it begins
 	views  bool     // lists messages: views.go adds a route for each view with rows of its own
 	tag    string
 	says   string // summary
@@ -106,8 +107,12 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		a.fail(x, err)
 		return
 	}
-	x.streamed, x.view = r.of != "" && r.view == "", r.view
-	if !r.open && (r.lasting || r.streams(x)) {
+	x.streamed, x.view = r.of != "" && r.view == "" && !r.waits, r.view
+	if x.wait, x.waits, err = x.asksToWait(r); err != nil {
+		a.fail(x, err)
+		return
+	}
+	if !r.open && (r.lasting || x.waits || r.streams(x)) {
 		end, err := beginStream(request.Context())
 		if err != nil {
 			x.streaming = true

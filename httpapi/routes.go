@@ -12,8 +12,8 @@ func bothPaths(behind string) []string {
 	return []string{flatSession + behind, agentSession + behind}
 }
 
-// routes returns every route of the API: those of the list, with the streams and views that they have.
-func routes() []route { return withViews(withStreams(listedRoutes())) }
+// routes returns every route of the API: those of the list, with the streams, waits and views that they have.
+func routes() []route { return withViews(withWaits(withStreams(listedRoutes()))) }
 
 // listedRoutes returns the list of routes. Those of each tag are in the file routes_TAG.go.
 func listedRoutes() []route {

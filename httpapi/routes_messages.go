@@ -27,7 +27,7 @@ func messageRoutes() []route {
 				"to it and settles it; until then the session waits for outside. With dry_run the process that " +
 				"receives the request answers in the same way and writes nothing: no tool runs (tool_results " +
 				"answers for them), and the answer comes when the turn has ended, or as frames without ids.",
-			query:   []parameter{flushParameter()},
+			query:   []parameter{flushParameter(), waitParameter()},
 			headers: with(idempotent(), acceptHeader()),
 			input:   inputOf[engine.MessageInput](`{"role":"user","content":{"text":"Hello"}}`),
 			serve:   servePostMessage,
@@ -247,7 +247,7 @@ func messageRoutes() []route {
 				"the fork's parent_message_id names the message. PATCH changes a queued message. text/event-stream " +
 				"answers with the new turn's frames.",
 			query: []parameter{
-				flushParameter(),
+				flushParameter(), waitParameter(),
 			},
 			headers: with(idempotent(), acceptHeader()),
 			input:   inputOf[engine.EditInput](`{"content":{"text":"Hello again"}}`),
@@ -265,7 +265,7 @@ func messageRoutes() []route {
 			about: "Like editMessage, but with the same text, for a user message or an answer to one; another " +
 				"model or agent may answer. retryTurn tries a failed or cancelled turn again in place.",
 			query: []parameter{
-				flushParameter(),
+				flushParameter(), waitParameter(),
 			},
 			headers: with(idempotent(), acceptHeader()),
 			input:   inputOf[engine.RegenerateInput](`{"model":"sim/echo"}`),

@@ -18,10 +18,10 @@ func scheduleRoutes() []route {
 			tag:    "schedules",
 			verb:   engine.WriteAgents,
 			says:   "Create a schedule",
-			about: "At each of its times, message is posted into the agent's background session, which is made if " +
-				"there is none, and starts a turn there: once, however many servers run. Exactly one of cron, every " +
-				"and at says when; the route preview shows the times. Only the agent's owner and admins may. 409 for " +
-				"an archived agent, one without an owner, or one with too many schedules.",
+			about: "At each of its times the server posts message into the agent's background session and starts a " +
+				"turn there. Several servers on one database post it once. Give exactly one of cron, every and at; " +
+				"preview lists the times that follow from it. Only the agent's owner and admins may. 409 for an " +
+				"archived agent, one without an owner, or one with too many schedules.",
 			headers: idempotent(),
 			input: inputOf[engine.ScheduleInput](
 				`{"agent_id":"release-writer","name":"Morning round","cron":"0 9 * * 1-5",` +
@@ -116,8 +116,8 @@ func scheduleRoutes() []route {
 			tag:    "schedules",
 			verb:   engine.WriteAgents,
 			says:   "Give an agent work",
-			about: "Posts a task into the agent's background session, which is made if there is none. It waits " +
-				"until the work before it is done. Only the agent's owner and admins may.",
+			about: "Posts a task into the agent's background session; the first task makes that session. A task " +
+				"waits until those before it are done. Only the agent's owner and admins may.",
 			headers: idempotent(),
 			input:   inputOf[engine.TaskInput](`{"text":"Find out why the build is slow."}`),
 			serve:   serveGiveTask,

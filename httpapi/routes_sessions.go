@@ -26,7 +26,7 @@ func sessionRoutes() []route {
 				"the session's events after Parley-Event-Sequence to miss nothing, or ask for text/event-stream: " +
 				"the answer is then that turn's frames, as for postMessage.",
 			query: []parameter{
-				flushParameter(),
+				flushParameter(), waitParameter(),
 			},
 			headers: with(idempotent(), acceptHeader()),
 			input:   inputOf[engine.SessionInput](sessionInputExample),
@@ -59,7 +59,7 @@ func sessionRoutes() []route {
 				"get the same session. With message, posts it there; text/event-stream then answers with that " +
 				"turn's frames.",
 			query: []parameter{
-				flushParameter(),
+				flushParameter(), waitParameter(),
 			},
 			headers: with(idempotent(), acceptHeader()),
 			input: inputOf[engine.SessionInput](
@@ -263,7 +263,7 @@ func sessionRoutes() []route {
 				"that turn still runs. With message, the fork's first turn starts in the same transaction, and " +
 				"text/event-stream answers with its frames.",
 			query: []parameter{
-				flushParameter(),
+				flushParameter(), waitParameter(),
 			},
 			headers: with(idempotent(), acceptHeader()),
 			input:   inputOf[engine.ForkInput](`{"at":"` + messageIDExample + `","title":"Another way"}`),

@@ -77,9 +77,9 @@ func teamRoutes() []route {
 			verb:   engine.ReadSessions,
 			says:   "Read an agent's background session",
 			about: "The one session in which the agent does its own work, kept across its work sessions, which are " +
-				"its turns. It belongs to the agent's owner. It is made when the agent enters a team, or when its " +
-				"owner or an admin first asks; for others there is none until then. 409 for an agent without an " +
-				"owner.",
+				"its turns. It belongs to the agent's owner, and is made when the agent enters a team or gets a " +
+				"schedule, or when its owner or an admin reads it for the first time. 404 for anybody else until " +
+				"then. 409 for an agent without an owner.",
 			serve:   serveBackgroundSession,
 			answers: found[parley.Session]("The session.", sessionExample()),
 			fails:   conflicting(),

@@ -85,7 +85,7 @@ func turnRoutes() []route {
 				"interrupted. What the old turn had settled stays: no tool runs twice. 409 with the state for any " +
 				"other turn. text/event-stream answers with the new turn's frames.",
 			query: []parameter{
-				flushParameter(),
+				flushParameter(), waitParameter(),
 			},
 			headers: with(idempotent(), acceptHeader()),
 			input:   inputOf[engine.ResumeInput](`{}`),
@@ -104,7 +104,7 @@ func turnRoutes() []route {
 				"limit is continued by a new one with its own limits, like a retry (201). 409 with the state for " +
 				"any other turn. text/event-stream answers with the turn's frames.",
 			query: []parameter{
-				flushParameter(),
+				flushParameter(), waitParameter(),
 			},
 			headers: with(idempotent(), acceptHeader()),
 			input:   inputOf[engine.ResumeInput](`{}`),

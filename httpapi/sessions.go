@@ -61,9 +61,15 @@ func (a *api) answerOpened(x *exchange, opened *store.Opened, flush time.Duratio
 	x.w.Header().Set("Location", "/v1/sessions/"+opened.Session.ID.String())
 	if opened.Posted != nil {
 		x.tellPosted(opened.Posted)
+		if x.waits {
+			return a.answerPosted(x, opened.Posted)
+		}
 		if x.wantsStream() && !opened.Posted.Message.TurnID.IsZero() {
 			return a.streamTurn(x, turnOf(opened.Posted, flush))
 		}
+	}
+	if x.waits {
+		return sendJSON(x, http.StatusOK, Answered{Messages: []parley.Message{}})
 	}
 	if x.streamed {
 		return x.noFrames()

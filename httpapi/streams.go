@@ -35,7 +35,12 @@ func (r *route) stream() route {
 	for _, path := range r.paths {
 		s.paths = append(s.paths, path+streamPath)
 	}
-	s.headers, s.answers = nil, nil
+	s.headers, s.answers, s.query = nil, nil, nil
+	for _, p := range r.query {
+		if p.name != waitName {
+			s.query = append(s.query, p)
+		}
+	}
 	for _, header := range r.headers {
 		if header.name != acceptHeader().name {
 			s.headers = append(s.headers, header)

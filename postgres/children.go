@@ -29,11 +29,33 @@ func (s *Store) OpenChild(ctx context.Context, fence store.Fence, child store.Ne
 	})
 }
 
+// statisticsColumns reads what a session's head "h" counts.
+const statisticsColumns = `h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens,
+ h.unknown_calls, h.cost, h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved`
+
+func scanStatistics(r *row) parley.Statistics {
+	return parley.Statistics{
+		Messages:   r.int64(),
+		UserFacing: r.int64(),
+		Turns:      r.int64(),
+		Tokens: parley.Tokens{
+			InputTokens:  r.int64(),
+			OutputTokens: r.int64(),
+			CachedTokens: r.int64(),
+			Unknown:      r.int64(),
+		},
+		Cost:             parley.Money(r.int64()),
+		Unpriced:         r.int64(),
+		Calls:            r.int64(),
+		CacheHits:        r.int64(),
+		CacheWriteTokens: r.int64(),
+		Saved:            parley.Money(r.int64()),
+	}
+}
+
 // nodeColumns reads "s", its head "h", its agent "a" and the call "m" that opened it.
 const nodeColumns = `s.id, s.parent_session_id, s.parent_message_id, s.agent_id, coalesce(a.slug, ''), s.kind, s.title,
-	s.status, s.wait_reason,
- h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost,
-  h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved,
+	s.status, s.wait_reason, ` + statisticsColumns + `,
  s.created_at, s.updated_at, s.finished_at, coalesce(m.sequence, 0)`
 
 func scanNode(r *row) parley.TreeNode {
@@ -47,29 +69,11 @@ func scanNode(r *row) parley.TreeNode {
 		Title:           r.text(),
 		Status:          parley.SessionStatus(r.text()),
 		WaitReason:      parley.WaitReason(r.text()),
-		Statistics: parley.Statistics{
-			Messages:   r.int64(),
-			UserFacing: r.int64(),
-			Turns:      r.int64(),
-			Tokens: parley.Tokens{
-				InputTokens:  r.int64(),
-				OutputTokens: r.int64(),
-				CachedTokens: r.int64(),
-				Unknown:      r.int64(),
-			},
-			Cost: parley.Money(
-				r.int64(),
-			),
-			Unpriced:         r.int64(),
-			Calls:            r.int64(),
-			CacheHits:        r.int64(),
-			CacheWriteTokens: r.int64(),
-			Saved:            parley.Money(r.int64()),
-		},
-		CreatedAt:    r.time(),
-		UpdatedAt:    r.time(),
-		FinishedAt:   r.time(),
-		CallSequence: r.int64(),
+		Statistics:      scanStatistics(r),
+		CreatedAt:       r.time(),
+		UpdatedAt:       r.time(),
+		FinishedAt:      r.time(),
+		CallSequence:    r.int64(),
 	}
 }
 

@@ -779,9 +779,10 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 }
 
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
-const updateTurnSet = "status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8, " +
-	"agent_version = $9, error = $10, input_tokens = $11, output_tokens = $12, cached_tokens = $13, " +
-	"unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17, cancelled = $18, urgent = $19"
+const updateTurnSet = "trigger_message_id = $3, status = $4, wait_reason = $5, attempt = $6, takeovers = $7, step = $8, " +
+	"agent_id = $9, agent_version = $10, error = $11, input_tokens = $12, output_tokens = $13, " +
+	"cached_tokens = $14, unknown_calls = $15, cost = $16, started_at = $17, finished_at = $18, " +
+	"cancelled = $19, urgent = $20"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -793,7 +794,8 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 19),
+	return append(slices.Grow(to, 20),
+		of.TriggerMessageID,
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,
@@ -1303,7 +1305,7 @@ func updateDelegationArgs(to []arg, of *parley.Delegation) []arg {
 // inboxItemColumns reads "i".
 const inboxItemColumns = "i.id, i.workspace_id, i.principal_id, i.type, i.title, i.summary, i.agent_id, i.session_id, " +
 	"i.message_id, i.source_session_id, i.source_message_id, i.delegation_id, i.approval_id, " +
-	"i.created_at, i.read_at, i.answered_at, i.closed_at"
+	"i.citations, i.created_at, i.read_at, i.answered_at, i.closed_at"
 
 // fillInboxItem reads inboxItemColumns.
 func fillInboxItem(r *row, to *parley.InboxItem) error {
@@ -1320,6 +1322,12 @@ func fillInboxItem(r *row, to *parley.InboxItem) error {
 	to.SourceMessageID = r.id()
 	to.DelegationID = r.id()
 	to.ApprovalID = r.id()
+	to.Citations = []parley.InboxCitation{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("citations", text, &to.Citations); err != nil {
+			return err
+		}
+	}
 	to.CreatedAt = r.time()
 	to.ReadAt = r.time()
 	to.AnsweredAt = r.time()
@@ -1334,13 +1342,17 @@ func scanInboxItem(r *row) (found parley.InboxItem, err error) {
 
 // insertInboxItemColumns and insertInboxItemPlaces are for an INSERT INTO inbox_items, with the arguments of insertInboxItemArgs.
 const insertInboxItemColumns = "id, workspace_id, principal_id, type, title, summary, agent_id, session_id, message_id, " +
-	"source_session_id, source_message_id, delegation_id, approval_id, created_at, read_at, answered_at, " +
-	"closed_at"
+	"source_session_id, source_message_id, delegation_id, approval_id, citations, created_at, read_at, " +
+	"answered_at, closed_at"
 
-const insertInboxItemPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
+const insertInboxItemPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18"
 
 // insertInboxItemArgs appends the arguments of its columns.
-func insertInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
+func insertInboxItemArgs(to []arg, of *parley.InboxItem) ([]arg, error) {
+	citations, err := encode(of.Citations)
+	if err != nil {
+		return nil, err
+	}
 	return append(to,
 		of.ID,
 		of.WorkspaceID,
@@ -1355,19 +1367,28 @@ func insertInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
 		of.SourceMessageID,
 		of.DelegationID,
 		of.ApprovalID,
+		citations,
 		of.CreatedAt,
 		of.ReadAt,
 		of.AnsweredAt,
 		of.ClosedAt,
-	)
+	), nil
 }
 
 // updateInboxItemSet is for an UPDATE of inbox_items, with the arguments of updateInboxItemArgs.
-const updateInboxItemSet = "read_at = $3, answered_at = $4, closed_at = $5"
+const updateInboxItemSet = "principal_id = $3, title = $4, summary = $5, message_id = $6, source_session_id = $7, " +
+	"source_message_id = $8, created_at = $9, read_at = $10, answered_at = $11, closed_at = $12"
 
 // updateInboxItemArgs appends the arguments of its columns.
 func updateInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
-	return append(slices.Grow(to, 5),
+	return append(slices.Grow(to, 12),
+		of.PrincipalID,
+		of.Title,
+		of.Summary,
+		of.MessageID,
+		of.SourceSessionID,
+		of.SourceMessageID,
+		of.CreatedAt,
 		of.ReadAt,
 		of.AnsweredAt,
 		of.ClosedAt,

@@ -393,8 +393,8 @@ var (
 var policies = []Variant{
 	{
 		Kind: string(parley.PolicyAuto), Label: "Automatic",
-		Doc: "Everything, until it no longer fits: then old tool results are shown by their size alone, and a " +
-			"summary stands for older messages.",
+		Doc: "Every message, as long as they fit. When they no longer do, old tool results are reduced to their " +
+			"size, and older messages to a summary.",
 		Members: []Member{
 			{
 				Name: "tokens", Label: "Longest window, tokens", Kind: Integer,

@@ -947,7 +947,7 @@ CREATE TABLE inbox_items (
   created_at        INTEGER NOT NULL,
   read_at           INTEGER,
   answered_at       INTEGER,
-  closed_at         INTEGER,
+  closed_at         INTEGER, citations TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (id)
 );
 

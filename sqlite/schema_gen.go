@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "235cbf05474561b9e281be0499f6351f2eda0dce89c2df2adff889696241ac54"
+const schemaHash = "83dddfbe2edee2f52b0626c35a281ef8a4dd456c524aff3be30c076fae32b0eb"

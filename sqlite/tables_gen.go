@@ -756,9 +756,9 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 }
 
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
-const updateTurnSet = "status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, agent_id = ?, agent_version = ?, " +
-	"error = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, unknown_calls = ?, cost = ?, " +
-	"started_at = ?, finished_at = ?, cancelled = ?, urgent = ?"
+const updateTurnSet = "trigger_message_id = ?, status = ?, wait_reason = ?, attempt = ?, takeovers = ?, step = ?, " +
+	"agent_id = ?, agent_version = ?, error = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?, " +
+	"unknown_calls = ?, cost = ?, started_at = ?, finished_at = ?, cancelled = ?, urgent = ?"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -770,7 +770,8 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 19),
+	return append(slices.Grow(to, 20),
+		&of.TriggerMessageID,
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,
@@ -1278,7 +1279,7 @@ func updateDelegationArgs(to []arg, of *parley.Delegation) []arg {
 // inboxItemColumns reads "i".
 const inboxItemColumns = "i.id, i.workspace_id, i.principal_id, i.type, i.title, i.summary, i.agent_id, i.session_id, " +
 	"i.message_id, i.source_session_id, i.source_message_id, i.delegation_id, i.approval_id, " +
-	"i.created_at, i.read_at, i.answered_at, i.closed_at"
+	"i.citations, i.created_at, i.read_at, i.answered_at, i.closed_at"
 
 // fillInboxItem reads inboxItemColumns.
 func fillInboxItem(r *row, to *parley.InboxItem) error {
@@ -1295,6 +1296,12 @@ func fillInboxItem(r *row, to *parley.InboxItem) error {
 	to.SourceMessageID = r.id()
 	to.DelegationID = r.id()
 	to.ApprovalID = r.id()
+	to.Citations = []parley.InboxCitation{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("citations", text, &to.Citations); err != nil {
+			return err
+		}
+	}
 	to.CreatedAt = r.time()
 	to.ReadAt = r.time()
 	to.AnsweredAt = r.time()
@@ -1309,13 +1316,17 @@ func scanInboxItem(r *row) (found parley.InboxItem, err error) {
 
 // insertInboxItemColumns and insertInboxItemPlaces are for an INSERT INTO inbox_items, with the arguments of insertInboxItemArgs.
 const insertInboxItemColumns = "id, workspace_id, principal_id, type, title, summary, agent_id, session_id, message_id, " +
-	"source_session_id, source_message_id, delegation_id, approval_id, created_at, read_at, answered_at, " +
-	"closed_at"
+	"source_session_id, source_message_id, delegation_id, approval_id, citations, created_at, read_at, " +
+	"answered_at, closed_at"
 
-const insertInboxItemPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertInboxItemPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertInboxItemArgs appends the arguments of its columns.
-func insertInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
+func insertInboxItemArgs(to []arg, of *parley.InboxItem) ([]arg, error) {
+	citations, err := encode(of.Citations)
+	if err != nil {
+		return nil, err
+	}
 	return append(to,
 		&of.ID,
 		&of.WorkspaceID,
@@ -1330,19 +1341,28 @@ func insertInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
 		&of.SourceMessageID,
 		&of.DelegationID,
 		&of.ApprovalID,
+		citations,
 		&of.CreatedAt,
 		&of.ReadAt,
 		&of.AnsweredAt,
 		&of.ClosedAt,
-	)
+	), nil
 }
 
 // updateInboxItemSet is for an UPDATE of inbox_items, with the arguments of updateInboxItemArgs.
-const updateInboxItemSet = "read_at = ?, answered_at = ?, closed_at = ?"
+const updateInboxItemSet = "principal_id = ?, title = ?, summary = ?, message_id = ?, source_session_id = ?, " +
+	"source_message_id = ?, created_at = ?, read_at = ?, answered_at = ?, closed_at = ?"
 
 // updateInboxItemArgs appends the arguments of its columns.
 func updateInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
-	return append(slices.Grow(to, 5),
+	return append(slices.Grow(to, 12),
+		&of.PrincipalID,
+		of.Title,
+		of.Summary,
+		&of.MessageID,
+		&of.SourceSessionID,
+		&of.SourceMessageID,
+		&of.CreatedAt,
 		&of.ReadAt,
 		&of.AnsweredAt,
 		&of.ClosedAt,

@@ -66,9 +66,7 @@ func (s *Store) TeamSizes(
 	return sizes, err
 }
 
-const teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content, s.updated_at,
- h.messages, h.user_facing, h.turns, h.input_tokens, h.output_tokens, h.cached_tokens, h.unknown_calls, h.cost,
-  h.unpriced_calls, h.calls, h.cache_hits, h.cache_write_tokens, h.saved
+const teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content, s.updated_at, ` + statisticsColumns + `
  FROM sessions s JOIN heads h ON h.session_id = s.id LEFT JOIN turns t ON t.id = h.turn_id
  LEFT JOIN messages m ON m.id = t.trigger_message_id WHERE `
 
@@ -81,23 +79,7 @@ func scanTeamSession(r *row) parley.TeamSession {
 		TurnID:     r.id(),
 		Doing:      transition.Doing(r.json()),
 		UpdatedAt:  r.time(),
-		Statistics: parley.Statistics{
-			Messages:   r.int64(),
-			UserFacing: r.int64(),
-			Turns:      r.int64(),
-			Tokens: parley.Tokens{
-				InputTokens:  r.int64(),
-				OutputTokens: r.int64(),
-				CachedTokens: r.int64(),
-				Unknown:      r.int64(),
-			},
-			Cost:             parley.Money(r.int64()),
-			Unpriced:         r.int64(),
-			Calls:            r.int64(),
-			CacheHits:        r.int64(),
-			CacheWriteTokens: r.int64(),
-			Saved:            parley.Money(r.int64()),
-		},
+		Statistics: scanStatistics(r),
 	}
 }
 

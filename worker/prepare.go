@@ -160,7 +160,7 @@ func (t *tools) findTeam() error {
 		return nil
 	}
 	var found []tool.Tool
-	if session.InBackground() {
+	if session.InBackground() && session.OwnerID == t.claim.Agent.OwnerID {
 		var err error
 		if found, err = source.ToolsOf(t.ctx, t.fence.WorkspaceID, t.claim.Agent.ID); err != nil {
 			return err

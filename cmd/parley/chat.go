@@ -211,6 +211,9 @@ func (c *chat) loop(ctx context.Context) error {
 			return nil
 		case line, ok := <-lines:
 			if !ok {
+				if c.term.interactive() {
+					c.leave()
+				}
 				return c.inputError()
 			}
 			c.answered()

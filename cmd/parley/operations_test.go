@@ -306,6 +306,8 @@ func (c *caller) sample(p *operations.Parameter) string {
 		return parley.NewID().String() + ":0"
 	case p.Name == "owner":
 		return "me"
+	case p.Name == "wait":
+		return "30s"
 	case p.Name == "path":
 		return c.path
 	}

@@ -59,6 +59,7 @@ func agentsCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&input.Runtime), "runtime", "standard by default")
 	command.Flags().Var(wordsFlag(&input.Tags), "tag", "its tags")
 	addReference(command, &input.LeadID, "lead", "its lead")
+	addReference(command, &input.BriefToID, "brief-to", "the principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user")
 	settings := addSettings(command, setting.Agent)
 	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
@@ -89,6 +90,7 @@ func agentsUpdateCommand(shared *flags, term terminal) *cobra.Command {
 	addChange(command, &patch.Runtime, readWord[string], "runtime", "its runtime")
 	addChange(command, &patch.Tags, readWords, "tags", "its tags")
 	addChangedID(command, &patch.LeadID, "lead", "its lead")
+	addChangedID(command, &patch.BriefToID, "brief-to", "the principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user")
 	settings := addSettingsPatch(command, setting.Agent)
 	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
@@ -1455,6 +1457,7 @@ func printAgent(term terminal, shared *flags, got *parley.Agent) error {
 		{"runtime", got.Runtime},
 		{"tags", strings.Join(got.Tags, ", ")},
 		{"lead id", orDash(got.LeadID)},
+		{"brief to id", orDash(got.BriefToID)},
 		{"status", string(got.Status)},
 		{"owner id", orDash(got.OwnerID)},
 		{"owner name", got.OwnerName},

@@ -71,6 +71,7 @@ var plainQueries = []string{
 	"type",
 	"unread",
 	"view",
+	"wait",
 }
 
 // bodyIDs are the fields of bodies that name things.

@@ -251,8 +251,7 @@ func textOfAnswers(answers []parley.Message) (text, refusal string, author parle
 	return text, refusal, author, nil
 }
 
-// StopChild stops every turn of a tool session whose call no longer waits. A worker that holds a turn is told first and
-// loses the turn at the next visit if it has not settled it. StopChild reports whether another visit is needed.
+// StopChild stops every turn of a tool session whose call no longer waits. It reports whether another visit is needed.
 func (t *Tx) StopChild(childID parley.ID) (again bool, err error) {
 	h, err := t.load(childID)
 	if err != nil || h == nil || h.DeletedAt != 0 || h.TurnID.IsZero() || !h.AnswersCall() {
@@ -267,6 +266,12 @@ func (t *Tx) StopChild(childID parley.ID) (again bool, err error) {
 			return false, err
 		}
 	}
+	return t.stopCurrent(h)
+}
+
+// stopCurrent cancels the session's turn. A worker that holds it is told first and loses it at the next visit if it has
+// not settled it. stopCurrent reports whether another visit is needed.
+func (t *Tx) stopCurrent(h *Head) (again bool, err error) {
 	held, err := t.held(h)
 	if err != nil {
 		return false, err

@@ -45,6 +45,8 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Agents":      testAgents,
 		"Teams":       testTeams,
 		"Delegations": testDelegations,
+		"WakeTurns":   testWakeTurns,
+		"TeamEnds":    testTeamEnds,
 		"Inbox":       testInbox,
 		"Schedules":   testSchedules,
 		"Knowledge":   testKnowledge,

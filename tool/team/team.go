@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"example.org/parley"
-	"example.org/parley/store"
 	"example.org/parley/tool"
 )
 
@@ -30,16 +29,13 @@ const (
 // sourceName is the Source of these tools.
 const sourceName = "team"
 
-// maxMembers bounds the subordinates that one definition lists, and maxDescription how much of each description.
-const (
-	maxMembers     = 64
-	maxDescription = 300 // bytes
-)
+// maxDescription bounds how much of each subordinate's description a definition shows, in bytes.
+const maxDescription = 300
 
 // Agents reads the agents of a workspace. A store.Store implements it.
 type Agents interface {
 	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
-	Agents(ctx context.Context, workspaceID parley.ID, query store.AgentQuery) ([]parley.Agent, error)
+	TeamOf(ctx context.Context, workspaceID, leadID parley.ID) ([]parley.Agent, error)
 }
 
 // Store is what the tools read and write. A store.Store implements it.
@@ -102,19 +98,13 @@ func (s Source) lead(ctx context.Context, agent *parley.Agent) (*parley.Agent, e
 
 // members reads the active subordinates of an agent, by slug.
 func (s Source) members(ctx context.Context, workspaceID, leadID parley.ID) (members []parley.Agent, err error) {
-	query := store.AgentQuery{Status: parley.AgentActive, Limit: parley.MaxPage}
-	for {
-		page, err := s.agents.Agents(ctx, workspaceID, query)
-		if err != nil || len(page) == 0 {
-			return members, err
+	team, err := s.agents.TeamOf(ctx, workspaceID, leadID)
+	for i := range team {
+		if team[i].LeadID == leadID {
+			members = append(members, team[i])
 		}
-		for i := range page {
-			if page[i].LeadID == leadID && len(members) < maxMembers {
-				members = append(members, page[i])
-			}
-		}
-		query.AfterSlug = page[len(page)-1].Slug
 	}
+	return members, err
 }
 
 // sends is a tool whose result sends something to another agent of the team.
@@ -272,8 +262,9 @@ func brief() tool.Tool {
 			Name: CreateInboxItem,
 			Description: "Puts a briefing into the inbox of the person you work for: what was found, what was " +
 				"decided, what they should know. They are not there while you work, so one briefing with everything " +
-				"at the end of the work helps them more than several. It wants no answer; to ask, use request_input " +
-				"if you have it.",
+				"at the end of the work helps them more than several. After each claim, cite the message that it " +
+				"comes from, as [session:sequence]: copy the citations of the answers and reports that you read. " +
+				"It wants no answer; to ask, use request_input if you have it.",
 			Parameters: object([]string{"title", "summary", "text"},
 				`"summary":{"description":"Two or three sentences with what matters most.","type":"string"},`+
 					`"text":{"description":"The whole briefing, in Markdown.","type":"string"},`+

@@ -69,13 +69,15 @@ func verbs() []verb {
 		},
 		{
 			noun: "agents", name: "create", kind: create, operation: "createAgent", says: "Make an agent",
-			positional: "name", settings: "Agent", flags: map[string]string{"tags": "tag", "lead_id": "lead"},
+			positional: "name", settings: "Agent", flags: map[string]string{
+				"tags": "tag", "lead_id": "lead", "brief_to_id": "brief-to",
+			},
 		},
 		{
 			noun: "agents", name: "update", kind: update, operation: "updateAgent",
 			says: "Change an agent: what no flag names stays as it is", place: "AGENT", settings: "Agent",
 			flags: map[string]string{
-				"lead_id": "lead", "status": "-", "owner_id": "-", // archive, reopen, give
+				"lead_id": "lead", "brief_to_id": "brief-to", "status": "-", "owner_id": "-", // archive, reopen, give
 			},
 		},
 		{

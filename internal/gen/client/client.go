@@ -272,7 +272,7 @@ func (m *method) request() string {
 	if m.of.Keyed {
 		out.WriteString("keyed: true,\n")
 	}
-	if slices.Contains(slow(), m.of.ID) {
+	if slices.Contains(slow(), m.of.ID) || m.of.Waits() {
 		out.WriteString("lasting: true,\n")
 	}
 	out.WriteString("options: options,\n}")

@@ -38,6 +38,9 @@ func Variable(name string) string {
 // GoName returns the client's method for an operation: methods that read or list something are named after it.
 func (o *Operation) GoName() string { return methodOf(o.ID) }
 
+// Waits reports whether the operation answers when a turn ends.
+func (o *Operation) Waits() bool { return strings.HasSuffix(o.ID, "AndWait") }
+
 // Iterator is the client's method that ranges over all pages of a list.
 func (o *Operation) Iterator() string {
 	if o.ID == "search" {

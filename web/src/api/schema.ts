@@ -9,6 +9,8 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout: number | null;
+            /** Format: uuid */
+            brief_to_id: string | null;
             /**
              * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
              * @enum {string|null}
@@ -117,6 +119,11 @@ export interface components {
              */
             approval_timeout?: number;
             /**
+             * Format: uuid
+             * @description The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user.
+             */
+            brief_to_id?: string | null;
+            /**
              * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
              * @enum {string}
              */
@@ -208,6 +215,11 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout?: number | null;
+            /**
+             * Format: uuid
+             * @description The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user.
+             */
+            brief_to_id?: string | null;
             /**
              * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
              * @enum {string|null}
@@ -316,6 +328,16 @@ export interface components {
             hash: string | null;
             /** Format: int64 */
             number: number;
+        };
+        Answered: {
+            /** @description The message that began the turn, or that was posted; null without one. */
+            message: components["schemas"]["Message"] | null;
+            /** @description The turn's messages so far, its trigger first: the first 1,000. */
+            messages: components["schemas"]["Message"][];
+            /** @description The cursor of the rest in the list of messages, with turn; null at the end. */
+            next: string | null;
+            /** @description The turn as it is now; null if the message began none. */
+            turn: components["schemas"]["Turn"] | null;
         };
         AppendInput: {
             /**
@@ -2837,6 +2859,14 @@ export interface components {
             /** @description What the agent that asked is told. */
             text?: string | null;
         };
+        InboxCitation: {
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: int64 */
+            sequence: number;
+            /** Format: uuid */
+            session_id: string;
+        };
         /** @description Reports a new item in the inbox of the principal who watches; nobody else is told. */
         InboxCreated: {
             item: components["schemas"]["InboxItem"];
@@ -2862,6 +2892,7 @@ export interface components {
             answered_at: string | null;
             /** Format: uuid */
             approval_id: string | null;
+            citations: components["schemas"]["InboxCitation"][];
             /** Format: date-time */
             closed_at: string | null;
             /** Format: date-time */
@@ -2893,11 +2924,11 @@ export interface components {
             /** @description Whether you have read it. */
             read?: boolean | null;
         };
-        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or that its alert was raised again. */
         InboxUpdated: {
             item: components["schemas"]["InboxItem"];
         };
-        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or that its alert was raised again. */
         InboxUpdatedEvent: {
             data: components["schemas"]["InboxUpdated"];
             /**
@@ -6757,6 +6788,7 @@ export type AgentInput = components['schemas']['AgentInput'];
 export type AgentPatch = components['schemas']['AgentPatch'];
 export type AgentTool = components['schemas']['AgentTool'];
 export type Anchor = components['schemas']['Anchor'];
+export type Answered = components['schemas']['Answered'];
 export type AppendInput = components['schemas']['AppendInput'];
 export type Approval = components['schemas']['Approval'];
 export type ApprovalApproved = components['schemas']['ApprovalApproved'];
@@ -6857,6 +6889,7 @@ export type ImportInput = components['schemas']['ImportInput'];
 export type Imported = components['schemas']['Imported'];
 export type ImportedSession = components['schemas']['ImportedSession'];
 export type InboxAnswerInput = components['schemas']['InboxAnswerInput'];
+export type InboxCitation = components['schemas']['InboxCitation'];
 export type InboxCreated = components['schemas']['InboxCreated'];
 export type InboxCreatedEvent = components['schemas']['InboxCreatedEvent'];
 export type InboxItem = components['schemas']['InboxItem'];
