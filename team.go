@@ -50,6 +50,9 @@ func ForegroundSession(agent *Agent, principalID ID) Session {
 // session in background mode.
 func (s *Session) InBackground() bool { return s.Key == BackgroundKey(s.AgentID, s.OwnerID) }
 
+// InForeground reports whether this is the session in which its owner talks with its agent, where the agent finds them.
+func (s *Session) InForeground() bool { return s.Key == ForegroundKey(s.AgentID, s.OwnerID) }
+
 // TeamLead is a team as lists show it: its lead, and how many it has.
 type TeamLead struct {
 	LeadID      ID     `json:"lead_id"` // the agent

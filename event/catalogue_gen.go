@@ -285,7 +285,7 @@ func Catalogue() []Description {
 		{Event: parley.FeedInboxCreated, Feed: true, Object: Object{Name: "InboxCreated", Type: reflect.TypeFor[InboxCreated](), Doc: "Reports a new item in the inbox of the principal who watches; nobody else is told.", Fields: []Field{
 			{Name: "item", Doc: "The item.", Type: reflect.TypeFor[parley.InboxItem]()},
 		}}},
-		{Event: parley.FeedInboxUpdated, Feed: true, Object: Object{Name: "InboxUpdated", Type: reflect.TypeFor[InboxUpdated](), Doc: "Reports that an item of the watcher's own inbox was read, was answered or ended without an answer.", Fields: []Field{
+		{Event: parley.FeedInboxUpdated, Feed: true, Object: Object{Name: "InboxUpdated", Type: reflect.TypeFor[InboxUpdated](), Doc: "Reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or that its alert was raised again.", Fields: []Field{
 			{Name: "item", Doc: "The item as it is now.", Type: reflect.TypeFor[parley.InboxItem]()},
 		}}},
 		{Event: parley.EventLimitWarning, Durable: true, Object: Object{Name: "LimitWarning", Type: reflect.TypeFor[LimitWarning](), Doc: "Reports that a turn is close to a limit. Amounts of money are in US dollars.", Fields: []Field{

@@ -100,11 +100,11 @@ func TestALeadIsWokenByBothAnswers(t *testing.T) {
 		if err := json.Unmarshal(m.Content, &content); err != nil {
 			t.Fatal(err)
 		}
-		got[m.Author.Name], _, _ = strings.Cut(content.Text, "\n\n")
+		got[m.Author.Name], _, _ = strings.Cut(content.Text, " [")
 	}
 	if diff := cmp.Diff(map[string]string{
-		"Scout": `Answer to your task to Scout (scout), "Look for scout.":`,
-		"Clerk": `Answer to your task to Clerk (clerk), "Look for clerk.":`,
+		"Scout": `Answer to your task to Scout (scout), "Look for scout."`,
+		"Clerk": `Answer to your task to Clerk (clerk), "Look for clerk."`,
 	}, got); diff != "" {
 		t.Errorf("what came back (-want +got):\n%s", diff)
 	}

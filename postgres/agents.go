@@ -171,7 +171,7 @@ func (s *Store) UpdateAgent(
 			if err := updateAgent(b, current, next, body, tags); err != nil {
 				return parley.Agent{}, err
 			}
-			if errand, leaves := transition.LeavesTeam(current, next); leaves {
+			if errand, leaves := transition.LeavesTeam(current, next, now); leaves {
 				if err := b.errand(errand); err != nil {
 					return parley.Agent{}, err
 				}

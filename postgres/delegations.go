@@ -221,16 +221,22 @@ func (w *changes) HearDelegations(h *transition.Head, heard []transition.Heard) 
 }
 
 // OpenDelegations implements transition.Doer.
-func (d doer) OpenDelegations(workspaceID, subjectID parley.ID, limit int) ([]parley.ID, error) {
+func (d doer) OpenDelegations(
+	workspaceID, subjectID parley.ID,
+	until parley.Time,
+	limit int,
+) ([]parley.ID, error) {
 	return every(
 		d.ctx,
 		d.store,
 		tenant(workspaceID),
 		`SELECT id FROM parley.delegations WHERE workspace_id = $1
   AND (parent_id = $2 OR from_agent_id = $2 OR to_agent_id = $2 OR from_session_id = $2 OR to_session_id = $2)
-  AND (status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question')) LIMIT $3`,
+  AND (status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question'))
+  AND ($4::bigint = 0 OR created_at <= $4) LIMIT $3`,
 		workspaceID,
 		subjectID,
 		limit,
+		int64(until),
 	)
 }

@@ -138,7 +138,7 @@ func (s *Store) UpdateAgent(
 
 // updateAgent stores the next version of an agent.
 func updateAgent(tx *txn, current, next *parley.Agent) error {
-	if errand, leaves := transition.LeavesTeam(current, next); leaves {
+	if errand, leaves := transition.LeavesTeam(current, next, tx.now); leaves {
 		if err := tx.leaveFor(errand); err != nil {
 			return err
 		}

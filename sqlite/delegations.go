@@ -235,8 +235,13 @@ func (w changes) HearDelegations(h *transition.Head, heard []transition.Heard) e
 }
 
 // OpenDelegations implements transition.Doer.
-func (d doer) OpenDelegations(_, subjectID parley.ID, limit int) (ids []parley.ID, err error) {
-	const open = "(status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question'))"
+func (d doer) OpenDelegations(
+	_, subjectID parley.ID,
+	until parley.Time,
+	limit int,
+) (ids []parley.ID, err error) {
+	const open = "(status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question')) AND " +
+		"(?3 = 0 OR created_at <= ?3)"
 	err = d.each(
 		`SELECT id FROM delegations WHERE parent_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE from_agent_id = ?1 AND `+open+`
@@ -249,6 +254,7 @@ func (d doer) OpenDelegations(_, subjectID parley.ID, limit int) (ids []parley.I
 		},
 		subjectID,
 		limit,
+		int64(until),
 	)
 	return ids, err
 }

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "08aacc1843b0bfb1c417e8763ec2110b7e5c58f37837c5ae3427c4bbb797dac5"
+const schemaHash = "a3aeaf39c82807e81ddbfcd8364f41985273dd018658a8fdc727cd69d368f5bc"

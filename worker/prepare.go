@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/prompt"
+	"example.org/parley/setting"
 	"example.org/parley/store"
 	"example.org/parley/tool"
 )
@@ -151,15 +152,22 @@ func (t *tools) find() error {
 	return err
 }
 
-// findTeam adds the tools of the agent's background session, as far as the agent has none of their names.
+// findTeam adds the tools of the agent's background session, and those of sessions that are told what the agent knows,
+// as far as the agent has none of their names.
 func (t *tools) findTeam() error {
-	source := t.w.options.Background
-	if source == nil || !t.claim.Session.InBackground() || t.info.Known && !t.info.Tools {
+	source, session := t.w.options.Background, &t.claim.Session
+	if source == nil || t.info.Known && !t.info.Tools {
 		return nil
 	}
-	found, err := source.ToolsOf(t.ctx, t.fence.WorkspaceID, t.claim.Agent.ID)
-	if err != nil {
-		return err
+	var found []tool.Tool
+	if session.InBackground() && session.OwnerID == t.claim.Agent.OwnerID {
+		var err error
+		if found, err = source.ToolsOf(t.ctx, t.fence.WorkspaceID, t.claim.Agent.ID); err != nil {
+			return err
+		}
+	}
+	if session.KnowledgeTokens(setting.KnowledgeTokens.Nearest(&t.claim.Agent.Settings, &session.Settings)) > 0 {
+		found = append(found, source.Knowing()...)
 	}
 	for _, one := range found {
 		definition := one.Definition()

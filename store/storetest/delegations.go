@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -145,7 +146,11 @@ func (w *world) is(t reporter, id parley.ID, want parley.DelegationStatus) parle
 	return d
 }
 
-// heard returns the first lines of what agents wrote into a session's record, with the turn that each is in.
+// citedAs is how a message says how it is cited.
+var citedAs = regexp.MustCompile(` \[[0-9a-f-]{36}:[0-9]+\]`)
+
+// heard returns the first lines of what agents wrote into a session's record, without citations, with the turn that
+// each is in.
 func (w *world) heard(t reporter, session parley.ID) (lines []string, turns []parley.ID) {
 	t.Helper()
 	for _, m := range w.check(t, session).Record {
@@ -154,7 +159,7 @@ func (w *world) heard(t reporter, session parley.ID) (lines []string, turns []pa
 			continue
 		}
 		must(t, "Unmarshal", json.Unmarshal(m.Content, &content))
-		lines = append(lines, strings.ReplaceAll(content.Text, "\n\n", " | "))
+		lines = append(lines, citedAs.ReplaceAllString(strings.ReplaceAll(content.Text, "\n\n", " | "), ""))
 		turns = append(turns, m.TurnID)
 	}
 	return lines, turns

@@ -23,6 +23,14 @@ func testInbox(t *testing.T, open Open) {
 		"TheListAndItsFilters":         inboxList,
 		"NobodyElsesInbox":             inboxScope,
 		"WhoGetsWhatTheOwnerCannotGet": inboxRecipient,
+		"WhoIsBriefedForTheOwner":      inboxBriefTo,
+		"CitationsAreChecked":          inboxCitations,
+		"APersonsAnswerIsCited":        inboxCitesPersons,
+		"AFailedRunIsAnAlert":          alertFailedRun,
+		"AFailedDelegateIsNone":        alertFailedDelegate,
+		"SkippedRunsAreAnAlert":        alertSkipped,
+		"ASpentBudgetIsAnAlert":        alertBudget,
+		"AStoppedChainIsAnAlert":       alertChain,
 	})
 }
 
@@ -98,7 +106,7 @@ func inboxBriefing(t *testing.T, w *world) {
 		ID: parley.InboxItemID(id), WorkspaceID: c.scope.WorkspaceID, PrincipalID: c.owner.ID,
 		Type: parley.InboxBriefing, Title: "the harvest", Summary: "It is the harvest", AgentID: c.lead.ID,
 		SessionID: d.ToSessionID, MessageID: d.MessageID, SourceSessionID: c.at, SourceMessageID: d.CallMessageID,
-		DelegationID: id, CreatedAt: d.DeliveredAt,
+		DelegationID: id, Citations: []parley.InboxCitation{}, CreatedAt: d.DeliveredAt,
 	}
 	if diff := cmp.Diff(want, item); diff != "" {
 		t.Errorf("the item (-want +got):\n%s", diff)
@@ -203,7 +211,8 @@ func inboxAnswered(t *testing.T, w *world) {
 	var said parley.UserContent
 	must(t, "Unmarshal", json.Unmarshal(home.Trigger.Content, &said))
 	if home.Fence.SessionID != c.at || home.Trigger.Author != c.owner.Author() ||
-		said.Text != "Answer to your question to the person you work for, \"Which field?\":\n\nThe northern one." {
+		citedAs.ReplaceAllString(said.Text, "") !=
+			"Answer to your question to the person you work for, \"Which field?\":\n\nThe northern one." {
 		t.Errorf("the lead was woken by %+v: %q", home.Trigger.Author, said.Text)
 	}
 	d = c.is(t, id, parley.DelegationAnswered)

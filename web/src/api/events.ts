@@ -572,7 +572,8 @@ export interface InboxCreated {
   item: InboxItem;
 }
 
-// InboxUpdated reports that an item of the watcher's own inbox was read, was answered or ended without an answer.
+// InboxUpdated reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or
+// that its alert was raised again.
 export interface InboxUpdated {
   // The item as it is now.
   item: InboxItem;
