@@ -41,8 +41,7 @@ type InboxItem struct {
 	SourceMessageID ID `json:"source_message_id"`
 	DelegationID    ID `json:"delegation_id"` // of a briefing and a question
 	ApprovalID      ID `json:"approval_id"`   // of an approval
-	// the messages that a briefing cites as [session:sequence], each once, in the order of the text; checked when it was
-	// made
+	// the messages that a briefing cites as [session:sequence], each once, in order; checked when it was made
 	Citations  []InboxCitation `json:"citations"`
 	CreatedAt  Time            `json:"created_at"`
 	ReadAt     Time            `json:"read_at"`

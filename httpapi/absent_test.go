@@ -222,6 +222,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
 	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",
 		`{"every":"1h"}`)
+	do("ensureExampleTeam", reflect.TypeFor[parley.Team](), 201, "POST", "/v1/teams/example", "")
 	do("giveTask", message, 201, "POST", "/v1/agents/"+worker+"/tasks", `{"text":"Look around."}`)
 	starved := s.starved()
 	do("continueTurn", reflect.TypeFor[parley.Turn](), 201, "POST", "/v1/turns/"+starved+"/continue", "")

@@ -216,7 +216,8 @@ const (
 		agentIDExample +
 		`","session_id":"` + sessionIDExample + `","message_id":"` + messageIDExample + `","source_session_id":"` +
 		otherIDExample + `","source_message_id":"` + otherIDExample + `","delegation_id":"` + otherIDExample +
-		`","approval_id":null,"citations":[],"created_at":"` + timeExample + `","read_at":null,"answered_at":null,"closed_at":null}`
+		`","approval_id":null,"citations":[],"created_at":"` + timeExample +
+		`","read_at":null,"answered_at":null,"closed_at":null}`
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +

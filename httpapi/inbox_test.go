@@ -153,7 +153,10 @@ func TestABriefingCitesWhatItsAgentRead(t *testing.T) {
 	at := s.background(s.member(`{"name":"Lead","model":"sim/script"}`))
 	session := strings.TrimPrefix(at, "/v1/sessions/")
 	brief := func(text string) string {
-		return call("create_inbox_item", map[string]string{"title": "The harvest", "summary": "All is in.", "text": text})
+		return call(
+			"create_inbox_item",
+			map[string]string{"title": "The harvest", "summary": "All is in.", "text": text},
+		)
 	}
 	watch := s.stream("GET", "/v1/events", "")
 	defer func() { _ = watch.body.Close() }()
@@ -230,8 +233,8 @@ func TestAStoppedChainIsInTheInbox(t *testing.T) {
 	}
 }
 
-// TestABriefingGoesToWhomTheAgentNames: brief_to_id is a principal of the workspace, and gets what an agent of a key has
-// for a person.
+// TestABriefingGoesToWhomTheAgentNames: brief_to_id is a principal of the workspace, and gets what an agent of a key
+// has for a person.
 func TestABriefingGoesToWhomTheAgentNames(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

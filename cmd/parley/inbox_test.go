@@ -42,9 +42,14 @@ func TestTheInboxOnTheCommandLine(t *testing.T) {
 		}
 	}
 	arrives(parley.EventResync)
-	d.say("agents", "task", "lead", `[[{"tool_call":{"name":"request_input","arguments":{"question":"Which field?"}}}],`+
-		`[{"tool_call":{"name":"create_inbox_item","arguments":{"title":"The harvest","summary":"All is in.",`+
-		`"text":"Twelve carts [`+session+`:1]."}}}],[{"text":"Done."}]]`)
+	d.say(
+		"agents",
+		"task",
+		"lead",
+		`[[{"tool_call":{"name":"request_input","arguments":{"question":"Which field?"}}}],`+
+			`[{"tool_call":{"name":"create_inbox_item","arguments":{"title":"The harvest","summary":"All is in.",`+
+			`"text":"Twelve carts [`+session+`:1]."}}}],[{"text":"Done."}]]`,
+	)
 	arrives(parley.FeedInboxCreated)
 	arrives(parley.FeedInboxCreated)
 	listed := map[parley.InboxType]string{}
@@ -76,7 +81,12 @@ func TestTheInboxOnTheCommandLine(t *testing.T) {
 	d.expect(1, "already ended", "inbox", "answer", question, "The southern one.")
 	d.expect(1, "only a question can be answered", "inbox", "answer", briefing, "Fine.")
 	d.say("inbox", "read", briefing)
-	if left := d.say("inbox", "list", "--unread"); strings.Contains(left, briefing) || strings.Contains(left, question) {
+	if left := d.say(
+		"inbox",
+		"list",
+		"--unread",
+	); strings.Contains(left, briefing) ||
+		strings.Contains(left, question) {
 		t.Errorf("still unread:\n%s", left)
 	}
 	if whole := d.say("inbox", "list", "--type", "briefing"); !strings.Contains(whole, briefing) {

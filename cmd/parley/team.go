@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,11 +11,27 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/parley"
+	"example.org/parley/client"
 )
 
 func teamCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "team", Short: "List and show teams: leads and the agents below them"}
-	command.AddCommand(teamListCommand(shared, term), teamShowCommand(shared, term))
+	example := &cobra.Command{
+		Use:   "example",
+		Short: "Make a team that the simulator plays and watch it work, or show it",
+		Args:  cobra.NoArgs,
+		RunE: shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+			team, err := server.EnsureExampleTeam(ctx)
+			if err != nil {
+				return err
+			}
+			if shared.json {
+				return term.printJSON(team)
+			}
+			return printExampleTeam(term, &team)
+		}),
+	}
+	command.AddCommand(teamListCommand(shared, term), teamShowCommand(shared, term), example)
 	return command
 }
 
@@ -37,6 +54,23 @@ func waitsFor(team *parley.Team, member *parley.TeamMember) string {
 		}
 	}
 	return cmp.Or(strings.Join(names, ", "), "-")
+}
+
+// printExampleTeam prints the example team, and what to do with it.
+func printExampleTeam(t terminal, team *parley.Team) error {
+	if err := printTeam(t, team); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(t.out, `
+The simulator plays this team. Watch it, and read what it has for you:
+
+  parley team show %s
+  parley delegations list --agent %[1]s
+  parley inbox list --unread
+
+Give it work with: parley agents task %[1]s 'Find out why the build is slow.'
+`, team.Slug)
+	return err
 }
 
 // printTeam prints the members of a team, each below its lead.

@@ -175,14 +175,8 @@ func (t *Tx) itemSent(d *parley.Delegation, call *parley.Message) (*parley.Inbox
 		return item, nil
 	}
 	item.Type = parley.InboxBriefing
-	var content parley.ToolCallContent
-	var given struct {
-		Title   string           `json:"title"`
-		Summary string           `json:"summary"`
-		Type    parley.InboxType `json:"type"`
-	}
-	if call == nil || json.Unmarshal(call.Content, &content) != nil ||
-		json.Unmarshal(content.Arguments, &given) != nil {
+	given, known := briefingOf(call)
+	if !known {
 		return item, nil
 	}
 	if title := parley.TitleFrom(given.Title); title != "" {
@@ -199,6 +193,23 @@ func (t *Tx) itemSent(d *parley.Delegation, call *parley.Message) (*parley.Inbox
 	by := citing{d.WorkspaceID, d.FromSessionID, sender.OwnerID, d.RootID}
 	item.Citations, _, err = t.citations(by, given.Title, given.Summary, d.Text) // all were right when it was sent
 	return item, err
+}
+
+// givenBriefing is what a call of create_inbox_item said, apart from the text.
+type givenBriefing struct {
+	Title   string           `json:"title"`
+	Summary string           `json:"summary"`
+	Type    parley.InboxType `json:"type"`
+}
+
+// briefingOf reads the call that sent a briefing; false if it is gone or has no arguments.
+func briefingOf(call *parley.Message) (given givenBriefing, known bool) {
+	var content parley.ToolCallContent
+	if call == nil || json.Unmarshal(call.Content, &content) != nil ||
+		json.Unmarshal(content.Arguments, &given) != nil {
+		return givenBriefing{}, false
+	}
+	return given, true
 }
 
 // foreground locks the session in which a principal talks with an agent, and makes it if there is none.

@@ -72,12 +72,19 @@ func (t *Tx) alertFailedRun(h *Head, turn *parley.Turn) error {
 // scheduleOf returns the schedule that posted a message; nil if none did, or it is gone. Users write metadata too, so
 // the message's id decides.
 func (t *Tx) scheduleOf(m *parley.Message) (*parley.Schedule, error) {
-	var link parley.ScheduleLink
-	if len(m.Metadata) <= len(`{}`) || json.Unmarshal(m.Metadata, &link) != nil || link.ScheduleID.IsZero() ||
-		m.ID != parley.ScheduledMessageID(link.ScheduleID, link.DueAt) {
+	link := scheduleLink(m)
+	if link.ScheduleID.IsZero() || m.ID != parley.ScheduledMessageID(link.ScheduleID, link.DueAt) {
 		return nil, nil
 	}
 	return t.rows.Schedule(m.WorkspaceID, link.ScheduleID)
+}
+
+// scheduleLink returns the run that a message's metadata names; zero for none.
+func scheduleLink(m *parley.Message) (link parley.ScheduleLink) {
+	if len(m.Metadata) <= len(`{}`) || json.Unmarshal(m.Metadata, &link) != nil {
+		return parley.ScheduleLink{}
+	}
+	return link
 }
 
 // scheduleTitle is what people know a schedule by.

@@ -20,7 +20,7 @@ type player interface{ play(a *answer) }
 
 // exists lists the simulator's models, for errors.
 const exists = "the simulator has echo, lorem-<tokens>-<ms per token>, tool, reason, fail-<class>-<n>[-<ms until the " +
-	"next attempt>] and script"
+	"next attempt>], script and team"
 
 // parseName finds the model with a name; CodeInvalid with the list if there is none.
 func parseName(name string) (player, error) {
@@ -33,6 +33,8 @@ func parseName(name string) (player, error) {
 		return reasoner{}, nil
 	case "script":
 		return scripted{}, nil
+	case "team":
+		return teammate{}, nil
 	}
 	family, rest, _ := strings.Cut(name, "-")
 	first, second, found := cutLast(rest)

@@ -14,6 +14,7 @@
 //	reason                        reasons, then answers
 //	fail-<class>-<n>[-<ms>]       fails in the turn's first n attempts, then echoes; asks to wait so long between them
 //	script                        does what the JSON in the user's text says (ScriptSchema)
+//	team                          works as an agent of a team: delegates, asks, reports and briefs
 //
 // Asked for a summary of a conversation, each but lorem gives a short digest of it. Asked for knowledge from a piece of
 // work, each gives the last thing that was said there.
@@ -49,7 +50,7 @@ func New() *Model { return &Model{} }
 
 // Models lists the simulator's models, with one example of each family.
 func Models() []model.Info {
-	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script"}
+	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script", "team"}
 	models := make([]model.Info, len(names))
 	for i, name := range names {
 		models[i] = Info(name)
@@ -70,7 +71,7 @@ func Info(name string) model.Info {
 		Known:         err == nil,
 		Reasoning:     name == "reason" || name == "script",
 		Caching:       true,
-		Tools:         name == "tool" || name == "script",
+		Tools:         name == "tool" || name == "script" || name == "team",
 		Search:        true, // it says what it was asked for
 		Vision:        name == "echo" || name == "tool" || name == "script",
 		ContextLength: contextTokens,

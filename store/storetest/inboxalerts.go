@@ -38,8 +38,8 @@ func (w *world) reads(t reporter, item parley.InboxItem) {
 	must(t, "MarkInboxItem", err)
 }
 
-// alertFailedRun: a scheduled run that fails is one alert, which the next failure brings back unread. Other failed turns
-// raise none.
+// alertFailedRun: a scheduled run that fails is one alert, which the next failure brings back unread. Other failed
+// turns raise none.
 func alertFailedRun(t *testing.T, w *world) {
 	agent := w.worker(t, "digger")
 	made, at := w.schedule(t, agent.ID), w.background(t, &agent).ID
@@ -148,7 +148,7 @@ func alertBudget(t *testing.T, w *world) {
 	c.reads(t, first)
 	_, err := c.store.RequestCancel(c.ctx, c.scope, c.at, parley.ID{}, false)
 	must(t, "RequestCancel", err)
-	claim = c.begins(t)
+	c.begins(t)
 	below := c.session(t, func(s *parley.Session) {
 		s.Kind, s.ParentSessionID, s.Mode = parley.KindTool, c.at, parley.ModeBackground
 	})

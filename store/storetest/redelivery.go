@@ -123,8 +123,8 @@ func (w *world) delegationAgain(t *testing.T, left func(), outbox OutboxRows) {
 	c.hears(t, c.at, lookAnswer)
 }
 
-// inboxAgain brings a briefing, a question, an approval and an alert into the owner's inbox twice each, and reads each in
-// between: the second time changes nothing.
+// inboxAgain brings a briefing, a question, an alert and an approval into the owner's inbox twice each, and reads each
+// in between: the second time changes nothing.
 func (w *world) inboxAgain(t *testing.T, outbox OutboxRows) {
 	t.Helper()
 	agent := w.worker(t, "herald")
