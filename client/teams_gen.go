@@ -82,8 +82,8 @@ func (c *Client) AllTeams(ctx context.Context, query TeamsQuery, options ...Opti
 }
 
 // Team reads a team. By the id or slug of its lead, who may have a lead too: the answer has everyone below, what they
-// do now, and what their background sessions have cost. background is null for members whose session you may not see.
-// 404 if the agent leads nobody.
+// do now, whom they wait for, when their schedules are due, and what their background sessions have cost. background
+// is null for members whose session you may not see. 404 if the agent leads nobody.
 //
 // GET /v1/teams/{lead}
 func (c *Client) Team(ctx context.Context, lead string, options ...Option) (parley.Team, error) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"strings"
 
@@ -59,7 +60,7 @@ type SchedulePreview struct {
 // ScheduleList selects schedules, oldest first by default.
 type ScheduleList struct {
 	Paging
-	Agent string // id or slug; "": any
+	Agents []string // ids or slugs; none: any
 }
 
 // CreateSchedule makes a schedule of an agent, and the agent's background session if it has none. The bool reports an
@@ -180,15 +181,19 @@ func (e *Engine) Schedules(
 	if err != nil {
 		return Page[parley.Schedule]{}, err
 	}
-	query := store.ScheduleQuery{Descending: order == Descending, AfterID: from.ID, Limit: limit + 1}
-	if list.Agent != "" {
-		agent, err := e.agent(ctx, call.Scope, list.Agent)
-		if err != nil {
-			return Page[parley.Schedule]{}, err
-		}
-		query.AgentID = agent.ID
+	agents, err := e.agentIDs(ctx, call.Scope, list.Agents)
+	if err != nil {
+		return Page[parley.Schedule]{}, err
 	}
-	rows, err := e.store.Schedules(ctx, call.Scope.WorkspaceID, query)
+	queries := apart([]store.ScheduleQuery{{
+		Descending: order == Descending, AfterID: from.ID, Limit: limit + 1,
+	}}, agents, func(q *store.ScheduleQuery, id parley.ID) { q.AgentID = id })
+	rows, err := joined(union[parley.Schedule]{
+		limit: limit + 1, size: sizeOf[parley.Schedule],
+		compare: func(a, b *parley.Schedule) int { return directed(order, bytes.Compare(a.ID[:], b.ID[:])) },
+	}, queries, func(query store.ScheduleQuery) ([]parley.Schedule, error) {
+		return e.store.Schedules(ctx, call.Scope.WorkspaceID, query)
+	})
 	if err != nil {
 		return Page[parley.Schedule]{}, err
 	}

@@ -47,7 +47,10 @@ const (
 		turnIDExample + `","doing":"Draft the notes.",` +
 		`"statistics":{"messages":5,"user_facing":5,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,` +
 		`"unknown_calls":0,"cost":0.0001,"unpriced_calls":0,"calls":2,"cache_hits":0,"cache_write_tokens":0,` +
-		`"saved":0},"updated_at":"` + timeExample + `"}}],` +
+		`"saved":0},"updated_at":"` + timeExample + `"},"open_delegations":[{"id":"` + requestIDExample +
+		`","kind":"task","status":"running","to_agent_id":"` + otherIDExample + `","to_principal_id":null,` +
+		`"title":"Look for breaking changes.","deadline_at":"` + timeExample + `","created_at":"` + timeExample +
+		`"}],"next_run_at":"` + timeExample + `"}],` +
 		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,` +
 		`"cost":0.0001,"unpriced_calls":0}}`
 	budgetExample = `{"session_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample +

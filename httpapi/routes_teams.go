@@ -35,8 +35,8 @@ func teamRoutes() []route {
 			verb:   engine.ReadAgents,
 			says:   "Read a team",
 			about: "By the id or slug of its lead, who may have a lead too: the answer has everyone below, what they " +
-				"do now, and what their background sessions have cost. background is null for members whose session " +
-				"you may not see. 404 if the agent leads nobody.",
+				"do now, whom they wait for, when their schedules are due, and what their background sessions have " +
+				"cost. background is null for members whose session you may not see. 404 if the agent leads nobody.",
 			serve:   serveTeam,
 			answers: found[parley.Team]("The team.", teamExample),
 		},

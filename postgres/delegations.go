@@ -50,6 +50,9 @@ func (s *Store) Delegations(
 	return found, err
 }
 
+// toAgent leaves out what goes to a person, of which the sender stands as the receiver too.
+const toAgent = "d.to_principal_id IS NULL AND d.to_agent_id"
+
 // delegationsQuery builds the list query. Both ends of a session or an agent are separate runs over two indexes.
 func delegationsQuery(scope store.Scope, q store.DelegationQuery) (text string, rows int, args []arg) {
 	var l filter
@@ -87,7 +90,7 @@ func delegationsQuery(scope store.Scope, q store.DelegationQuery) (text string, 
 	case !q.SessionID.IsZero():
 		sent, received = part("d.from_session_id", q.SessionID), part("d.to_session_id", q.SessionID)
 	case !q.AgentID.IsZero():
-		sent, received = part("d.from_agent_id", q.AgentID), part("d.to_agent_id", q.AgentID)
+		sent, received = part("d.from_agent_id", q.AgentID), part(toAgent, q.AgentID)
 	default:
 		return part("", parley.ID{}), rows, l.args
 	}

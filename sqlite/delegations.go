@@ -57,6 +57,9 @@ func (s *Store) Delegations(
 	return found, err
 }
 
+// toAgent leaves out what goes to a person, of which the sender stands as the receiver too.
+const toAgent = "d.to_principal_id IS NULL AND d.to_agent_id"
+
 // delegationsQuery builds the list query. Both ends of a session or an agent are separate runs over two indexes.
 func delegationsQuery(scope store.Scope, q store.DelegationQuery) (string, []arg) {
 	word, after := direction(q.Ascending)
@@ -95,7 +98,7 @@ func delegationsQuery(scope store.Scope, q store.DelegationQuery) (string, []arg
 		received, more = part("delegations_to", "d.to_session_id", q.SessionID)
 	case !q.AgentID.IsZero():
 		sent, args = part("delegations_sender", "d.from_agent_id", q.AgentID)
-		received, more = part("delegations_agent", "d.to_agent_id", q.AgentID)
+		received, more = part("delegations_agent", toAgent, q.AgentID)
 	default:
 		text, args := part("", "", parley.ID{})
 		return text + order, append(args, limited(q.Limit))

@@ -1012,6 +1012,8 @@ CREATE TABLE knowledge_blocks (
 
 CREATE UNIQUE INDEX knowledge_blocks_session ON knowledge_blocks (session_id, n);
 
+CREATE INDEX delegations_open ON delegations (from_session_id, created_at, id) WHERE finished_at IS NULL;
+
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 
 INSERT INTO search_pass VALUES (1, NULL, 0, NULL);

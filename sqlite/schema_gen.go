@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "83dddfbe2edee2f52b0626c35a281ef8a4dd456c524aff3be30c076fae32b0eb"
+const schemaHash = "a3aeaf39c82807e81ddbfcd8364f41985273dd018658a8fdc727cd69d368f5bc"

@@ -833,7 +833,7 @@ func schedulesListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List schedules, oldest first", Args: cobra.NoArgs}
 	var query client.SchedulesQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
-	addAgentReference(command, &query.Agent, "agent", "only schedules of this agent, by id or slug")
+	addAgentReferences(command, &query.Agent, "agent", "only schedules of this agent, by id or slug; repeatable")
 	paging := addPaging(command, 0)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
 		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Schedule], error) {

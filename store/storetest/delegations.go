@@ -35,6 +35,7 @@ func testDelegations(t *testing.T, open Open) {
 		"MovesThatMeet":                  delegationRaces,
 		"SendersOfOneRootKeepItsBound":   delegationRootRace,
 		"AnswersOfDifferentWorkAreApart": delegationApart,
+		"WhatATeamWaitsFor":              teamDelegations,
 	})
 }
 

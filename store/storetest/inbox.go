@@ -111,6 +111,11 @@ func inboxBriefing(t *testing.T, w *world) {
 	if diff := cmp.Diff(want, item); diff != "" {
 		t.Errorf("the item (-want +got):\n%s", diff)
 	}
+	listed, err := c.store.Delegations(c.ctx, c.scope, store.DelegationQuery{AgentID: d.FromAgentID})
+	must(t, "Delegations", err)
+	if len(listed) != 1 {
+		t.Errorf("the briefing is listed %d times; want once", len(listed))
+	}
 	if d.FinishedAt == 0 || d.DeadlineAt != 0 || d.ToPrincipalID != c.owner.ID {
 		t.Errorf("the briefing is %+v", d)
 	}

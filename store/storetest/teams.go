@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.org/parley"
 	"example.org/parley/store"
 )
@@ -24,6 +26,7 @@ func testTeams(t *testing.T, open Open) {
 		"APersonGoesFirst":                   urgentFirst,
 		"APersonHurriesWhatWaits":            urgentHurries,
 		"ALoopArchivesNoBackgroundSession":   backgroundLoop,
+		"WhenATeamRunsNext":                  teamNextRuns,
 	})
 }
 
@@ -462,5 +465,74 @@ func backgroundLoop(t *testing.T, w *world) {
 	w.answer(t, w.iteration(t, loop.ID, 1), "1")
 	if state := w.sessionState(t, session.ID); state.ArchivedAt != 0 || state.Status != parley.SessionCompleted {
 		t.Errorf("after the loop the session is %+v", state)
+	}
+}
+
+// teamDelegations: a session's open delegations are read the newest first and a bounded number of them; what has ended,
+// what it received and what others sent are not among them.
+func teamDelegations(t *testing.T, w *world) {
+	c := w.crew(t)
+	read := func(ids ...parley.ID) []parley.TeamDelegation {
+		t.Helper()
+		found, err := c.store.TeamDelegations(c.ctx, c.scope.WorkspaceID, ids)
+		must(t, "TeamDelegations", err)
+		return found
+	}
+	long := "\n  Look  \n" + strings.Repeat("far ", 1000)
+	ids := c.hands(t, c.task(c.scout, long), c.task(c.clerk, "Write it down."))
+	at, other := c.background(t, &c.scout).ID, c.background(t, &c.clerk).ID
+	got := read(c.at, at, other)
+	if len(got) != 2 || got[0].ID != ids[1] || got[1].ID != ids[0] {
+		t.Fatalf("the lead waits for %+v; want %s, then %s", got, ids[1], ids[0])
+	}
+	whole := c.delegation(t, ids[0])
+	want := parley.TeamDelegation{
+		ID: whole.ID, Kind: parley.DelegationTask, Status: parley.DelegationDelivered, ToAgentID: c.scout.ID,
+		Title: "Look", DeadlineAt: whole.DeadlineAt, CreatedAt: whole.CreatedAt, FromSessionID: c.at,
+	}
+	if diff := cmp.Diff(want, got[1]); diff != "" {
+		t.Errorf("an open delegation differs (-want +got):\n%s", diff)
+	}
+	if found := read(at); len(found) != 0 {
+		t.Errorf("the receiver waits for %+v", found)
+	}
+	if found := read(); len(found) != 0 {
+		t.Errorf("nobody waits for %+v", found)
+	}
+	foreign, err := c.store.TeamDelegations(c.ctx, c.neighbour(t, "next").scope.WorkspaceID, []parley.ID{c.at})
+	must(t, "TeamDelegations", err)
+	if len(foreign) != 0 {
+		t.Errorf("another workspace reads %+v", foreign)
+	}
+
+	claims := c.claimed(t)
+	sessions, err := c.store.TeamSessions(c.ctx, c.scope, []parley.Agent{c.scout})
+	must(t, "TeamSessions", err)
+	if len(sessions) != 1 || sessions[0].Doing != "Look" {
+		t.Errorf("the scout does %+v; want its task", sessions)
+	}
+	c.answer(t, claims["scout"], "Found it.")
+	if got = read(c.at); len(got) != 1 || got[0].ID != ids[1] {
+		t.Errorf("after an answer it waits for %+v; want %s", got, ids[1])
+	}
+}
+
+// teamNextRuns: of an agent's schedules, the earliest counts; none that is paused, and none of another workspace.
+func teamNextRuns(t *testing.T, w *world) {
+	next := func(at parley.Time) func(*parley.Schedule) { return func(s *parley.Schedule) { s.NextAt = at } }
+	early, idle := w.worker(t, "early"), w.worker(t, "idle")
+	w.schedule(t, early.ID, next(longDue+2))
+	w.schedule(t, early.ID, next(longDue+1))
+	w.schedule(t, idle.ID, next(0), func(s *parley.Schedule) { s.Enabled = false })
+	agents := []parley.ID{early.ID, idle.ID}
+	got, err := w.store.NextRuns(w.ctx, w.scope.WorkspaceID, agents)
+	must(t, "NextRuns", err)
+	if diff := cmp.Diff(map[parley.ID]parley.Time{early.ID: longDue + 1}, got); diff != "" {
+		t.Errorf("the next runs differ (-want +got):\n%s", diff)
+	}
+	got, err = w.store.NextRuns(w.ctx, w.neighbour(t, "next").scope.WorkspaceID, agents)
+	must(t, "NextRuns", err)
+	if len(got) != 0 {
+		t.Errorf("another workspace reads the next runs %v", got)
 	}
 }

@@ -6149,6 +6149,23 @@ export interface components {
             slug: string;
             total: components["schemas"]["TreeTotal"];
         };
+        TeamDelegation: {
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            deadline_at: string | null;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "task" | "question" | "report" | "briefing";
+            /** @enum {string} */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            title: string;
+            /** Format: uuid */
+            to_agent_id: string | null;
+            /** Format: uuid */
+            to_principal_id: string | null;
+        };
         TeamLead: {
             description: string;
             /** Format: uuid */
@@ -6171,6 +6188,9 @@ export interface components {
             /** Format: uuid */
             lead_id: string | null;
             name: string;
+            /** Format: date-time */
+            next_run_at: string | null;
+            open_delegations: components["schemas"]["TeamDelegation"][];
             slug: string;
         };
         TeamSession: {
@@ -7071,6 +7091,7 @@ export type Stubs = components['schemas']['Stubs'];
 export type SummaryInput = components['schemas']['SummaryInput'];
 export type TaskInput = components['schemas']['TaskInput'];
 export type Team = components['schemas']['Team'];
+export type TeamDelegation = components['schemas']['TeamDelegation'];
 export type TeamLead = components['schemas']['TeamLead'];
 export type TeamMember = components['schemas']['TeamMember'];
 export type TeamSession = components['schemas']['TeamSession'];
