@@ -286,6 +286,8 @@ func (w *changes) TellKnowledge(_ *transition.Head, block *parley.KnowledgeBlock
 	if err != nil {
 		return err
 	}
-	w.write("UPDATE parley.knowledge_blocks SET "+updateKnowledgeBlockSet+" WHERE workspace_id = $1 AND id = $2", args...)
+	w.write(
+		"UPDATE parley.knowledge_blocks SET "+updateKnowledgeBlockSet+" WHERE workspace_id = $1 AND id = $2",
+		args...)
 	return nil
 }

@@ -161,8 +161,8 @@ func (r *requests) readCut() error {
 	return nil
 }
 
-// choose chooses the part of the record that a request shows, what it has room for and, if the window has moved, what it
-// is told from earlier work.
+// choose chooses the part of the record that a request shows, what it has room for and, if the window has moved, what
+// it is told from earlier work.
 func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Selection, error) {
 	if err := r.knowledge.begin(); err != nil {
 		return prompt.Budget{}, prompt.Selection{}, err

@@ -73,8 +73,8 @@ func (w LearnDrawn) do(workspaceID parley.ID, by Doer) (bool, error) {
 	return once(by, workspaceID, func(t *Tx) error { return t.learnDrawn(w) })
 }
 
-// leaveDrawing leaves the errand that follows the end of a turn: knowledge is drawn from background work if the settings
-// want it, and what a tool session has drawn is noted.
+// leaveDrawing leaves the errand that follows the end of a turn: background work is drawn from if the settings want it,
+// and what a tool session has drawn is noted.
 func (t *Tx) leaveDrawing(h *Head, turn *parley.Turn) error {
 	if turn.Status != parley.TurnCompleted {
 		return nil

@@ -10,8 +10,8 @@ import (
 )
 
 // contextNote builds the note of a user message: the moment's facts from user_context, then what has become known since
-// the session's block of knowledge was chosen, then the poster's own note. It is made once, with the message: a steer is
-// sent before it enters the record, and "in an hour" counts from when it was said.
+// the session's block of knowledge was chosen, then the poster's own note. It is made once, with the message: a steer
+// is sent before it enters the record, and "in an hour" counts from when it was said.
 func (t *Tx) contextNote(h *Head, author parley.Author, given string) (string, error) {
 	version, _, err := t.agent(h.WorkspaceID, h.AgentID)
 	if err != nil {
@@ -65,8 +65,8 @@ func (t *Tx) contextNote(h *Head, author parley.Author, given string) (string, e
 	return note, nil
 }
 
-// newsSlack is how much older than a block an item may be and still count as later, in milliseconds: those who wrote the
-// two may have different clocks.
+// newsSlack is how much older than a block an item may be and still count as later, in milliseconds: those who wrote
+// the two may have different clocks.
 const newsSlack = parley.Time(10 * 60 * 1000)
 
 // knowledgeNews returns what a session has not been told of what agents know, and notes it as told; "" if nothing.
