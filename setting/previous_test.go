@@ -81,7 +81,10 @@ func withoutSince(text, recorded []byte) string {
 			said = strings.Replace(said, `,`+name+`null`, "", 1)
 		}
 	}
-	// So are members of a setting: of the policy, and of how summaries are written.
+	// So are members of a setting, and of an agent: of limits, the policy, and how summaries are written.
+	for _, since := range []string{`,"chain_tokens":null,"chain_cost":null`, `,"brief_to_id":null`} {
+		said = strings.Replace(said, since, "", 1)
+	}
 	said = strings.Replace(said, `,"recall":null}`, "}", 1)
 	return strings.Replace(said, `"Keep the prices.","max_cost":null}`, `"Keep the prices."}`, 1)
 }

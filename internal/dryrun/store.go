@@ -253,7 +253,9 @@ func (m *Memory) OpenChild(context.Context, store.Fence, store.NewSession) (parl
 func (m *Memory) UseApprovals(context.Context, store.Fence, []store.ApprovalUse) error { return nil }
 
 // Chain implements store.Budgets: a dry run works for nobody else.
-func (m *Memory) Chain(context.Context, parley.ID, parley.ID) (parley.ID, error) { return parley.ID{}, nil }
+func (m *Memory) Chain(context.Context, parley.ID, parley.ID) (parley.ID, error) {
+	return parley.ID{}, nil
+}
 
 // WarnLimit implements store.Budgets.
 func (m *Memory) WarnLimit(_ context.Context, fence store.Fence, warning parley.LimitWarning, subject parley.ID) error {
