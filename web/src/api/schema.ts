@@ -43,6 +43,8 @@ export interface components {
             /** @description The model that answers, as provider/model; by default the server's. */
             model: string | null;
             name: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. */
+            output: components["schemas"]["Output"] | null;
             /** Format: uuid */
             owner_id: string | null;
             owner_name: string | null;
@@ -137,6 +139,8 @@ export interface components {
             /** @description The model that answers, as provider/model; by default the server's. */
             model?: string;
             name?: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -222,6 +226,8 @@ export interface components {
             /** @description The model that answers, as provider/model; by default the server's. */
             model?: string | null;
             name?: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. */
+            output?: components["schemas"]["Output"] | null;
             /**
              * Format: uuid
              * @description For admins: the principal that may change the agent from now on; null leaves it to admins.
@@ -2421,6 +2427,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the parent session's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the parent session's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the parent session's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -2650,6 +2658,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the parent session's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the parent session's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the parent session's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -3474,6 +3484,8 @@ export interface components {
             } | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the session's and the agent's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the session's and the agent's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the session's and the agent's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -3799,6 +3811,19 @@ export interface components {
              */
             tokens_most: number | null;
         };
+        Output: {
+            /** @description The schema's name, for the provider; answer by default. */
+            name?: string | null;
+            /**
+             * Format: int64
+             * @description How often an answer that does not satisfy the schema is asked for again; default 2.
+             */
+            retries?: number | null;
+            /** @description JSON Schema of the answer; its type is object. Without it, the answer is plain text. */
+            schema?: unknown;
+            /** @description Ask the provider to follow the schema exactly, if it can. */
+            strict?: boolean | null;
+        };
         OutsideGrown: {
             /** Format: date-time */
             due_at: string | null;
@@ -4104,6 +4129,8 @@ export interface components {
             } | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the session's and the agent's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the session's and the agent's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the session's and the agent's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -4323,6 +4350,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the parent session's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the parent session's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the parent session's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -4794,6 +4823,8 @@ export interface components {
             mode: "foreground" | "background";
             /** @description The model that answers, as provider/model; by default the server's. Replaces the agent's. */
             model: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the agent's. */
+            output: components["schemas"]["Output"] | null;
             /** Format: uuid */
             owner_id: string;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the agent's. */
@@ -5124,6 +5155,8 @@ export interface components {
             mode?: "foreground" | "background";
             /** @description The model that answers, as provider/model; by default the server's. Replaces the agent's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the agent's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the agent's. */
             parallel_tool_calls?: boolean | null;
             /** Format: uuid */
@@ -5227,6 +5260,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the agent's. */
             model?: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the agent's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the agent's. */
             parallel_tool_calls?: boolean | null;
             pinned?: boolean | null;
@@ -5441,6 +5476,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. */
             model?: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -6761,6 +6798,7 @@ export type ObjectPatch = components['schemas']['ObjectPatch'];
 export type ObjectPatchEvent = components['schemas']['ObjectPatchEvent'];
 export type OfferedTools = components['schemas']['OfferedTools'];
 export type Outlook = components['schemas']['Outlook'];
+export type Output = components['schemas']['Output'];
 export type OutsideGrown = components['schemas']['OutsideGrown'];
 export type OutsideResult = components['schemas']['OutsideResult'];
 export type PageAgent = components['schemas']['PageAgent'];
