@@ -83,3 +83,29 @@ func (o *Output) SchemaName() string {
 	}
 	return o.Name
 }
+
+// JSONIn returns the JSON of an answer's text: all of it, or the content of its only fenced block.
+func JSONIn(text string) string {
+	const fence = "```"
+	if begins := strings.TrimSpace(text); begins != "" && (begins[0] == '{' || begins[0] == '[') {
+		return text // fences are inside its strings
+	}
+	parts := strings.Split(text, fence)
+	if len(parts) != 3 {
+		return text
+	}
+	_, inside, found := strings.Cut(parts[1], "\n") // after the language's name
+	if !found {
+		return parts[1]
+	}
+	return inside
+}
+
+// SaysObject reports whether a text says the same as an object, which is canonical JSON.
+func SaysObject(text string, object json.RawMessage) bool {
+	if strings.IndexByte(text, '{') < 0 {
+		return false
+	}
+	said, err := CanonicalJSON([]byte(JSONIn(text)))
+	return err == nil && bytes.Equal(said, object)
+}

@@ -80,6 +80,9 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		t.layers, err = t.w.layersOf(&t.claim.Session, &t.claim.Agent, &t.info)
 	}
 	if err == nil {
+		err = t.outputs.choose()
+	}
+	if err == nil {
 		t.responses.choose()
 		t.tools.await()
 		err = t.tools.find()
@@ -143,6 +146,7 @@ func (t *tools) find() error {
 	if err != nil {
 		return err
 	}
+	t.own = t.outputs.offer(t.own)
 	t.definitions, err = t.w.toolsets.of(t.own)
 	t.bare = t.definitions
 	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {

@@ -59,6 +59,7 @@ type turn struct {
 	asking     *asking
 	shortening *shortening
 	until      *until
+	outputs    *outputs
 }
 
 // newTurn joins the parts of a run.
@@ -70,10 +71,13 @@ func newTurn(c *claimed) *turn {
 		responses:  &responses{claimed: c},
 		shortening: &shortening{claimed: c},
 		until:      &until{c},
+		outputs:    &outputs{claimed: c},
 	}
 	t.budgets = &budgets{claimed: c, limits: t.limits}
-	t.tools = &tools{claimed: c, rules: t.rules}
-	t.requests = &requests{claimed: c, tools: t.tools, responses: t.responses, shortening: t.shortening}
+	t.tools = &tools{claimed: c, rules: t.rules, outputs: t.outputs}
+	t.requests = &requests{
+		claimed: c, tools: t.tools, responses: t.responses, shortening: t.shortening, outputs: t.outputs,
+	}
 	t.asking = &asking{
 		claimed: c, limits: t.limits, budgets: t.budgets, requests: t.requests, responses: t.responses,
 		shortening: t.shortening,
@@ -105,6 +109,7 @@ type tools struct {
 	*claimed
 
 	rules   *rules
+	outputs *outputs
 	own     []parley.ToolDefinition // the agent's, as the model is shown them
 	team    []tool.Tool             // of these, those of the agent's background session
 	bare    prompt.Tools            // of these alone
@@ -119,6 +124,7 @@ type requests struct {
 	tools       *tools
 	responses   *responses
 	shortening  *shortening
+	outputs     *outputs
 	keepsInputs bool                  // questions keep their inputs
 	fixed       int                   // estimated tokens of the system prompt and the agent's tools; 0: not yet known
 	recalling   [offersRecall + 1]int // of so many of recallTools, as far as they may be offered

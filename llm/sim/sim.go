@@ -13,6 +13,7 @@
 //	tool                          calls current_time once, then tells its result
 //	reason                        reasons, then answers
 //	fail-<class>-<n>[-<ms>]       fails in the turn's first n attempts, then echoes; asks to wait so long between them
+//	object[-<n>]                  answers with an object of the schema asked for; wrong in the turn's first n attempts
 //	script                        does what the JSON in the user's text says (ScriptSchema)
 //
 // Asked for a summary of a conversation, each but lorem gives a short digest of it.
@@ -48,7 +49,7 @@ func New() *Model { return &Model{} }
 
 // Models lists the simulator's models, with one example of each family.
 func Models() []model.Info {
-	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script"}
+	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "object", "object-1", "script"}
 	models := make([]model.Info, len(names))
 	for i, name := range names {
 		models[i] = Info(name)
@@ -71,6 +72,7 @@ func Info(name string) model.Info {
 		Caching:       true,
 		Tools:         name == "tool" || name == "script",
 		Search:        true, // it says what it was asked for
+		Output:        model.OutputSchema,
 		Vision:        name == "echo" || name == "tool" || name == "script",
 		ContextLength: contextTokens,
 		Price:         &model.Price{},
