@@ -112,6 +112,7 @@ var rules = []struct {
 	{"internal/cgroup", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
+	{"internal/partialjson", []string{".", "event"}},
 	{"internal/timetable", []string{"."}},
 	{"internal/upload", []string{"."}},
 	{"internal/imports", []string{"."}},
