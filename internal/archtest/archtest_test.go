@@ -177,8 +177,23 @@ var rules = []struct {
 			"tool",
 		},
 	},
-	{"stream", []string{".", "engine", "live", "runner", "store"}},
-	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool", "event"}},
+	{"stream", []string{".", "engine", "event", "internal/partialjson", "live", "runner", "store"}},
+	{
+		"conversation",
+		[]string{
+			".",
+			"engine",
+			"worker",
+			"live",
+			"stream",
+			"model",
+			"store",
+			"tool",
+			"event",
+			"internal/partialjson",
+			"internal/schema",
+		},
+	},
 	{
 		"httpapi",
 		[]string{

@@ -663,8 +663,10 @@ export interface components {
             kind: "person" | "service" | "agent";
             name: string;
         };
-        /** @description An agent's message in parts; text, reasoning and refusal are its short form. */
+        /** @description An agent's message in parts; text, object, reasoning and refusal are its short form. */
         AssistantContent: {
+            /** @description The object of a structured answer, which its text says as JSON; left out if there is none. */
+            object?: unknown;
             /** @description The content in parts, in their order. */
             parts: components["schemas"]["ContentPart"][];
             /** @description The text of the part of type reasoning; left out if there is none. */
@@ -676,6 +678,8 @@ export interface components {
         };
         /** @description A message of an agent outside, as parts or as text, reasoning and refusal. If both are given, they must agree. */
         AssistantInput: {
+            /** @description The object of a structured answer, which its text says as JSON; left out if there is none. */
+            object?: unknown;
             /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
             /** @description The text of the part of type reasoning; left out if there is none. */
@@ -2515,7 +2519,7 @@ export interface components {
             /** Format: int64 */
             attempts: number | null;
             /** @enum {string} */
-            class: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "internal";
+            class: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "schema" | "internal";
             detail: string | null;
             /** Format: date-time */
             retry_at: string | null;
@@ -2526,7 +2530,7 @@ export interface components {
              * @description model by default.
              * @enum {string}
              */
-            class?: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "internal";
+            class?: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "schema" | "internal";
             detail?: string;
             /** @description For people. */
             sentence?: string;
@@ -3254,6 +3258,7 @@ export interface components {
             offered: components["schemas"]["OfferedTools"] | null;
             policy: string;
             ranges: components["schemas"]["ManifestRange"][];
+            rejected: components["schemas"]["Rejected"] | null;
             stubs: components["schemas"]["Stubs"] | null;
             turn: components["schemas"]["TurnCut"] | null;
         };
@@ -3382,6 +3387,8 @@ export interface components {
             links?: string[];
             /** @description The tool. */
             name?: string;
+            /** @description The object of a structured answer, which its text says as JSON; left out if there is none. */
+            object?: unknown;
             /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
             /** @description The text of the part of type reasoning; left out if there is none. */
@@ -3680,6 +3687,7 @@ export interface components {
             /** Format: int64 */
             max_output: number;
             name: string;
+            output: string;
             price: components["schemas"]["Price"] | null;
             provider: string;
             reasoning: boolean;
@@ -3747,7 +3755,7 @@ export interface components {
              */
             type: "object";
         };
-        /** @description Will carry the growth of a JSON value while a model answers by a schema: derived from the text that streams, and never stored. It is reserved: its place and its form are settled, and nothing sends it yet. */
+        /** @description Says how the object of a structured answer grows. It follows the step.generating whose text it is derived from, and is never stored. The first patch of a message, for late readers too, begins with replace of the root; the sum is at every moment a part of the final object. Any answer whose text begins as a JSON object has patches; if it turns out to be none, they stop. The step's end is authoritative. */
         ObjectPatch: {
             /**
              * Format: uuid
@@ -3757,7 +3765,7 @@ export interface components {
             /** @description To be applied in order. */
             patch: components["schemas"]["PatchOperation"][];
         };
-        /** @description Will carry the growth of a JSON value while a model answers by a schema: derived from the text that streams, and never stored. It is reserved: its place and its form are settled, and nothing sends it yet. */
+        /** @description Says how the object of a structured answer grows. It follows the step.generating whose text it is derived from, and is never stored. The first patch of a message, for late readers too, begins with replace of the root; the sum is at every moment a part of the final object. Any answer whose text begins as a JSON object has patches; if it turns out to be none, they stop. The step's end is authoritative. */
         ObjectPatchEvent: {
             data: components["schemas"]["ObjectPatch"];
             /**
@@ -4409,6 +4417,9 @@ export interface components {
              * @enum {string}
              */
             visibility?: "private" | "workspace";
+        };
+        Rejected: {
+            reason: string;
         };
         Replay: {
             answer: components["schemas"]["ReplayAnswer"];
@@ -5877,7 +5888,7 @@ export interface components {
              * @description Why the last one failed.
              * @enum {string}
              */
-            class: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "internal";
+            class: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "schema" | "internal";
             /**
              * Format: int64
              * @description Its number in the turn.
@@ -6844,6 +6855,7 @@ export type ReasoningPart = components['schemas']['ReasoningPart'];
 export type RedactPattern = components['schemas']['RedactPattern'];
 export type RefusalPart = components['schemas']['RefusalPart'];
 export type RegenerateInput = components['schemas']['RegenerateInput'];
+export type Rejected = components['schemas']['Rejected'];
 export type Replay = components['schemas']['Replay'];
 export type ReplayAnswer = components['schemas']['ReplayAnswer'];
 export type ReplayFrame = components['schemas']['ReplayFrame'];
