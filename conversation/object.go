@@ -15,7 +15,7 @@ import (
 
 // Partial is an object that grows while a model writes it.
 type Partial[T any] struct {
-	Patch []event.PatchOperation // what is new; nil when the object is whole
+	Patch []event.PatchOperation // what is new, until the next piece; nil when the object is whole
 	Whole bool                   // the answer satisfies the schema and is in the record
 
 	document *partialjson.Document // nil when the object is whole

@@ -14,8 +14,14 @@ import (
 	"example.org/parley/stream"
 )
 
-// BenchmarkStream is one token from the worker to the bytes that its reader is sent.
+// BenchmarkStream is one token from the worker to the bytes that its reader is sent: of a text, and of a structured
+// answer with its patches.
 func BenchmarkStream(b *testing.B) {
+	b.Run("Text", func(b *testing.B) { benchmarkStream(b, "") })
+	b.Run("Object", func(b *testing.B) { benchmarkStream(b, `{"text":"`) })
+}
+
+func benchmarkStream(b *testing.B, begins string) {
 	hub := live.New(quiet{}, live.Options{Log: slog.New(slog.DiscardHandler), Poll: time.Hour})
 	defer hub.Close()
 	session := parley.NewID()
@@ -30,7 +36,12 @@ func BenchmarkStream(b *testing.B) {
 	over := make(chan error, 1)
 	go func() { over <- newSSE(to).Write(b.Context(), watched) }() // ends when the hub closes
 	open := func() *live.Stream {
-		return hub.Open(live.StreamRef{SessionID: session, MessageID: parley.NewID(), Epoch: 1})
+		opened := hub.Open(live.StreamRef{SessionID: session, MessageID: parley.NewID(), Epoch: 1})
+		if begins != "" {
+			opened.Append(parley.KindText, begins)
+			<-to.sent
+		}
+		return opened
 	}
 	writing := open()
 	b.ReportAllocs()

@@ -17,6 +17,9 @@ var freeJSON = map[string]string{
 	"ObjectPart.object":        "an object of the client or the model",
 	"PatchOperation.value":     "a value in such an object",
 	"Output.schema":            "a JSON Schema",
+	"AssistantContent.object":  "as Part.object",
+	"AssistantInput.object":    "as Part.object",
+	"MessageContent.object":    "as Part.object",
 	"ResponseFormat.schema":    "a JSON Schema",
 }
 

@@ -29,7 +29,7 @@ type Frame struct {
 	Feed      store.FeedEvent
 	Reason    parley.ResyncReason
 	Raw       *store.RawPiece
-	Patch     *event.ObjectPatch
+	Patch     *event.ObjectPatch // valid until the next frame
 }
 
 // feed makes an empty frame a feed frame.

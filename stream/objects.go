@@ -24,9 +24,10 @@ type growing struct {
 	sessionID parley.ID
 	end       int // bytes read
 	reader    partialjson.Reader
+	patch     event.ObjectPatch // the latest
 }
 
-// after returns the patch that follows a frame; nil if none does.
+// after returns the patch that follows a frame, valid until the next call; nil if none does.
 func (o *objects) after(frame *Frame) *event.ObjectPatch {
 	switch frame.Kind {
 	case live.DeltaFrame:
@@ -76,5 +77,6 @@ func (o *objects) grow(delta *live.Delta) *event.ObjectPatch {
 	if len(operations) == 0 {
 		return nil
 	}
-	return &event.ObjectPatch{MessageID: delta.MessageID, Patch: operations}
+	one.patch = event.ObjectPatch{MessageID: delta.MessageID, Patch: operations}
+	return &one.patch
 }

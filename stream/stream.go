@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"example.org/parley"
+	"example.org/parley/event"
 	"example.org/parley/live"
 )
 
@@ -15,7 +16,8 @@ type Stream struct {
 	watcher *live.Watcher
 	until   parley.ID
 	objects objects
-	patch   *Frame // to be shown next; nil for none
+	patch   *event.ObjectPatch // to be shown next; nil for none
+	of      parley.ID          // its session
 }
 
 // ErrUnfinished is returned by Frames if a stream ends before its turn.
@@ -26,13 +28,11 @@ var ErrUnfinished = errors.New("stream: it ended before the turn; the session wa
 func (s *Stream) Next(ctx context.Context) (Frame, error) {
 	if patch := s.patch; patch != nil {
 		s.patch = nil
-		return *patch, nil
+		return Frame{Kind: live.PatchFrame, SessionID: s.of, Patch: patch}, nil
 	}
 	frame, err := s.watcher.Next(ctx)
 	if err == nil && (frame.Kind == live.DeltaFrame || frame.Kind == live.EventFrame) {
-		if patch := s.objects.after(&frame); patch != nil {
-			s.patch = &Frame{Kind: live.PatchFrame, SessionID: frame.SessionID, Patch: patch}
-		}
+		s.patch, s.of = s.objects.after(&frame), frame.SessionID
 	}
 	return frame, err
 }

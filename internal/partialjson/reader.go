@@ -26,6 +26,8 @@ const (
 	MaxDepth = parley.MaxJSONDepth
 	MaxNames = 100_000 // in the objects that are open, together
 	maxName  = 4 << 10 // bytes of a name
+	// keptBytes is the room for values that is kept from piece to piece.
+	keptBytes = 16 << 10
 )
 
 // ErrInvalid says that the text is not, and cannot become, a JSON object within the bounds.
@@ -71,8 +73,12 @@ type Reader struct {
 	high   bool // the escape before it is the first half of a surrogate pair
 
 	ops   []event.PatchOperation
-	value []byte // the value of the operation that is built; nil when none is: then all that is open was said
-	base  int    // containers around that value
+	value []byte // the values of ops; the last is built if builds is set
+	start int    // where the last value begins
+	base  int    // containers around it
+	// builds says that the value of the last operation is built; otherwise all that is open was said.
+	builds bool
+	at     string // the path of the last operation
 }
 
 // Failed reports whether the reading has ended because the text is not a JSON object.
@@ -81,13 +87,16 @@ func (r *Reader) Failed() bool { return r.failed }
 // Whole reports whether the object is complete.
 func (r *Reader) Whole() bool { return !r.failed && r.state == afterRoot }
 
-// Write reads a piece of the text, which must be whole characters, and returns what is new. The operations are the
-// caller's.
+// Write reads a piece of the text, which must be whole characters, and returns what is new. The operations are valid
+// until the next call.
 func (r *Reader) Write(text string) []event.PatchOperation {
 	if r.failed {
 		return nil
 	}
-	r.ops = nil
+	r.ops, r.value = r.ops[:0], r.value[:0]
+	if cap(r.value) > keptBytes {
+		r.value = nil
+	}
 	if r.read += len(text); r.read > MaxBytes || !r.scan(text) {
 		r.failed = true
 	}
@@ -95,9 +104,7 @@ func (r *Reader) Write(text string) []event.PatchOperation {
 	if r.failed { // nothing is kept for a text that is read no further
 		r.stack, r.path, r.token = nil, nil, nil
 	}
-	ops := r.ops
-	r.ops = nil
-	return ops
+	return r.ops
 }
 
 // Check reports whether a text is one JSON object within the bounds, whose names do not repeat.
@@ -217,7 +224,7 @@ func (r *Reader) open() {
 	if in.list {
 		r.path = strconv.AppendInt(append(r.path[:in.path], '/'), int64(in.count), 10)
 	}
-	if in.count++; r.value == nil {
+	if in.count++; !r.builds {
 		r.begun(event.PatchAdd)
 		return
 	}
@@ -231,8 +238,16 @@ func (r *Reader) open() {
 
 // begun begins an operation at the present path.
 func (r *Reader) begun(op event.PatchOp) {
-	r.ops = append(r.ops, event.PatchOperation{Op: op, Path: string(r.path)})
-	r.value, r.base = make([]byte, 0, 64), len(r.stack)
+	if r.at != string(r.path) { // a long string keeps its path
+		r.at = string(r.path)
+	}
+	r.ops = append(r.ops, event.PatchOperation{Op: op, Path: r.at})
+	r.builds, r.start, r.base = true, len(r.value), len(r.stack)
+}
+
+// said ends the operation that is built.
+func (r *Reader) said() {
+	r.ops[len(r.ops)-1].Value, r.builds = r.value[r.start:len(r.value):len(r.value)], false
 }
 
 // end ends the innermost container.
@@ -240,7 +255,7 @@ func (r *Reader) end() bool {
 	in := r.stack[len(r.stack)-1]
 	r.stack, r.path = r.stack[:len(r.stack)-1], r.path[:in.path]
 	r.names -= len(in.names)
-	if r.value != nil {
+	if r.builds {
 		bracket := byte('}')
 		if in.list {
 			bracket = ']'
@@ -253,8 +268,8 @@ func (r *Reader) end() bool {
 
 // ended notes the end of a value, and of the operation if it is its value.
 func (r *Reader) ended() {
-	if r.value != nil && len(r.stack) == r.base {
-		r.ops[len(r.ops)-1].Value, r.value = r.value, nil
+	if r.builds && len(r.stack) == r.base {
+		r.said()
 	}
 	if r.state = afterValue; len(r.stack) == 0 {
 		r.state = afterRoot
@@ -365,7 +380,7 @@ func (r *Reader) put(text string) {
 
 // grow makes room for a string's next text: in the operation that is built, or in one that appends.
 func (r *Reader) grow() {
-	if r.value == nil {
+	if !r.builds {
 		r.begun(event.PatchAppend)
 		r.value = append(r.value, '"')
 	}
@@ -417,7 +432,7 @@ func isHex(c byte) bool {
 
 // endString ends the string that is read.
 func (r *Reader) endString() {
-	if r.value != nil {
+	if r.builds {
 		r.value = append(r.value, '"')
 	}
 	r.ended()
@@ -464,7 +479,7 @@ func appendToken(to []byte, name string) []byte {
 
 // rest says what is known of a value that goes on in the next piece.
 func (r *Reader) rest() {
-	if r.value == nil {
+	if !r.builds {
 		return
 	}
 	if r.state == inString {
@@ -477,5 +492,5 @@ func (r *Reader) rest() {
 		}
 		r.value = append(r.value, bracket)
 	}
-	r.ops[len(r.ops)-1].Value, r.value = r.value, nil
+	r.said()
 }

@@ -57,7 +57,7 @@ func TestViolation(t *testing.T) {
 		`{"a":"x"}`:  "/a: must be integer, is string",
 		`{"a":null}`: "/a: must be integer, is null",
 		`[]`:         "must be object, is array",
-		`{`:          "it is not JSON: unexpected EOF",
+		`{"a":`:      "it is not JSON: unexpected EOF",
 	} {
 		if got, err := s.Violation(t.Context(), []byte(text)); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", text, got, err, want)

@@ -179,8 +179,12 @@ func typeOf(schema map[string]json.RawMessage) (name string) {
 	if json.Unmarshal(schema["type"], &name) == nil && name != "" {
 		return name
 	}
-	if json.Unmarshal(firstOf(schema["type"]), &name) == nil && name != "" {
-		return name
+	var names []string
+	_ = json.Unmarshal(schema["type"], &names) // one of several: the first that is more than null
+	for _, name = range names {
+		if name != "null" {
+			return name
+		}
 	}
 	switch {
 	case schema["properties"] != nil:
