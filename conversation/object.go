@@ -62,7 +62,10 @@ func StreamObject[T any](ctx context.Context, c *Conversation, text string) iter
 				}
 			case frame.Kind != stream.EventFrame:
 			case frame.Event.Type == parley.EventStepGenerated:
-				if object := objectOf(frame.Event); object != nil && !yield(Partial[T]{Whole: true, object: object}, nil) {
+				if object := objectOf(
+					frame.Event,
+				); object != nil &&
+					!yield(Partial[T]{Whole: true, object: object}, nil) {
 					return
 				}
 			case frame.Event.Type.EndsTurn():

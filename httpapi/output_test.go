@@ -64,7 +64,11 @@ func TestObjectsStream(t *testing.T) {
 			Object json.RawMessage
 			Text   string
 		}
-		if err := json.Unmarshal(record[len(record)-1].Content, &content); err != nil || string(content.Object) != whole ||
+		if err := json.Unmarshal(
+			record[len(record)-1].Content,
+			&content,
+		); err != nil ||
+			string(content.Object) != whole ||
 			!strings.Contains(content.Text, "Simulated city") {
 			t.Errorf("%s: the answer is %+v", model, content)
 		}

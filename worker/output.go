@@ -40,7 +40,11 @@ func (o *outputs) choose() (err error) {
 		return nil
 	}
 	if o.schema, err = schema.Read(*output.Schema); err != nil { // an earlier version accepted it
-		return parley.InvalidField("output.schema", "this JSON Schema cannot be used: %s", parley.Clip(err.Error(), 300))
+		return parley.InvalidField(
+			"output.schema",
+			"this JSON Schema cannot be used: %s",
+			parley.Clip(err.Error(), 300),
+		)
 	}
 	format := &parley.ResponseFormat{
 		Type: parley.FormatJSONSchema, Name: output.SchemaName(), Schema: output.Schema, Strict: output.Strict,
@@ -67,8 +71,8 @@ func (o *outputs) choose() (err error) {
 }
 
 // outputToolAbout tells the model what the tool is for.
-const outputToolAbout = "Gives your final answer. Call it once, when you know the answer, instead of writing the answer " +
-	"as text: its arguments are the answer."
+const outputToolAbout = "Gives your final answer. Call it once, when you know the answer, instead of writing the " +
+	"answer as text: its arguments are the answer."
 
 // offer adds the tool whose arguments are the answer to the agent's tools, under a name that none of them has.
 func (o *outputs) offer(own []parley.ToolDefinition) []parley.ToolDefinition {
@@ -143,7 +147,8 @@ func asText(tool string, chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.C
 					chunk.Finish = parley.FinishStop
 				}
 			}
-			if chunk.Kind != model.ChunkFinish && chunk.Kind != model.ChunkUsage && slices.Contains(dropped, chunk.Block) {
+			if chunk.Kind != model.ChunkFinish && chunk.Kind != model.ChunkUsage &&
+				slices.Contains(dropped, chunk.Block) {
 				continue
 			}
 			if !yield(chunk, err) {
@@ -159,8 +164,8 @@ const (
 	wrongEmpty = "there is no text"
 )
 
-// check keeps the object of a final answer. It says what is wrong if the answer is none, or does not satisfy the schema;
-// an error is that of the turn's context.
+// check keeps the object of a final answer. It says what is wrong if the answer is none, or does not satisfy the
+// schema; an error is that of the turn's context.
 func (o *outputs) check(a *answer) (wrong string, err error) {
 	if a.finish == parley.FinishLength {
 		return wrongCut, nil
@@ -175,31 +180,43 @@ func (o *outputs) check(a *answer) (wrong string, err error) {
 		return wrongEmpty, nil
 	}
 	raw := bytes.TrimSpace([]byte(parley.JSONIn(from.stream.Text(parley.KindText))))
-	if err := parley.CheckJSON(raw); err != nil { // names twice, too
-		return err.Error(), nil
+	if wrong, err = o.violation(raw); wrong != "" || err != nil {
+		return wrong, err
 	}
-	if wrong, err = o.schema.Violation(o.ctx, raw); err != nil {
-		if o.ctx.Err() != nil {
-			return "", context.Cause(o.ctx)
-		}
-		return err.Error(), nil
-	}
-	if wrong != "" {
-		return wrong, nil
-	}
-	object, err := parley.CanonicalJSON(raw)
-	if err != nil {
-		return err.Error(), nil
-	}
-	kept, err := parley.EncodeContent(parley.AssistantContent{Object: object})
-	if err == nil {
-		err = parley.CheckJSON(kept) // it nests deeper than the object
-	}
-	if err != nil {
-		return err.Error(), nil
+	object, broken := storable(raw)
+	if broken != nil {
+		return broken.Error(), nil //nolint:nilerr // the model is told
 	}
 	from.object = object
 	return "", nil
+}
+
+// violation says why a text is not an object of the schema; an error is that of the turn's context.
+func (o *outputs) violation(raw []byte) (wrong string, err error) {
+	if broken := parley.CheckJSON(raw); broken != nil { // names twice, too
+		return broken.Error(), nil //nolint:nilerr // the model is told
+	}
+	wrong, unfinished := o.schema.Violation(o.ctx, raw)
+	switch {
+	case o.ctx.Err() != nil:
+		return "", context.Cause(o.ctx)
+	case unfinished != nil:
+		return unfinished.Error(), nil //nolint:nilerr // the model is told
+	}
+	return wrong, nil
+}
+
+// storable returns an object as canonical JSON. It is an error if a content with it would nest too deep.
+func storable(raw []byte) (json.RawMessage, error) {
+	object, err := parley.CanonicalJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := parley.EncodeContent(parley.AssistantContent{Object: object})
+	if err == nil {
+		err = parley.CheckJSON(kept)
+	}
+	return object, err
 }
 
 // recall reads how often an earlier run of the turn has asked a step again, and why.

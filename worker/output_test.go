@@ -115,8 +115,9 @@ func TestWrongObjectsAreAskedForAgain(t *testing.T) {
 				t.Errorf("the calls are %+v", calls)
 			}
 			for _, call := range calls {
-				if (call.Attempt == 2) != (call.Manifest.Rejected != nil) || (call.Attempt == 1) != (call.Error != nil) {
-					t.Errorf("attempt %d says %+v and failed with %+v", call.Attempt, call.Manifest.Rejected, call.Error)
+				told := call.Manifest.Rejected
+				if (call.Attempt == 2) != (told != nil) || (call.Attempt == 1) != (call.Error != nil) {
+					t.Errorf("attempt %d says %+v and failed with %+v", call.Attempt, told, call.Error)
 				}
 			}
 			posted := r.said("And?", "")

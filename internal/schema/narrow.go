@@ -122,8 +122,11 @@ func (n *narrowing) alternatives(raw json.RawMessage, out map[string]json.RawMes
 func (n *narrowing) members(given, out map[string]json.RawMessage) bool {
 	var properties map[string]json.RawMessage
 	var required []string
-	if additional := strings.TrimSpace(string(given["additionalProperties"])); additional != "" && additional != "false" ||
-		len(given["properties"]) == 0 || json.Unmarshal(given["properties"], &properties) != nil ||
+	if additional := strings.TrimSpace(
+		string(given["additionalProperties"]),
+	); additional != "" && additional != "false" ||
+		len(given["properties"]) == 0 ||
+		json.Unmarshal(given["properties"], &properties) != nil ||
 		given["required"] != nil && json.Unmarshal(given["required"], &required) != nil {
 		return false
 	}

@@ -29,12 +29,18 @@ func TestNarrow(t *testing.T) {
 		"optional where all are required": {
 			`{"type":"object","properties":{"a":{"type":"string"}}}`, "", true,
 		},
-		"of itself":               {`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"$ref":"#/$defs/b"}}}`, "", false},
-		"names of any kind":       {`{"type":"object","additionalProperties":{"type":"string"}}`, "", false},
-		"no names":                {`{"type":"object","properties":{"a":{"type":"object"}}}`, "", false},
-		"members from elsewhere":  {`{"type":"object","properties":{"a":{"type":"string"}},"allOf":[{"required":["b"]}]}`, "", false},
-		"required without a rule": {`{"type":"object","properties":{"a":{"type":"string"}},"required":["b"]}`, "", false},
-		"anything":                {`{"type":"object","properties":{"a":true}}`, "", false},
+		"of itself": {
+			`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"$ref":"#/$defs/b"}}}`, "", false,
+		},
+		"names of any kind": {`{"type":"object","additionalProperties":{"type":"string"}}`, "", false},
+		"no names":          {`{"type":"object","properties":{"a":{"type":"object"}}}`, "", false},
+		"members from elsewhere": {
+			`{"type":"object","properties":{"a":{"type":"string"}},"allOf":[{"required":["b"]}]}`, "", false,
+		},
+		"required without a rule": {
+			`{"type":"object","properties":{"a":{"type":"string"}},"required":["b"]}`, "", false,
+		},
+		"anything": {`{"type":"object","properties":{"a":true}}`, "", false},
 	} {
 		if _, err := Read(json.RawMessage(c.schema)); err != nil && name != "of itself" {
 			t.Errorf("%s: %v", name, err)

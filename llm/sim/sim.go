@@ -49,7 +49,16 @@ func New() *Model { return &Model{} }
 
 // Models lists the simulator's models, with one example of each family.
 func Models() []model.Info {
-	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "object", "object-1", "script"}
+	names := []string{
+		DefaultModel,
+		"lorem-200-5",
+		"tool",
+		"reason",
+		"fail-rate_limit-1",
+		"object",
+		"object-1",
+		"script",
+	}
 	models := make([]model.Info, len(names))
 	for i, name := range names {
 		models[i] = Info(name)
