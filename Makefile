@@ -71,7 +71,7 @@ FUZZTIME ?= 10s
 # Of the property that accounts for every message: a hundred in make test, a million by hand.
 CASES ?= 1000000
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores test-walks page page-types test-postgres-smoke test-postgres-versions e2e trials properties bench bench-page pictures lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores test-walks page page-types test-postgres-smoke test-postgres-versions e2e trials trials-teams properties bench bench-page pictures lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -178,6 +178,9 @@ fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes
 
 trials: ## run the trials of several processes TRIALS times in a row (10)
 	$(GO_TEST) -v -timeout 120m -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}
+
+trials-teams: ## run the trials of teams at their whole size, 200 leads with 5 subordinates each and more than 5,000 delegations
+	$(GO_TEST) -v -timeout 120m -run 'TestTeams' ./e2e/cluster -leads 200 -plans 3
 
 properties: ## account for every message in CASES lives of sessions
 	GOGC=600 go test ./prompt -run '^TestEveryMessageIsAccountedFor$$' -timeout 0 -rapid.checks $(CASES)

@@ -26,16 +26,19 @@ const (
 // Agent is the configuration of an agentic loop. Every change makes a new version; a turn's version is fixed at its
 // first claim.
 type Agent struct {
-	ID          ID          `json:"id"`
-	WorkspaceID ID          `json:"workspace_id"`
-	Slug        string      `json:"slug"`
-	Name        string      `json:"name"`
-	Description string      `json:"description"`
-	Runtime     string      `json:"runtime"`
-	Settings                // flat; completed by setting.Complete
-	Tags        []string    `json:"tags"`
-	LeadID      ID          `json:"lead_id"`
-	Status      AgentStatus `json:"status"`
+	ID          ID       `json:"id"`
+	WorkspaceID ID       `json:"workspace_id"`
+	Slug        string   `json:"slug"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Runtime     string   `json:"runtime"`
+	Settings             // flat; completed by setting.Complete
+	Tags        []string `json:"tags"`
+	LeadID      ID       `json:"lead_id"`
+	// principal who gets what the agent and those below it have for a person, if the owner is not known to be one;
+	// null: as the lead says
+	BriefToID ID          `json:"brief_to_id"`
+	Status    AgentStatus `json:"status"`
 	// principal that may change it, besides admins; null: only admins
 	OwnerID     ID     `json:"owner_id"`
 	OwnerName   string `json:"owner_name,omitempty"` // its name when it became the owner

@@ -17,6 +17,10 @@ func (l Limit) WarnedBit() int64 {
 		return 4
 	case LimitDailyCost:
 		return 8
+	case LimitChainTokens:
+		return 16
+	case LimitChainCost:
+		return 32
 	}
 	return 0
 }

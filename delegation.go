@@ -165,8 +165,11 @@ func (d Delegation) MarshalJSON() ([]byte, error) {
 func (d *Delegation) Finished() bool { return d.Status.Finished(d.Kind) }
 
 // Title returns the first line of the delegation's text, shortened.
-func (d *Delegation) Title() string {
-	title := []rune(TitleFrom(d.Text))
+func (d *Delegation) Title() string { return DelegationTitle(d.Text) }
+
+// DelegationTitle returns the first line of a delegation's text, shortened.
+func DelegationTitle(text string) string {
+	title := []rune(TitleFrom(text))
 	if len(title) > delegationTitleRunes {
 		return string(title[:delegationTitleRunes-1]) + "…"
 	}

@@ -20,6 +20,7 @@ func InboxTypes() []InboxType {
 const (
 	MaxInboxTitleBytes   = 300
 	MaxInboxSummaryBytes = 2000
+	MaxInboxCitations    = 64
 )
 
 // InboxItem is one entry of a principal's inbox. It moves under the lock of its session.
@@ -36,19 +37,37 @@ type InboxItem struct {
 	SessionID ID `json:"session_id"`
 	MessageID ID `json:"message_id"`
 	// the work behind it: the agent's background session, and the tool_call there that made the item
-	SourceSessionID ID   `json:"source_session_id"`
-	SourceMessageID ID   `json:"source_message_id"`
-	DelegationID    ID   `json:"delegation_id"` // of a briefing and a question
-	ApprovalID      ID   `json:"approval_id"`   // of an approval
-	CreatedAt       Time `json:"created_at"`
-	ReadAt          Time `json:"read_at"`
-	AnsweredAt      Time `json:"answered_at"`
-	ClosedAt        Time `json:"closed_at"` // when it ended without an answer, which it cannot get any more
+	SourceSessionID ID `json:"source_session_id"`
+	SourceMessageID ID `json:"source_message_id"`
+	DelegationID    ID `json:"delegation_id"` // of a briefing and a question
+	ApprovalID      ID `json:"approval_id"`   // of an approval
+	// the messages that a briefing cites as [session:sequence], each once, in order; checked when it was made
+	Citations  []InboxCitation `json:"citations"`
+	CreatedAt  Time            `json:"created_at"`
+	ReadAt     Time            `json:"read_at"`
+	AnsweredAt Time            `json:"answered_at"`
+	ClosedAt   Time            `json:"closed_at"` // when it ended without an answer, which it cannot get any more
 }
 
 // Waits reports whether the item still wants an answer.
 func (i *InboxItem) Waits() bool {
 	return (i.Type == InboxQuestion || i.Type == InboxApproval) && i.AnsweredAt == 0 && i.ClosedAt == 0
+}
+
+// InboxAlertCause is what the server itself raises an alert about.
+type InboxAlertCause string
+
+// The causes. An alert has one item for each cause and subject, however often it happens.
+const (
+	AlertRunFailed  InboxAlertCause = "run failed"   // of a schedule
+	AlertRunSkipped InboxAlertCause = "run skipped"  // of a schedule: ScheduleAlertAfter in a row
+	AlertBudget     InboxAlertCause = "budget"       // of a background session
+	AlertChain      InboxAlertCause = "chain bounds" // of a root of delegations
+)
+
+// InboxAlertID returns the id of the item for a cause and its subject.
+func InboxAlertID(cause InboxAlertCause, subject ID) ID {
+	return derived("parley inbox alert "+string(cause)+" ", subject)
 }
 
 // InboxItemID returns the id of the item that something makes: a delegation or an approval.

@@ -9,7 +9,8 @@ import (
 type Limit string
 
 // The limits. limit.warning reports that WarnShare of one is used. Reaching the limit of steps, tool calls or seconds
-// fails the turn with ClassLimit; a call that tokens or money do not allow parks the turn, which waits for budget.
+// fails the turn with ClassLimit; a call that tokens or money do not allow parks the turn, which waits for budget. A
+// chain of delegations whose budget is used up fails its turns too: nobody would be told of one that waits.
 const (
 	LimitSteps         Limit = "max_steps"
 	LimitToolCalls     Limit = "max_tool_calls"
@@ -20,11 +21,16 @@ const (
 	LimitSessionCost   Limit = "session_cost"
 	LimitDailyTokens   Limit = "daily_tokens"
 	LimitDailyCost     Limit = "daily_cost"
+	LimitChainTokens   Limit = "chain_tokens"
+	LimitChainCost     Limit = "chain_cost"
 )
 
-// BudgetLimits lists the limits on tokens and money: a call that exceeds one makes its turn wait.
+// BudgetLimits lists the limits on tokens and money: a call that exceeds one does not begin.
 func BudgetLimits() []Limit {
-	return []Limit{LimitTokens, LimitCost, LimitSessionTokens, LimitSessionCost, LimitDailyTokens, LimitDailyCost}
+	return []Limit{
+		LimitTokens, LimitCost, LimitSessionTokens, LimitSessionCost, LimitDailyTokens, LimitDailyCost,
+		LimitChainTokens, LimitChainCost,
+	}
 }
 
 // WarnShare is the used part of a limit at which a warning is given.
@@ -44,6 +50,8 @@ type Limits struct {
 	SessionCost       *Money `json:"session_cost,omitempty" minimum:"0" doc:"US dollars for the session's whole record, with its tool sessions."`
 	DailyTokens       *int64 `json:"daily_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens per UTC day: for all sessions of an agent, or for one session with its tool sessions."`
 	DailyCost         *Money `json:"daily_cost,omitempty" minimum:"0" doc:"US dollars per UTC day: for all sessions of an agent, or for one session with its tool sessions."`
+	ChainTokens       *int64 `json:"chain_tokens,omitempty" minimum:"1" maximum:"1000000000000" doc:"Tokens for everything that one message in an agent's background session begins: its turn, and the turns of all agents that work for it by delegations. A turn that could exceed it fails as limit."`
+	ChainCost         *Money `json:"chain_cost,omitempty" minimum:"0" doc:"US dollars for everything that one message in an agent's background session begins, as chain_tokens."`
 	RequestsPerMinute *int   `json:"requests_per_minute,omitempty" minimum:"1" maximum:"1000000" doc:"Messages that ask the agent for something, per minute and session. Further ones are answered 429."`
 }
 
@@ -69,6 +77,8 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 		SessionCost       *Money `json:"session_cost"`
 		DailyTokens       *int64 `json:"daily_tokens"`
 		DailyCost         *Money `json:"daily_cost"`
+		ChainTokens       *int64 `json:"chain_tokens"`
+		ChainCost         *Money `json:"chain_cost"`
 		RequestsPerMinute *int   `json:"requests_per_minute"`
 	}(l))
 }
@@ -85,6 +95,8 @@ func (l Limits) Over(wider Limits) Limits {
 	fill(&l.MaxSeconds, wider.MaxSeconds)
 	fill(&l.SessionTokens, wider.SessionTokens)
 	fill(&l.SessionCost, wider.SessionCost)
+	fill(&l.ChainTokens, wider.ChainTokens)
+	fill(&l.ChainCost, wider.ChainCost)
 	fill(&l.RequestsPerMinute, wider.RequestsPerMinute)
 	return l
 }
@@ -103,13 +115,17 @@ func fill[T any](field **T, wider *T) {
 	}
 }
 
-// Budgeted reports whether tokens or money are limited.
+// Budgeted reports whether tokens or money are limited, other than those of chains.
 func (l Limits) Budgeted() bool {
 	return l.MaxTokens != nil || l.SessionTokens != nil || l.DailyTokens != nil || l.Priced()
 }
 
-// Priced reports whether money is limited.
+// Priced reports whether money is limited, other than that of chains.
 func (l Limits) Priced() bool { return l.MaxCost != nil || l.SessionCost != nil || l.DailyCost != nil }
+
+// Chained reports whether tokens or money of chains are limited: of everything that a message in a background session
+// begins.
+func (l Limits) Chained() bool { return l.ChainTokens != nil || l.ChainCost != nil }
 
 // Steps returns how many steps a turn may take.
 func (l Limits) Steps() int {
@@ -148,7 +164,10 @@ func (l Limits) Validate() error {
 	for _, field := range []struct {
 		name  Limit
 		value *int64
-	}{{LimitTokens, l.MaxTokens}, {LimitSessionTokens, l.SessionTokens}, {LimitDailyTokens, l.DailyTokens}} {
+	}{
+		{LimitTokens, l.MaxTokens}, {LimitSessionTokens, l.SessionTokens}, {LimitDailyTokens, l.DailyTokens},
+		{LimitChainTokens, l.ChainTokens},
+	} {
 		if field.value != nil && (*field.value < 1 || *field.value > MaxLimitTokens) {
 			return InvalidField(
 				"limits."+string(field.name),
@@ -160,7 +179,10 @@ func (l Limits) Validate() error {
 	for _, field := range []struct {
 		name  Limit
 		value *Money
-	}{{LimitCost, l.MaxCost}, {LimitSessionCost, l.SessionCost}, {LimitDailyCost, l.DailyCost}} {
+	}{
+		{LimitCost, l.MaxCost}, {LimitSessionCost, l.SessionCost}, {LimitDailyCost, l.DailyCost},
+		{LimitChainCost, l.ChainCost},
+	} {
 		if field.value != nil && (*field.value < 0 || *field.value > MaxLimitCost) {
 			return InvalidField(
 				"limits."+string(field.name),
@@ -183,6 +205,8 @@ type LimitsPatch struct {
 	SessionCost       Change[*Money] `json:"session_cost,omitzero"`
 	DailyTokens       Change[*int64] `json:"daily_tokens,omitzero"`
 	DailyCost         Change[*Money] `json:"daily_cost,omitzero"`
+	ChainTokens       Change[*int64] `json:"chain_tokens,omitzero"`
+	ChainCost         Change[*Money] `json:"chain_cost,omitzero"`
 	RequestsPerMinute Change[*int]   `json:"requests_per_minute,omitzero"`
 }
 
@@ -200,6 +224,8 @@ func (p *LimitsPatch) Over(l Limits) Limits {
 	p.SessionCost.over(&l.SessionCost)
 	p.DailyTokens.over(&l.DailyTokens)
 	p.DailyCost.over(&l.DailyCost)
+	p.ChainTokens.over(&l.ChainTokens)
+	p.ChainCost.over(&l.ChainCost)
 	p.RequestsPerMinute.over(&l.RequestsPerMinute)
 	return l
 }
@@ -208,14 +234,18 @@ func (p *LimitsPatch) Over(l Limits) Limits {
 // seconds or US dollars.
 type LimitWarning struct {
 	Limit Limit
-	Scope BudgetScope // whose limit it is: a turn's, a session's or an agent's
+	Scope BudgetScope // whose limit it is: a turn's, a session's, an agent's or a chain's
 	Spent int64       // in nanodollars for limits on money
 	Of    int64
 }
 
 // Money reports whether the amounts are nanodollars.
 func (w LimitWarning) Money() bool {
-	return w.Limit == LimitCost || w.Limit == LimitSessionCost || w.Limit == LimitDailyCost
+	switch w.Limit {
+	case LimitCost, LimitSessionCost, LimitDailyCost, LimitChainCost:
+		return true
+	}
+	return false
 }
 
 // Share returns the used part of the limit.
@@ -292,4 +322,5 @@ const (
 	BudgetOfTurn    BudgetScope = "turn"
 	BudgetOfSession BudgetScope = "session" // with its tool sessions
 	BudgetOfAgent   BudgetScope = "agent"   // all of its sessions
+	BudgetOfChain   BudgetScope = "chain"   // all that a message in a background session begins
 )

@@ -125,7 +125,12 @@ func grantsSize(grants []Grant) (n int) {
 }
 
 // Size is the size of an item's texts.
-func (i InboxItem) Size() int { return len(i.Title) + len(i.Summary) }
+func (i InboxItem) Size() int {
+	return len(i.Title) + len(i.Summary) + len(i.Citations)*inboxCitationSize
+}
+
+// inboxCitationSize is what a citation takes in JSON.
+const inboxCitationSize = 160
 
 // Size is the size of a delegation's texts.
 func (d Delegation) Size() int { return len(d.Text) + len(d.Reason) }

@@ -6,6 +6,7 @@ package parley
 const (
 	MaxTeamMembers = 64 // active agents, its lead included
 	MaxTeamDepth   = 5  // levels, the lead's included
+	MaxTeamWaits   = 16 // open delegations that a team shows of each member
 )
 
 // BackgroundTitle is the title of background sessions that nobody has renamed.
@@ -49,6 +50,9 @@ func ForegroundSession(agent *Agent, principalID ID) Session {
 // session in background mode.
 func (s *Session) InBackground() bool { return s.Key == BackgroundKey(s.AgentID, s.OwnerID) }
 
+// InForeground reports whether this is the session in which its owner talks with its agent, where the agent finds them.
+func (s *Session) InForeground() bool { return s.Key == ForegroundKey(s.AgentID, s.OwnerID) }
+
 // TeamLead is a team as lists show it: its lead, and how many it has.
 type TeamLead struct {
 	LeadID      ID     `json:"lead_id"` // the agent
@@ -77,6 +81,23 @@ type TeamMember struct {
 	Depth       int    `json:"depth"`   // levels below the team's lead, which has 0
 	// its background session; null if there is none yet, or the reader may not see it
 	Background *TeamSession `json:"background"`
+	// what it has sent and waits for, the newest first, at most MaxTeamWaits; none if its background session is null
+	OpenDelegations []TeamDelegation `json:"open_delegations"`
+	NextRunAt       Time             `json:"next_run_at"` // the earliest of its schedules; null: none is due
+}
+
+// TeamDelegation is an open delegation, as teams show it.
+type TeamDelegation struct {
+	ID            ID               `json:"id"`
+	Kind          DelegationKind   `json:"kind"`
+	Status        DelegationStatus `json:"status"`
+	ToAgentID     ID               `json:"to_agent_id"`     // of what goes to a person: the sender itself
+	ToPrincipalID ID               `json:"to_principal_id"` // the person; null for an agent
+	Title         string           `json:"title"`           // the first line of its text, shortened
+	DeadlineAt    Time             `json:"deadline_at"`
+	CreatedAt     Time             `json:"created_at"`
+
+	FromSessionID ID `json:"-"`
 }
 
 // TeamSession is what a member does in its background session now, and what that has cost so far.
@@ -85,7 +106,7 @@ type TeamSession struct {
 	Status     SessionStatus `json:"status"`
 	WaitReason WaitReason    `json:"wait_reason,omitempty"`
 	TurnID     ID            `json:"turn_id"`    // the first unfinished work session; null: it has nothing to do
-	Doing      string        `json:"doing"`      // the first line of the message that began it; "" without one
+	Doing      string        `json:"doing"`      // the first line of the task or message that began it; "" without one
 	Statistics Statistics    `json:"statistics"` // of the session itself; tool sessions stand in its tree
 	UpdatedAt  Time          `json:"updated_at"` // last activity
 
@@ -108,8 +129,22 @@ func TeamLeadOf(agent *Agent, members int) TeamLead {
 	}
 }
 
+// TeamWork is what the members of a team do: those of their background sessions that the reader may see, the open
+// delegations that these have sent, and when each agent's schedules are due next.
+type TeamWork struct {
+	Sessions    []TeamSession
+	Delegations []TeamDelegation
+	NextRuns    map[ID]Time
+}
+
 // NewTeam puts a team together: agents are the lead and those below it, each after its own lead.
-func NewTeam(agents []Agent, sessions []TeamSession) Team {
+func NewTeam(agents []Agent, work *TeamWork) Team {
+	sessions := work.Sessions
+	waits := make(map[ID][]TeamDelegation, len(sessions))
+	for i := range work.Delegations {
+		from := work.Delegations[i].FromSessionID
+		waits[from] = append(waits[from], work.Delegations[i])
+	}
 	doing := make(map[ID]*TeamSession, len(sessions))
 	for i := range sessions {
 		doing[sessions[i].AgentID] = &sessions[i]
@@ -121,16 +156,19 @@ func NewTeam(agents []Agent, sessions []TeamSession) Team {
 		if i > 0 {
 			depths[a.ID] = depths[a.LeadID] + 1
 		}
-		team.Members = append(team.Members, TeamMember{
+		member := TeamMember{
 			AgentID: a.ID, Slug: a.Slug, Name: a.Name, Description: a.Description, LeadID: a.LeadID,
-			Depth: depths[a.ID], Background: doing[a.ID],
-		})
+			Depth: depths[a.ID], Background: doing[a.ID], OpenDelegations: []TeamDelegation{},
+			NextRunAt: work.NextRuns[a.ID],
+		}
 		if session := doing[a.ID]; session != nil {
+			member.OpenDelegations = append(member.OpenDelegations, waits[session.SessionID]...)
 			s := &session.Statistics
 			team.Total.add(TreeTotal{
 				Sessions: 1, Turns: s.Turns, Tokens: s.Tokens, Cost: s.Cost, Unpriced: s.Unpriced,
 			})
 		}
+		team.Members = append(team.Members, member)
 	}
 	return team
 }

@@ -305,12 +305,13 @@ const (
 // CallPurpose is a call's purpose if it is not a turn's step.
 type CallPurpose string
 
-// The purposes. Only a turn's step has a turn and a message.
+// The purposes. Only a turn's step has a turn and a message; drawing knowledge is one too.
 const (
 	PurposeStep       CallPurpose = ""           // a turn's step (JSON null)
 	PurposeCompaction CallPurpose = "compaction" // it writes a summary
 	PurposeReplay     CallPurpose = "replay"     // a recorded request again, to compare
 	PurposeWarm       CallPurpose = "warm"       // it fills a cache
+	PurposeKnowledge  CallPurpose = "knowledge"  // it draws knowledge from background work
 )
 
 // Call is the record of one attempt at one model request.
@@ -383,6 +384,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Dropped        *Dropped      `json:"dropped"`
 		Offered        *OfferedTools `json:"offered"`
 		Rejected       *Rejected     `json:"rejected"`
+		KnowledgeID    ID            `json:"knowledge_id"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
@@ -397,6 +399,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Dropped:        c.Manifest.Dropped,
 		Offered:        c.Manifest.Offered,
 		Rejected:       c.Manifest.Rejected,
+		KnowledgeID:    c.Manifest.KnowledgeID,
 	}
 	if shown.Middleware == nil {
 		shown.Middleware = []string{}
@@ -455,6 +458,8 @@ type Manifest struct {
 	Offered *OfferedTools `json:"offered,omitempty"`
 	// Rejected is set if the request asks again because the answer before did not satisfy the schema.
 	Rejected *Rejected `json:"rejected,omitempty"`
+	// KnowledgeID is the block of knowledge behind the system prompt, see KnowledgeBlock; zero: there is none.
+	KnowledgeID ID `json:"knowledge_id,omitzero"`
 }
 
 // Rejected says why a structured answer was asked for again. The request ends with it.

@@ -23,6 +23,16 @@ func ModelName(tokens int, pace time.Duration) string {
 // with this many tokens once it has the result.
 func ToolModelName(tokens int) string { return ModelName(tokens, 0) + "-tool" }
 
+// DelegateModelName names a model that first hands a task to the agent works, and answers with this many tokens once
+// it has the tool's result, and when the answer arrives.
+func DelegateModelName(tokens int) string { return ModelName(tokens, 0) + "-delegate" }
+
+// delegateArguments are the arguments with which such a model calls its tool.
+const delegateArguments = `{"agent":"works","task":"Please write two hundred words about the sea."}`
+
+// answered begins the message that brings an agent the answer to its task.
+const answered = "Answer to your task"
+
 const answerHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 // ServeProvider answers Chat Completions requests on a listener until it is closed. It speaks just enough HTTP/1.1 to
@@ -49,14 +59,18 @@ func provide(conn net.Conn) {
 		if err != nil {
 			return
 		}
-		tokens, pace, tool := modelOf(body)
-		calls := tool && !bytes.Contains(body, []byte(`"role":"tool"`))
-		key := fmt.Sprint(tokens, pace, calls)
+		tokens, pace, kind := modelOf(body)
+		calls := kind != "" && !bytes.Contains(body, []byte(`"role":"tool"`)) &&
+			!bytes.Contains(body, []byte(answered))
+		key := fmt.Sprint(tokens, pace, kind, calls)
 		frames, ok := cache[key]
 		if !ok {
 			frames = answer(tokens, pace)
 			if calls {
-				frames = call()
+				frames = call("current_time", `{"timezone":"UTC"}`)
+				if kind == "delegate" {
+					frames = call("delegate_to_agent", delegateArguments)
+				}
 			}
 			cache[key] = frames
 		}
@@ -98,14 +112,14 @@ func readRequest(reader *bufio.Reader) ([]byte, error) {
 	return body, err
 }
 
-func modelOf(body []byte) (tokens int, pace time.Duration, tool bool) {
+func modelOf(body []byte) (tokens int, pace time.Duration, kind string) {
 	_, rest, _ := bytes.Cut(body, []byte(`"bench-`))
 	name, _, _ := bytes.Cut(rest, []byte(`"`))
 	count, rate, _ := strings.Cut(string(name), "-")
 	ms, kind, _ := strings.Cut(rate, "-")
 	tokens, _ = strconv.Atoi(count) // a request for another model gets an empty answer
 	wait, _ := strconv.Atoi(ms)     // as above
-	return tokens, time.Duration(wait) * time.Millisecond, kind == "tool"
+	return tokens, time.Duration(wait) * time.Millisecond, kind
 }
 
 // frame is one event of an answer.
@@ -137,29 +151,18 @@ func usage(tokens int) string {
 }
 
 // call makes the answer that calls a tool, in one write.
-func call() [][]byte {
-	return [][]byte{
-		[]byte(
-			chunk(
-				frame(
-					`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function",`+
-						`"function":{"name":"current_time","arguments":""}}]}`,
-					"null",
-				),
-			) +
-				chunk(
-					frame(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"timezone\":"}}]}`, "null"),
-				) +
-				chunk(
-					frame(`{"tool_calls":[{"index":0,"function":{"arguments":"\"UTC\"}"}}]}`, "null"),
-				) +
-				chunk(
-					frame(`{}`, `"tool_calls"`),
-				) + usage(
-				12,
-			),
-		),
+func call(name, arguments string) [][]byte {
+	begun := fmt.Sprintf(
+		`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function",`+
+			`"function":{"name":%q,"arguments":""}}]}`,
+		name,
+	)
+	wire := chunk(frame(begun, "null"))
+	half := len(arguments) / 2
+	for _, piece := range []string{arguments[:half], arguments[half:]} {
+		wire += chunk(frame(fmt.Sprintf(`{"tool_calls":[{"index":0,"function":{"arguments":%q}}]}`, piece), "null"))
 	}
+	return [][]byte{[]byte(wire + chunk(frame(`{}`, `"tool_calls"`)) + usage(12))}
 }
 
 // writeSize is how much the provider sends at once when it does not pace itself: a handful of tokens, like a provider

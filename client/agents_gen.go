@@ -87,6 +87,9 @@ type AgentInput struct {
 	parley.Settings
 	Tags   []string  `json:"tags,omitempty"`
 	LeadID parley.ID `json:"lead_id,omitzero"`
+	// The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a
+	// key and not the machine's user.
+	BriefToID parley.ID `json:"brief_to_id,omitzero"`
 }
 
 // ArchiveAgentQuery are the query parameters of ArchiveAgent; zero values are left out.
@@ -153,9 +156,12 @@ type AgentPatch struct {
 	Description parley.Change[string] `json:"description,omitzero"`
 	Runtime     parley.Change[string] `json:"runtime,omitzero"`
 	parley.SettingsPatch
-	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
-	LeadID parley.Change[parley.ID]          `json:"lead_id,omitzero"`
-	Status parley.Change[parley.AgentStatus] `json:"status,omitzero"`
+	Tags   parley.Change[[]string]  `json:"tags,omitzero"`
+	LeadID parley.Change[parley.ID] `json:"lead_id,omitzero"`
+	// The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a
+	// key and not the machine's user.
+	BriefToID parley.Change[parley.ID]          `json:"brief_to_id,omitzero"`
+	Status    parley.Change[parley.AgentStatus] `json:"status,omitzero"`
 	// For admins: the principal that may change the agent from now on; null leaves it to admins.
 	OwnerID parley.Change[parley.ID] `json:"owner_id,omitzero"`
 }

@@ -46,8 +46,8 @@ type SchedulesQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
-	// Only schedules of this agent, by id or slug.
-	Agent string
+	// Only schedules of this agent, by id or slug; repeatable.
+	Agent []string
 }
 
 func (q *SchedulesQuery) values() url.Values {
@@ -55,7 +55,7 @@ func (q *SchedulesQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
-	v.text("agent", q.Agent)
+	texts(v, "agent", q.Agent)
 	return v.Values
 }
 

@@ -468,6 +468,8 @@ type SessionBudget struct {
 	Session Spending      `json:"session"`
 	// Over all of the agent's sessions; null unless the agent's tokens or money are limited.
 	Agent *Spending `json:"agent"`
+	// Of a background session: the chain that its latest turn works for; null unless chains are limited.
+	Chain *ChainSpending `json:"chain"`
 }
 
 // Spending is what was spent of a budget. Reserved is held by calls under way.
@@ -484,6 +486,21 @@ type Spending struct {
 	ReservedTokens int64        `json:"reserved_tokens"`
 	ReservedCost   parley.Money `json:"reserved_cost"`
 	DayEndsAt      parley.Time  `json:"day_ends_at"`
+}
+
+// ChainSpending is what was spent of the budget of a chain: by the turn of the message that began it, and by the
+// turns of all agents that worked for it. Reserved is held by calls under way.
+type ChainSpending struct {
+	// The message that began the chain.
+	RootID parley.ID `json:"root_id"`
+	// The limit, of the session where it began or of that session's agent.
+	ChainTokens *int64 `json:"chain_tokens"`
+	// The limit, of the session where it began or of that session's agent.
+	ChainCost      *parley.Money `json:"chain_cost"`
+	Tokens         int64         `json:"tokens"`
+	Cost           parley.Money  `json:"cost"`
+	ReservedTokens int64         `json:"reserved_tokens"`
+	ReservedCost   parley.Money  `json:"reserved_cost"`
 }
 
 // ClearContext clears the context. The model begins anew: its window starts at the next message, which gets a context

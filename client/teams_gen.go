@@ -81,9 +81,23 @@ func (c *Client) AllTeams(ctx context.Context, query TeamsQuery, options ...Opti
 	})
 }
 
+// EnsureExampleTeam gets or create the example team. A lead, example-editor, and four subordinates that the simulator
+// plays, with a schedule and a first task: they work at once, and the lead briefs you in your inbox. Needs no
+// provider's key. Once the first task is given, repeating the request only returns the team. 409 if the lead is
+// archived, or if somebody else has the workspace's example team.
+//
+// POST /v1/teams/example
+func (c *Client) EnsureExampleTeam(ctx context.Context, options ...Option) (parley.Team, error) {
+	return send[parley.Team](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/teams/example",
+		options: options,
+	})
+}
+
 // Team reads a team. By the id or slug of its lead, who may have a lead too: the answer has everyone below, what they
-// do now, and what their background sessions have cost. background is null for members whose session you may not see.
-// 404 if the agent leads nobody.
+// do now, whom they wait for, when their schedules are due, and what their background sessions have cost. background
+// is null for members whose session you may not see. 404 if the agent leads nobody.
 //
 // GET /v1/teams/{lead}
 func (c *Client) Team(ctx context.Context, lead string, options ...Option) (parley.Team, error) {

@@ -18,8 +18,9 @@ type AgentInput struct {
 	Description string `json:"description,omitempty"`
 	Runtime     string `json:"runtime,omitempty" doc:"standard by default."`
 	parley.Settings
-	Tags   []string  `json:"tags,omitempty"`
-	LeadID parley.ID `json:"lead_id,omitzero"`
+	Tags      []string  `json:"tags,omitempty"`
+	LeadID    parley.ID `json:"lead_id,omitzero"`
+	BriefToID parley.ID `json:"brief_to_id,omitzero" doc:"The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user."`
 }
 
 // widens reports whether the agent says what it may run, in the sense of AgentPatch.widens.
@@ -41,9 +42,10 @@ type AgentPatch struct {
 	Description parley.Change[string] `json:"description,omitzero"`
 	Runtime     parley.Change[string] `json:"runtime,omitzero"`
 	parley.SettingsPatch
-	Tags   parley.Change[[]string]           `json:"tags,omitzero"`
-	LeadID parley.Change[parley.ID]          `json:"lead_id,omitzero"`
-	Status parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
+	Tags      parley.Change[[]string]           `json:"tags,omitzero"`
+	LeadID    parley.Change[parley.ID]          `json:"lead_id,omitzero"`
+	BriefToID parley.Change[parley.ID]          `json:"brief_to_id,omitzero" doc:"The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user."`
+	Status    parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
 
 	OwnerID parley.Change[parley.ID] `json:"owner_id,omitzero" doc:"For admins: the principal that may change the agent from now on; null leaves it to admins."`
 
@@ -92,7 +94,7 @@ func (e *Engine) CreateAgent(
 	agent := parley.Agent{
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
 		Description: input.Description, Runtime: input.Runtime, Settings: input.Settings,
-		Tags: input.Tags, LeadID: input.LeadID, Status: parley.AgentActive, Version: 1,
+		Tags: input.Tags, LeadID: input.LeadID, BriefToID: input.BriefToID, Status: parley.AgentActive, Version: 1,
 		OwnerID: principal.ID, OwnerName: principal.Name, ChangedByID: principal.ID,
 	}
 	if input.widens() {
@@ -104,6 +106,9 @@ func (e *Engine) CreateAgent(
 		return parley.Agent{}, false, err
 	}
 	if err := checkIdempotency(idempotency); err != nil {
+		return parley.Agent{}, false, err
+	}
+	if _, err := e.named(ctx, scope, "brief_to_id", input.BriefToID); err != nil {
 		return parley.Agent{}, false, err
 	}
 	if agent.Accepted, err = e.accepts(ctx, scope, &agent, nil); err != nil {
@@ -297,8 +302,11 @@ func (e *Engine) UpdateAgent(
 	if err := mayPatch(principal, &agent, &patch); err != nil {
 		return parley.Agent{}, err
 	}
-	owner, err := e.newOwner(ctx, scope, &patch)
+	owner, err := e.named(ctx, scope, "owner_id", patch.OwnerID.Value)
 	if err != nil {
+		return parley.Agent{}, err
+	}
+	if _, err := e.named(ctx, scope, "brief_to_id", patch.BriefToID.Value); err != nil {
 		return parley.Agent{}, err
 	}
 	defer e.patch(agent.ID)()
@@ -417,16 +425,16 @@ func mayPatch(principal parley.Principal, agent *parley.Agent, patch *AgentPatch
 	return ownsAgent(principal, GrantAgents, agent)
 }
 
-// newOwner finds the principal that a patch names as the owner.
-func (e *Engine) newOwner(ctx context.Context, scope store.Scope, patch *AgentPatch) (parley.Principal, error) {
-	if patch.OwnerID.Value.IsZero() {
+// named finds the principal that a field of the input names; the zero value for a zero id.
+func (e *Engine) named(ctx context.Context, scope store.Scope, field string, id parley.ID) (parley.Principal, error) {
+	if id.IsZero() {
 		return parley.Principal{}, nil
 	}
-	owner, err := e.store.Principal(ctx, scope.WorkspaceID, patch.OwnerID.Value)
+	found, err := e.store.Principal(ctx, scope.WorkspaceID, id)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
-		err = parley.InvalidField("owner_id", "is not a principal of this workspace")
+		err = parley.InvalidField(field, "is not a principal of this workspace")
 	}
-	return owner, err
+	return found, err
 }
 
 // ArchiveAgent archives an agent: its sessions stay, new ones are refused. Archiving twice is not an error.
@@ -469,6 +477,7 @@ func (p AgentPatch) apply(agent *parley.Agent) {
 	agent.Settings = setting.Patched(agent.Settings, &p.SettingsPatch)
 	apply(p.Tags, &agent.Tags)
 	apply(p.LeadID, &agent.LeadID)
+	apply(p.BriefToID, &agent.BriefToID)
 	apply(p.Status, &agent.Status)
 	apply(p.OwnerID, &agent.OwnerID)
 }

@@ -11,11 +11,24 @@ import (
 // SessionBudget is what a session with its tool sessions, and its agent, may spend and have spent. A tool session shows
 // its root's.
 type SessionBudget struct {
-	SessionID parley.ID     `json:"session_id" doc:"The root of a tool session's tree."`
-	AgentID   parley.ID     `json:"agent_id"`
-	Limits    parley.Limits `json:"limits" doc:"In effect: the session's own, else its agent's, without the daily ones."`
-	Session   Spending      `json:"session"`
-	Agent     *Spending     `json:"agent" doc:"Over all of the agent's sessions; null unless the agent's tokens or money are limited."`
+	SessionID parley.ID      `json:"session_id" doc:"The root of a tool session's tree."`
+	AgentID   parley.ID      `json:"agent_id"`
+	Limits    parley.Limits  `json:"limits" doc:"In effect: the session's own, else its agent's, without the daily ones."`
+	Session   Spending       `json:"session"`
+	Agent     *Spending      `json:"agent" doc:"Over all of the agent's sessions; null unless the agent's tokens or money are limited."`
+	Chain     *ChainSpending `json:"chain" doc:"Of a background session: the chain that its latest turn works for; null unless chains are limited."`
+}
+
+// ChainSpending is what was spent of the budget of a chain: by the turn of the message that began it, and by the turns
+// of all agents that worked for it. Reserved is held by calls under way.
+type ChainSpending struct {
+	RootID         parley.ID     `json:"root_id" doc:"The message that began the chain."`
+	ChainTokens    *int64        `json:"chain_tokens" doc:"The limit, of the session where it began or of that session's agent."`
+	ChainCost      *parley.Money `json:"chain_cost" doc:"The limit, of the session where it began or of that session's agent."`
+	Tokens         int64         `json:"tokens"`
+	Cost           parley.Money  `json:"cost"`
+	ReservedTokens int64         `json:"reserved_tokens"`
+	ReservedCost   parley.Money  `json:"reserved_cost"`
 }
 
 // Spending is what was spent of a budget. Reserved is held by calls under way.
@@ -70,7 +83,32 @@ func (e *Engine) Budget(ctx context.Context, principal parley.Principal, id parl
 		}
 		answer.Session = spending
 	}
-	return answer, nil
+	if session.InBackground() {
+		answer.Chain, err = e.chainOf(ctx, scope, id)
+	}
+	return answer, err
+}
+
+// chainOf reads the budget of the chain that a session's latest turn works for; nil if it has none.
+func (e *Engine) chainOf(ctx context.Context, scope store.Scope, sessionID parley.ID) (*ChainSpending, error) {
+	turns, err := e.store.Turns(ctx, scope, sessionID, store.TurnQuery{Limit: 1})
+	if err != nil || len(turns) == 0 {
+		return nil, err
+	}
+	rootID, err := e.store.Chain(ctx, scope.WorkspaceID, turns[0].ID)
+	if err != nil || rootID.IsZero() {
+		return nil, err
+	}
+	subject := store.BudgetSubject{ID: rootID, Scope: parley.BudgetOfChain}
+	budgets, err := e.store.Budgets(ctx, scope.WorkspaceID, []store.BudgetSubject{subject})
+	if err != nil || len(budgets) == 0 { // its session was deleted meanwhile
+		return nil, err
+	}
+	b := &budgets[0]
+	return &ChainSpending{
+		RootID: rootID, ChainTokens: b.Limits.ChainTokens, ChainCost: b.Limits.ChainCost, Tokens: b.Tokens, Cost: b.Cost,
+		ReservedTokens: b.ReservedTokens, ReservedCost: b.ReservedCost,
+	}, nil
 }
 
 func spendingOf(b *store.Budget) Spending {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"strings"
 
@@ -59,7 +60,7 @@ type SchedulePreview struct {
 // ScheduleList selects schedules, oldest first by default.
 type ScheduleList struct {
 	Paging
-	Agent string // id or slug; "": any
+	Agents []string // ids or slugs; none: any
 }
 
 // CreateSchedule makes a schedule of an agent, and the agent's background session if it has none. The bool reports an
@@ -82,7 +83,7 @@ func (e *Engine) CreateSchedule(
 	if err != nil {
 		return parley.Schedule{}, false, err
 	}
-	now := parley.Now()
+	now := e.store.Now()
 	schedule := parley.Schedule{
 		ID: parley.NewID(), WorkspaceID: agent.WorkspaceID, AgentID: agent.ID, Name: input.Name,
 		Timing: input.timing(), Message: input.Message, Enabled: input.Enabled == nil || *input.Enabled,
@@ -180,15 +181,19 @@ func (e *Engine) Schedules(
 	if err != nil {
 		return Page[parley.Schedule]{}, err
 	}
-	query := store.ScheduleQuery{Descending: order == Descending, AfterID: from.ID, Limit: limit + 1}
-	if list.Agent != "" {
-		agent, err := e.agent(ctx, call.Scope, list.Agent)
-		if err != nil {
-			return Page[parley.Schedule]{}, err
-		}
-		query.AgentID = agent.ID
+	agents, err := e.agentIDs(ctx, call.Scope, list.Agents)
+	if err != nil {
+		return Page[parley.Schedule]{}, err
 	}
-	rows, err := e.store.Schedules(ctx, call.Scope.WorkspaceID, query)
+	queries := apart([]store.ScheduleQuery{{
+		Descending: order == Descending, AfterID: from.ID, Limit: limit + 1,
+	}}, agents, func(q *store.ScheduleQuery, id parley.ID) { q.AgentID = id })
+	rows, err := joined(union[parley.Schedule]{
+		limit: limit + 1, size: sizeOf[parley.Schedule],
+		compare: func(a, b *parley.Schedule) int { return directed(order, bytes.Compare(a.ID[:], b.ID[:])) },
+	}, queries, func(query store.ScheduleQuery) ([]parley.Schedule, error) {
+		return e.store.Schedules(ctx, call.Scope.WorkspaceID, query)
+	})
 	if err != nil {
 		return Page[parley.Schedule]{}, err
 	}
@@ -241,7 +246,7 @@ func (e *Engine) UpdateSchedule(
 		if err != nil {
 			return parley.Schedule{}, err
 		}
-		changed, err := patch.over(current, principal)
+		changed, err := patch.over(current, principal, e.store.Now())
 		if err != nil || changed == current {
 			return changed, err
 		}
@@ -262,8 +267,12 @@ func (e *Engine) ownSchedule(ctx context.Context, call verbCall, id parley.ID) (
 }
 
 // over applies a patch to a schedule.
-func (p *SchedulePatch) over(current parley.Schedule, principal parley.Principal) (parley.Schedule, error) {
-	s, now := current, parley.Now()
+func (p *SchedulePatch) over(
+	current parley.Schedule,
+	principal parley.Principal,
+	now parley.Time,
+) (parley.Schedule, error) {
+	s := current
 	if p.Cron.Value != "" || p.Every.Value != "" || p.At.Value != 0 {
 		s.Cron, s.Every, s.At = "", "", 0
 	}
@@ -325,7 +334,7 @@ func (e *Engine) PreviewSchedule(
 	if err := timetable.Check(&schedule.Timing); err != nil {
 		return SchedulePreview{}, err
 	}
-	next := parley.Now()
+	next := e.store.Now()
 	schedule.Anchor = next
 	preview := SchedulePreview{Times: make([]parley.Time, 0, parley.SchedulePreviews)}
 	for range parley.SchedulePreviews {

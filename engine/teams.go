@@ -153,11 +153,35 @@ func (e *Engine) Team(
 			lead.ID,
 		)
 	}
-	sessions, err := e.store.TeamSessions(ctx, call.Scope, agents)
+	work, err := e.teamWork(ctx, call.Scope, agents)
 	if err != nil {
 		return parley.Team{}, err
 	}
-	return parley.NewTeam(agents, sessions), nil
+	return parley.NewTeam(agents, &work), nil
+}
+
+// teamWork reads what agents do. What a session has sent is read only if the scope may see that session.
+func (e *Engine) teamWork(
+	ctx context.Context,
+	scope store.Scope,
+	agents []parley.Agent,
+) (work parley.TeamWork, err error) {
+	if work.Sessions, err = e.store.TeamSessions(ctx, scope, agents); err != nil {
+		return work, err
+	}
+	sessionIDs := make([]parley.ID, len(work.Sessions))
+	for i := range work.Sessions {
+		sessionIDs[i] = work.Sessions[i].SessionID
+	}
+	if work.Delegations, err = e.store.TeamDelegations(ctx, scope.WorkspaceID, sessionIDs); err != nil {
+		return work, err
+	}
+	agentIDs := make([]parley.ID, len(agents))
+	for i := range agents {
+		agentIDs[i] = agents[i].ID
+	}
+	work.NextRuns, err = e.store.NextRuns(ctx, scope.WorkspaceID, agentIDs)
+	return work, err
 }
 
 // ArchiveTeam archives an agent with everyone below it, all or none.

@@ -31,7 +31,7 @@ func Catalogue() []Description {
 		{Event: parley.EventSessionWaiting, Durable: true, Object: Object{Name: "SessionWaiting", Type: reflect.TypeFor[SessionWaiting](), Doc: "Reports that the running turn waits for something outside, and for what. It is sent again when the turn waits for something else.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that waits.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "reason", Doc: "What it waits for.", Type: reflect.TypeFor[parley.WaitReason](), Values: []string{"approval", "tool_result", "input", "child", "budget", "rate_limit", "outside"}},
-			{Name: "limit", Doc: "The limit that was reached; null for rate_limit and while the model's price is unknown.", Type: reflect.TypeFor[parley.Limit](), Null: true, Optional: true, Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost"}},
+			{Name: "limit", Doc: "The limit that was reached; null for rate_limit and while the model's price is unknown.", Type: reflect.TypeFor[parley.Limit](), Null: true, Optional: true, Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost", "chain_tokens", "chain_cost"}},
 			{Name: "sentence", Doc: "For people: which limit was reached, and what to do.", Type: reflect.TypeFor[string](), Optional: true},
 		}}},
 		{Event: parley.EventContextCleared, Durable: true, Object: Object{Name: "ContextCleared", Type: reflect.TypeFor[ContextCleared](), Doc: "Reports that the context was cleared: later calls do not see earlier messages. The record keeps them.", Fields: []Field{
@@ -285,13 +285,13 @@ func Catalogue() []Description {
 		{Event: parley.FeedInboxCreated, Feed: true, Object: Object{Name: "InboxCreated", Type: reflect.TypeFor[InboxCreated](), Doc: "Reports a new item in the inbox of the principal who watches; nobody else is told.", Fields: []Field{
 			{Name: "item", Doc: "The item.", Type: reflect.TypeFor[parley.InboxItem]()},
 		}}},
-		{Event: parley.FeedInboxUpdated, Feed: true, Object: Object{Name: "InboxUpdated", Type: reflect.TypeFor[InboxUpdated](), Doc: "Reports that an item of the watcher's own inbox was read, was answered or ended without an answer.", Fields: []Field{
+		{Event: parley.FeedInboxUpdated, Feed: true, Object: Object{Name: "InboxUpdated", Type: reflect.TypeFor[InboxUpdated](), Doc: "Reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or that its alert was raised again.", Fields: []Field{
 			{Name: "item", Doc: "The item as it is now.", Type: reflect.TypeFor[parley.InboxItem]()},
 		}}},
 		{Event: parley.EventLimitWarning, Durable: true, Object: Object{Name: "LimitWarning", Type: reflect.TypeFor[LimitWarning](), Doc: "Reports that a turn is close to a limit. Amounts of money are in US dollars.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn that comes near the limit.", Type: reflect.TypeFor[parley.ID]()},
-			{Name: "limit", Doc: "The limit.", Type: reflect.TypeFor[parley.Limit](), Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost"}},
-			{Name: "scope", Doc: "Whose limit it is.", Type: reflect.TypeFor[parley.BudgetScope](), Values: []string{"turn", "session", "agent"}},
+			{Name: "limit", Doc: "The limit.", Type: reflect.TypeFor[parley.Limit](), Values: []string{"max_steps", "max_tool_calls", "max_tokens", "max_cost", "max_seconds", "session_tokens", "session_cost", "daily_tokens", "daily_cost", "chain_tokens", "chain_cost"}},
+			{Name: "scope", Doc: "Whose limit it is.", Type: reflect.TypeFor[parley.BudgetScope](), Values: []string{"turn", "session", "agent", "chain"}},
 			{Name: "spent", Doc: "How much is used.", Type: reflect.TypeFor[json.Number]()},
 			{Name: "of", Doc: "How much there is.", Type: reflect.TypeFor[json.Number]()},
 			{Name: "share", Doc: "Spent divided by of.", Type: reflect.TypeFor[Share]()},

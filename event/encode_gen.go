@@ -1343,7 +1343,20 @@ func (e *InboxCreated) AppendJSON(to []byte) []byte {
 	to = appendID(to, e.Item.DelegationID)
 	to = append(to, `,"approval_id":`...)
 	to = appendID(to, e.Item.ApprovalID)
-	to = append(to, `,"created_at":`...)
+	to = append(to, `,"citations":[`...)
+	for i := range e.Item.Citations {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = append(to, `{"session_id":`...)
+		to = appendID(to, e.Item.Citations[i].SessionID)
+		to = append(to, `,"sequence":`...)
+		to = strconv.AppendInt(to, e.Item.Citations[i].Sequence, 10)
+		to = append(to, `,"message_id":`...)
+		to = appendID(to, e.Item.Citations[i].MessageID)
+		to = append(to, `}`...)
+	}
+	to = append(to, `],"created_at":`...)
 	to = e.Item.CreatedAt.AppendJSON(to)
 	to = append(to, `,"read_at":`...)
 	to = e.Item.ReadAt.AppendJSON(to)
@@ -1356,7 +1369,7 @@ func (e *InboxCreated) AppendJSON(to []byte) []byte {
 }
 
 func (e *InboxCreated) size() int {
-	return 502
+	return 531
 }
 
 // Type is inbox.created.
@@ -1395,7 +1408,20 @@ func (e *InboxUpdated) AppendJSON(to []byte) []byte {
 	to = appendID(to, e.Item.DelegationID)
 	to = append(to, `,"approval_id":`...)
 	to = appendID(to, e.Item.ApprovalID)
-	to = append(to, `,"created_at":`...)
+	to = append(to, `,"citations":[`...)
+	for i := range e.Item.Citations {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = append(to, `{"session_id":`...)
+		to = appendID(to, e.Item.Citations[i].SessionID)
+		to = append(to, `,"sequence":`...)
+		to = strconv.AppendInt(to, e.Item.Citations[i].Sequence, 10)
+		to = append(to, `,"message_id":`...)
+		to = appendID(to, e.Item.Citations[i].MessageID)
+		to = append(to, `}`...)
+	}
+	to = append(to, `],"created_at":`...)
 	to = e.Item.CreatedAt.AppendJSON(to)
 	to = append(to, `,"read_at":`...)
 	to = e.Item.ReadAt.AppendJSON(to)
@@ -1408,7 +1434,7 @@ func (e *InboxUpdated) AppendJSON(to []byte) []byte {
 }
 
 func (e *InboxUpdated) size() int {
-	return 502
+	return 531
 }
 
 // Type is inbox.updated.

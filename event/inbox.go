@@ -11,7 +11,7 @@ type InboxCreated struct {
 }
 
 // InboxUpdated reports that an item of the watcher's own inbox was read, was answered or
-// ended without an answer.
+// ended without an answer, or that its alert was raised again.
 //
 //event:feed
 type InboxUpdated struct {

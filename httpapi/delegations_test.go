@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.org/parley"
+	"example.org/parley/engine"
 	"example.org/parley/store"
 )
 
@@ -100,12 +101,48 @@ func TestALeadIsWokenByBothAnswers(t *testing.T) {
 		if err := json.Unmarshal(m.Content, &content); err != nil {
 			t.Fatal(err)
 		}
-		got[m.Author.Name], _, _ = strings.Cut(content.Text, "\n\n")
+		got[m.Author.Name], _, _ = strings.Cut(content.Text, " [")
 	}
 	if diff := cmp.Diff(map[string]string{
-		"Scout": `Answer to your task to Scout (scout), "Look for scout.":`,
-		"Clerk": `Answer to your task to Clerk (clerk), "Look for clerk.":`,
+		"Scout": `Answer to your task to Scout (scout), "Look for scout."`,
+		"Clerk": `Answer to your task to Clerk (clerk), "Look for clerk."`,
 	}, got); diff != "" {
 		t.Errorf("what came back (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheBudgetOfAChain: the budget of a background session shows what all agents spent for one message. What has no
+// room fails, and the lead is told why.
+func TestTheBudgetOfAChain(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	lead := s.member(`{"name":"Lead","model":"sim/script","max_tokens":10,"limits":{"chain_tokens":1000000}}`)
+	works := s.member(fmt.Sprintf(`{"name":"Works","model":"sim/echo","lead_id":%q}`, lead.ID))
+	at, below := s.background(lead), s.background(works)
+	steps := []string{
+		call("delegate_to_agent", map[string]string{"agent": "works", "task": "Look."}),
+		`{"text":"Asked."}`,
+	}
+	chain := func(at string) *engine.ChainSpending {
+		t.Helper()
+		return want[engine.SessionBudget](s, 200, "GET", at+"/budget", "").Chain
+	}
+	if got := chain(at); got != nil {
+		t.Errorf("before any message the chain is %+v", got)
+	}
+	s.plays(at, steps)
+	s.ended(at, 2)
+	whole, same := chain(at), chain(below)
+	if whole == nil || same == nil || *whole.ChainTokens != 1_000_000 || whole.Tokens == 0 ||
+		whole.RootID != same.RootID || whole.Tokens != same.Tokens {
+		t.Fatalf("the chain is %+v for the lead and %+v for the other", whole, same)
+	}
+	want[parley.Agent](s, 200, "PATCH", "/v1/agents/works", `{"max_tokens":900000}`)
+	want[parley.Agent](s, 200, "PATCH", "/v1/agents/lead", `{"limits":{"chain_tokens":500000}}`)
+	s.plays(at, steps)
+	s.ended(at, 4)
+	failed := want[page[parley.Delegation]](s, 200, "GET", "/v1/delegations?status=failed", "").Data
+	if len(failed) != 1 || !strings.Contains(failed[0].Reason, "chain_tokens") {
+		t.Errorf("without room: %+v", failed)
 	}
 }

@@ -47,15 +47,19 @@ const (
 		turnIDExample + `","doing":"Draft the notes.",` +
 		`"statistics":{"messages":5,"user_facing":5,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,` +
 		`"unknown_calls":0,"cost":0.0001,"unpriced_calls":0,"calls":2,"cache_hits":0,"cache_write_tokens":0,` +
-		`"saved":0},"updated_at":"` + timeExample + `"}}],` +
+		`"saved":0},"updated_at":"` + timeExample + `"},"open_delegations":[{"id":"` + requestIDExample +
+		`","kind":"task","status":"running","to_agent_id":"` + otherIDExample + `","to_principal_id":null,` +
+		`"title":"Look for breaking changes.","deadline_at":"` + timeExample + `","created_at":"` + timeExample +
+		`"}],"next_run_at":"` + timeExample + `"}],` +
 		`"total":{"sessions":1,"turns":1,"input_tokens":40,"output_tokens":8,"cached_tokens":0,"unknown_calls":0,` +
 		`"cost":0.0001,"unpriced_calls":0}}`
 	budgetExample = `{"session_id":"` + sessionIDExample + `","agent_id":"` + agentIDExample +
 		`","limits":{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
 		`"session_tokens":100000,"session_cost":null,"daily_tokens":null,"daily_cost":null,` +
-		`"requests_per_minute":null},` +
+		`"chain_tokens":null,"chain_cost":null,"requests_per_minute":null},` +
 		`"session":{"daily_tokens":null,"daily_cost":null,"tokens":1500,"cost":0.002,"today_tokens":1500,` +
-		`"today_cost":0.002,"reserved_tokens":0,"reserved_cost":0,"day_ends_at":"` + timeExample + `"},"agent":null}`
+		`"today_cost":0.002,"reserved_tokens":0,"reserved_cost":0,"day_ends_at":"` + timeExample +
+		`"},"agent":null,"chain":null}`
 	importInputExample = `{"name":"login/chat.json","text":"{\"entries\":[{\"role\":\"user\",\"content\":` +
 		`\"Plan it.\",\"timestamp\":\"` + timeExample + `\"}]}","dry_run":true}`
 	importedExample = `{"format":"chat.json","dry_run":true,"sessions":[{"outcome":"created","session_id":null,` +
@@ -114,6 +118,13 @@ const (
 		`"overlap":"skip","missed":"once","author":{"kind":"person","id":"` + otherIDExample +
 		`","name":"ada"},"next_at":"` + timeExample + `","last_run":` + scheduleRunExample +
 		`,"skipped_in_a_row":0,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+	knowledgeExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` +
+		agentIDExample + `","scope":"agent","kind":"preference","text":"Releases are cut on Tuesdays.",` +
+		`"confidence":90,"pinned":true,"status":"active","author":{"kind":"agent","id":"` + agentIDExample +
+		`","name":"Release writer"},"sources":[{"session_id":"` + sessionIDExample + `","message_id":"` +
+		messageIDExample + `","sequence":12,"role":"user"}],"approved_at":null,"approved_by_id":null,` +
+		`"supersedes_id":null,"superseded_by_id":null,"created_at":"` + timeExample + `","changed_at":"` +
+		timeExample + `","confirmed_at":"` + timeExample + `"}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample +
 		`"],"removed":[],"turns":[],"children":[],"by":"holder"}`
 
@@ -127,7 +138,7 @@ const (
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy","gap":false}],` +
 		`"middleware":["redact@3"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
-		`"bounds":null,"dropped":null,"offered":null,"rejected":null,"stubs":null},` +
+		`"bounds":null,"dropped":null,"offered":null,"rejected":null,"stubs":null,"knowledge_id":null},` +
 		`"request_hash":"` +
 		hashExample +
 		`","encoder_version":1,` +
@@ -138,7 +149,8 @@ const (
 		`"created_at":"` + timeExample + `","first_token_ms":3,"total_ms":40`
 	callExample   = `{` + callFields + `}`
 	limitsExample = `{"max_steps":null,"max_tool_calls":null,"max_tokens":null,"max_cost":null,"max_seconds":null,` +
-		`"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"requests_per_minute":null}`
+		`"session_tokens":null,"session_cost":null,"daily_tokens":null,"daily_cost":null,"chain_tokens":null,` +
+		`"chain_cost":null,"requests_per_minute":null}`
 	explainedExample = `"parts":[{"kind":"message","name":null,"sequence":1,"message_id":"` + messageIDExample +
 		`","pinned":false,"stubbed":false,"role":"user","reason":"running turn","bytes":5,"tokens":12,"span":` +
 		`{"offset":34,"length":5},"cached_tokens":0}],"totals":[{"kind":"message","parts":1,"bytes":5,"tokens":12}],` +
@@ -148,7 +160,8 @@ const (
 		`"window":{"context_length":1000000,"max_output":null,"used":12,"share":0.0001}`
 	callDetailExample = `{` + callFields +
 		`,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,` +
-		`"reason":null,` + explainedExample + `,"other_attempts":[],"costs":null,"limits":` + limitsExample +
+		`"reason":null,` + explainedExample + `,"knowledge":[],"other_attempts":[],"costs":null,"limits":` +
+		limitsExample +
 		`,"replays":[]}`
 	callDiffExample = `{"call_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","with_id":"` +
 		otherIDExample + `","exact":true,"seconds_past":12.5,"identical":false,"first_difference":{"offset":61,` +
@@ -205,7 +218,8 @@ const (
 		agentIDExample +
 		`","session_id":"` + sessionIDExample + `","message_id":"` + messageIDExample + `","source_session_id":"` +
 		otherIDExample + `","source_message_id":"` + otherIDExample + `","delegation_id":"` + otherIDExample +
-		`","approval_id":null,"created_at":"` + timeExample + `","read_at":null,"answered_at":null,"closed_at":null}`
+		`","approval_id":null,"citations":[],"created_at":"` + timeExample +
+		`","read_at":null,"answered_at":null,"closed_at":null}`
 
 	compactionExample = `{"compaction_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","session_id":"` + sessionIDExample +
@@ -277,7 +291,7 @@ func agentExample() string {
 		`","slug":"release-writer","name":"Release writer","description":"","runtime":"standard",` + settingsExample(
 		setting.Agent,
 	) +
-		`,"tags":["docs"],"lead_id":null,"status":"active","owner_id":"` + otherIDExample +
+		`,"tags":["docs"],"lead_id":null,"brief_to_id":null,"status":"active","owner_id":"` + otherIDExample +
 		`","owner_name":"Ada","changed_by_id":"` + otherIDExample + `","version":1,"created_at":"` + timeExample +
 		`","updated_at":"` + timeExample + `"}`
 }

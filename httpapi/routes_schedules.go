@@ -39,7 +39,7 @@ func scheduleRoutes() []route {
 			verb:    engine.ReadAgents,
 			says:    "List schedules",
 			about:   "In the order of their creation, oldest first unless order says otherwise.",
-			query:   with(paging(), text("agent", "Only schedules of this agent, by id or slug.")),
+			query:   with(paging(), many(text("agent", "Only schedules of this agent, by id or slug."))),
 			serve:   serveListSchedules,
 			answers: listed[parley.Schedule](scheduleExample),
 		},

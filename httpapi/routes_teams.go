@@ -35,10 +35,41 @@ func teamRoutes() []route {
 			verb:   engine.ReadAgents,
 			says:   "Read a team",
 			about: "By the id or slug of its lead, who may have a lead too: the answer has everyone below, what they " +
-				"do now, and what their background sessions have cost. background is null for members whose session " +
-				"you may not see. 404 if the agent leads nobody.",
+				"do now, whom they wait for, when their schedules are due, and what their background sessions have " +
+				"cost. background is null for members whose session you may not see. 404 if the agent leads nobody.",
 			serve:   serveTeam,
 			answers: found[parley.Team]("The team.", teamExample),
+		},
+		{
+			method: http.MethodPost,
+			paths:  []string{"/v1/teams/example"},
+			name:   "ensureExampleTeam",
+			tag:    "teams",
+			verb:   engine.WriteAgents,
+			makes:  true,
+			says:   "Get or create the example team",
+			about: "A lead, example-editor, and four subordinates that the simulator plays, with a schedule and a " +
+				"first task: they work at once, and the lead briefs you in your inbox. Needs no provider's key. Once " +
+				"the first task is given, repeating the request only returns the team. 409 if the lead is archived, " +
+				"or if somebody else has the workspace's example team.",
+			serve: serveEnsureExampleTeam,
+			answers: []answer{
+				{
+					status:  http.StatusCreated,
+					about:   "The new team.",
+					goType:  reflect.TypeFor[parley.Team](),
+					example: teamExample,
+					headers: []parameter{locationHeader()},
+				},
+				{
+					status:  http.StatusOK,
+					about:   "The existing team.",
+					goType:  reflect.TypeFor[parley.Team](),
+					example: teamExample,
+					headers: []parameter{locationHeader()},
+				},
+			},
+			fails: conflicting(),
 		},
 		{
 			method: http.MethodPut,

@@ -25,7 +25,7 @@ func serveCreateSchedule(a *api, x *exchange) error {
 
 func serveListSchedules(a *api, x *exchange) error {
 	args := x.arguments()
-	list := engine.ScheduleList{Paging: args.paging(), Agent: args.text("agent")}
+	list := engine.ScheduleList{Paging: args.paging(), Agents: words[string](args, "agent")}
 	if args.err != nil {
 		return args.err
 	}

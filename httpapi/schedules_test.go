@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.org/parley"
 	"example.org/parley/engine"
 	"example.org/parley/store"
@@ -99,6 +101,39 @@ func TestSchedulesThroughTheAPI(t *testing.T) {
 	}
 	if got := s.do("GET", path, ""); got.status != http.StatusNotFound {
 		t.Errorf("afterwards: status %d", got.status)
+	}
+}
+
+// TestSchedulesOfSeveralAgents: the list has the schedules of all named agents in one order, page by page.
+func TestSchedulesOfSeveralAgents(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	var made []string
+	for _, name := range []string{"a", "b", "c", "a"} {
+		if len(made) < 3 {
+			want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"`+name+`","model":"sim/echo"}`)
+		}
+		made = append(made, want[parley.Schedule](s, 201, "POST", "/v1/schedules",
+			`{"agent_id":"`+name+`","every":"1h","message":"dig"}`).ID.String())
+	}
+	for order, wanted := range map[string][]string{
+		"asc": {made[0], made[1], made[3]}, "desc": {made[3], made[1], made[0]},
+	} {
+		var got []string
+		for cursor := ""; ; {
+			list := want[page[parley.Schedule]](s, 200, "GET",
+				"/v1/schedules?agent=a&agent=b&limit=2&order="+order+cursor, "")
+			for i := range list.Data {
+				got = append(got, list.Data[i].ID.String())
+			}
+			if list.Next == nil {
+				break
+			}
+			cursor = "&cursor=" + *list.Next
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", order, diff)
+		}
 	}
 }
 

@@ -27,6 +27,19 @@ func serveTeam(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, team)
 }
 
+func serveEnsureExampleTeam(a *api, x *exchange) error {
+	team, made, err := a.engine.EnsureExampleTeam(x.r.Context(), x.principal)
+	if err != nil {
+		return err
+	}
+	x.w.Header().Set("Location", "/v1/teams/"+team.LeadID.String())
+	status := http.StatusOK
+	if made {
+		status = http.StatusCreated
+	}
+	return sendJSON(x, status, team)
+}
+
 func serveForegroundSession(a *api, x *exchange) error {
 	session, created, err := a.engine.ForegroundSession(x.r.Context(), x.principal, x.r.PathValue("agent"))
 	if err != nil {

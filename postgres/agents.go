@@ -171,7 +171,7 @@ func (s *Store) UpdateAgent(
 			if err := updateAgent(b, current, next, body, tags); err != nil {
 				return parley.Agent{}, err
 			}
-			if errand, leaves := transition.LeavesTeam(current, next); leaves {
+			if errand, leaves := transition.LeavesTeam(current, next, now); leaves {
 				if err := b.errand(errand); err != nil {
 					return parley.Agent{}, err
 				}
@@ -406,7 +406,7 @@ func agentVersionsQuery(agentID parley.ID, q store.AgentVersionQuery) (text stri
 func (s *Store) Agents(ctx context.Context, workspaceID parley.ID, query store.AgentQuery) ([]parley.Agent, error) {
 	text, rows, args := agentsQuery(query)
 	b := ordered(workspaceID)
-	b.inOrder = query.Tag == ""
+	b.inOrder = query.Tag == "" && query.Around.IsZero()
 	return page(ctx, s, b, scanAgent, text, rows, args...)
 }
 
@@ -416,6 +416,13 @@ func agentsQuery(q store.AgentQuery) (text string, rows int, args []arg) {
 	if q.Tag != "" {
 		from = "parley.agent_tags g JOIN parley.agents a ON a.workspace_id = g.workspace_id AND a.id = g.agent_id"
 		l.must("g.workspace_id = "+here+" AND g.tag = ?", q.Tag)
+	}
+	if !q.Around.IsZero() {
+		center := l.arg(q.Around)
+		from = "(SELECT " + center + "::uuid AS id" +
+			" UNION SELECT id FROM parley.agents WHERE workspace_id = " + here + " AND lead_id = " + center +
+			" UNION SELECT lead_id FROM parley.agents WHERE workspace_id = " + here + " AND id = " + center +
+			") t JOIN parley.agents a ON a.id = t.id"
 	}
 	l.must("a.workspace_id = " + here)
 	if !q.OwnerID.IsZero() {

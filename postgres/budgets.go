@@ -67,12 +67,15 @@ func (s *Store) Budgets(
 		budgets = nil
 		b := tenant(workspaceID)
 		for _, subject := range subjects {
-			query := sessionBudget
-			if subject.Scope == parley.BudgetOfAgent {
+			query, scan := sessionBudget, scanBudget
+			switch subject.Scope {
+			case parley.BudgetOfAgent:
 				query = agentBudget
+			case parley.BudgetOfChain:
+				query, scan = chainBudget, scanChain
 			}
 			b.read(query, func(r *row) error {
-				budget, err := scanBudget(r, subject)
+				budget, err := scan(r, subject)
 				budgets = append(budgets, budget)
 				return err
 			}, workspaceID, subject.ID)
@@ -118,8 +121,11 @@ func (s *Store) MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects
 		b := tenant(workspaceID)
 		for _, subject := range subjects {
 			statement := makeSession
-			if subject.Scope == parley.BudgetOfAgent {
+			switch subject.Scope {
+			case parley.BudgetOfAgent:
 				statement = makeAgent
+			case parley.BudgetOfChain:
+				statement = makeChain
 			}
 			b.write(statement, workspaceID, subject.ID)
 		}
@@ -213,7 +219,9 @@ func (w *changes) CountRequest(h *transition.Head, rated *transition.Rated) erro
 
 // Relimit implements transition.Writer.
 func (w *changes) Relimit(h *transition.Head) error {
-	w.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
+	limits := parley.ValueOf(h.Limits)
+	w.relimitChains(chainsOfSession, h.WorkspaceID, h.ID, limits.Chained())
+	w.relimit(h.WorkspaceID, h.ID, limits.Budgeted())
 	return nil
 }
 
@@ -369,7 +377,9 @@ func (b *batch) relimitAgent(before, agent *parley.Agent) {
 			agent.ID,
 		)
 	}
-	b.relimit(agent.WorkspaceID, agent.ID, parley.ValueOf(agent.Limits).Budgeted())
+	limits := parley.ValueOf(agent.Limits)
+	b.relimitChains(chainsOfAgent, agent.WorkspaceID, agent.ID, limits.Chained())
+	b.relimit(agent.WorkspaceID, agent.ID, limits.Budgeted())
 }
 
 func orNothing(cost *parley.Money) int64 {

@@ -50,6 +50,9 @@ func (s *Store) Delegations(
 	return found, err
 }
 
+// toAgent leaves out what goes to a person, of which the sender stands as the receiver too.
+const toAgent = "d.to_principal_id IS NULL AND d.to_agent_id"
+
 // delegationsQuery builds the list query. Both ends of a session or an agent are separate runs over two indexes.
 func delegationsQuery(scope store.Scope, q store.DelegationQuery) (text string, rows int, args []arg) {
 	var l filter
@@ -87,7 +90,7 @@ func delegationsQuery(scope store.Scope, q store.DelegationQuery) (text string, 
 	case !q.SessionID.IsZero():
 		sent, received = part("d.from_session_id", q.SessionID), part("d.to_session_id", q.SessionID)
 	case !q.AgentID.IsZero():
-		sent, received = part("d.from_agent_id", q.AgentID), part("d.to_agent_id", q.AgentID)
+		sent, received = part("d.from_agent_id", q.AgentID), part(toAgent, q.AgentID)
 	default:
 		return part("", parley.ID{}), rows, l.args
 	}
@@ -218,16 +221,36 @@ func (w *changes) HearDelegations(h *transition.Head, heard []transition.Heard) 
 }
 
 // OpenDelegations implements transition.Doer.
-func (d doer) OpenDelegations(workspaceID, subjectID parley.ID, limit int) ([]parley.ID, error) {
+func (d doer) OpenDelegations(
+	workspaceID, subjectID parley.ID,
+	until parley.Time,
+	limit int,
+) ([]parley.ID, error) {
 	return every(
 		d.ctx,
 		d.store,
 		tenant(workspaceID),
 		`SELECT id FROM parley.delegations WHERE workspace_id = $1
-  AND (parent_id = $2 OR from_agent_id = $2 OR to_agent_id = $2 OR from_session_id = $2 OR to_session_id = $2)
-  AND (status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question')) LIMIT $3`,
+  AND (from_agent_id = $2 OR to_agent_id = $2 OR from_session_id = $2 OR to_session_id = $2)
+  AND (status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question'))
+  AND ($4::bigint = 0 OR created_at <= $4) LIMIT $3`,
 		workspaceID,
 		subjectID,
+		limit,
+		int64(until),
+	)
+}
+
+// AskedBelow implements transition.Doer.
+func (d doer) AskedBelow(workspaceID, delegationID parley.ID, limit int) ([]parley.ID, error) {
+	return every(
+		d.ctx,
+		d.store,
+		tenant(workspaceID),
+		`SELECT id FROM parley.delegations WHERE workspace_id = $1 AND parent_id = $2
+  AND kind IN ('task', 'question') AND status IN ('sent', 'delivered', 'running') LIMIT $3`,
+		workspaceID,
+		delegationID,
 		limit,
 	)
 }

@@ -144,6 +144,9 @@ const (
 		"WHERE c.next_at IS NOT NULL AND c.moved_at > parley.now_ms() + $2 LIMIT $1"
 )
 
+// Now implements store.Schedules.
+func (s *Store) Now() parley.Time { return s.clock.Now() }
+
 // DueSchedules implements store.Schedules.
 func (s *Store) DueSchedules(ctx context.Context, limit int) (due store.DueSchedules, err error) {
 	err = s.read(ctx, func() *batch {

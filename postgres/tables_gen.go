@@ -779,9 +779,10 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 }
 
 // updateTurnSet is for an UPDATE of turns, with the arguments of updateTurnArgs.
-const updateTurnSet = "status = $3, wait_reason = $4, attempt = $5, takeovers = $6, step = $7, agent_id = $8, " +
-	"agent_version = $9, error = $10, input_tokens = $11, output_tokens = $12, cached_tokens = $13, " +
-	"unknown_calls = $14, cost = $15, started_at = $16, finished_at = $17, cancelled = $18, urgent = $19"
+const updateTurnSet = "trigger_message_id = $3, status = $4, wait_reason = $5, attempt = $6, takeovers = $7, step = $8, " +
+	"agent_id = $9, agent_version = $10, error = $11, input_tokens = $12, output_tokens = $13, " +
+	"cached_tokens = $14, unknown_calls = $15, cost = $16, started_at = $17, finished_at = $18, " +
+	"cancelled = $19, urgent = $20"
 
 // updateTurnArgs appends the arguments of its columns.
 func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
@@ -793,7 +794,8 @@ func updateTurnArgs(to []arg, of *parley.Turn) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 19),
+	return append(slices.Grow(to, 20),
+		of.TriggerMessageID,
 		string(of.Status),
 		string(of.WaitReason),
 		of.Attempt,
@@ -1303,7 +1305,7 @@ func updateDelegationArgs(to []arg, of *parley.Delegation) []arg {
 // inboxItemColumns reads "i".
 const inboxItemColumns = "i.id, i.workspace_id, i.principal_id, i.type, i.title, i.summary, i.agent_id, i.session_id, " +
 	"i.message_id, i.source_session_id, i.source_message_id, i.delegation_id, i.approval_id, " +
-	"i.created_at, i.read_at, i.answered_at, i.closed_at"
+	"i.citations, i.created_at, i.read_at, i.answered_at, i.closed_at"
 
 // fillInboxItem reads inboxItemColumns.
 func fillInboxItem(r *row, to *parley.InboxItem) error {
@@ -1320,6 +1322,12 @@ func fillInboxItem(r *row, to *parley.InboxItem) error {
 	to.SourceMessageID = r.id()
 	to.DelegationID = r.id()
 	to.ApprovalID = r.id()
+	to.Citations = []parley.InboxCitation{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("citations", text, &to.Citations); err != nil {
+			return err
+		}
+	}
 	to.CreatedAt = r.time()
 	to.ReadAt = r.time()
 	to.AnsweredAt = r.time()
@@ -1334,13 +1342,17 @@ func scanInboxItem(r *row) (found parley.InboxItem, err error) {
 
 // insertInboxItemColumns and insertInboxItemPlaces are for an INSERT INTO inbox_items, with the arguments of insertInboxItemArgs.
 const insertInboxItemColumns = "id, workspace_id, principal_id, type, title, summary, agent_id, session_id, message_id, " +
-	"source_session_id, source_message_id, delegation_id, approval_id, created_at, read_at, answered_at, " +
-	"closed_at"
+	"source_session_id, source_message_id, delegation_id, approval_id, citations, created_at, read_at, " +
+	"answered_at, closed_at"
 
-const insertInboxItemPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
+const insertInboxItemPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18"
 
 // insertInboxItemArgs appends the arguments of its columns.
-func insertInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
+func insertInboxItemArgs(to []arg, of *parley.InboxItem) ([]arg, error) {
+	citations, err := encode(of.Citations)
+	if err != nil {
+		return nil, err
+	}
 	return append(to,
 		of.ID,
 		of.WorkspaceID,
@@ -1355,19 +1367,28 @@ func insertInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
 		of.SourceMessageID,
 		of.DelegationID,
 		of.ApprovalID,
+		citations,
 		of.CreatedAt,
 		of.ReadAt,
 		of.AnsweredAt,
 		of.ClosedAt,
-	)
+	), nil
 }
 
 // updateInboxItemSet is for an UPDATE of inbox_items, with the arguments of updateInboxItemArgs.
-const updateInboxItemSet = "read_at = $3, answered_at = $4, closed_at = $5"
+const updateInboxItemSet = "principal_id = $3, title = $4, summary = $5, message_id = $6, source_session_id = $7, " +
+	"source_message_id = $8, created_at = $9, read_at = $10, answered_at = $11, closed_at = $12"
 
 // updateInboxItemArgs appends the arguments of its columns.
 func updateInboxItemArgs(to []arg, of *parley.InboxItem) []arg {
-	return append(slices.Grow(to, 5),
+	return append(slices.Grow(to, 12),
+		of.PrincipalID,
+		of.Title,
+		of.Summary,
+		of.MessageID,
+		of.SourceSessionID,
+		of.SourceMessageID,
+		of.CreatedAt,
 		of.ReadAt,
 		of.AnsweredAt,
 		of.ClosedAt,
@@ -1589,6 +1610,201 @@ func insertScheduleRunArgs(to []arg, of *parley.ScheduleRun) []arg {
 		of.TurnID,
 		of.CreatedAt,
 	)
+}
+
+// knowledgeColumns reads "k".
+const knowledgeColumns = "k.id, k.workspace_id, k.agent_id, k.scope, k.kind, k.text, k.confidence, k.pinned, k.status, " +
+	"k.author_kind, k.author_id, k.author_name, k.sources, k.approved_at, k.approved_by_id, " +
+	"k.supersedes_id, k.superseded_by_id, k.revision, k.created_at, k.changed_at, k.confirmed_at"
+
+// fillKnowledge reads knowledgeColumns.
+func fillKnowledge(r *row, to *parley.KnowledgeItem) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.AgentID = r.id()
+	to.Scope = parley.KnowledgeScope(r.text())
+	to.Kind = parley.KnowledgeKind(r.text())
+	to.Text = r.text()
+	to.Confidence = r.int()
+	to.Pinned = r.bool()
+	to.Status = parley.KnowledgeStatus(r.text())
+	to.Author.Kind = parley.AuthorKind(r.text())
+	to.Author.ID = r.id()
+	to.Author.Name = r.text()
+	to.Sources = []parley.KnowledgeSource{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("sources", text, &to.Sources); err != nil {
+			return err
+		}
+	}
+	to.ApprovedAt = r.time()
+	to.ApprovedByID = r.id()
+	to.SupersedesID = r.id()
+	to.SupersededByID = r.id()
+	to.Revision = r.int64()
+	to.CreatedAt = r.time()
+	to.ChangedAt = r.time()
+	to.ConfirmedAt = r.time()
+	return nil
+}
+
+func scanKnowledge(r *row) (found parley.KnowledgeItem, err error) {
+	err = fillKnowledge(r, &found)
+	return found, err
+}
+
+// insertKnowledgeColumns and insertKnowledgePlaces are for an INSERT INTO knowledge, with the arguments of insertKnowledgeArgs.
+const insertKnowledgeColumns = "id, workspace_id, agent_id, scope, kind, text, confidence, pinned, status, author_kind, author_id, " +
+	"author_name, sources, approved_at, approved_by_id, supersedes_id, superseded_by_id, revision, " +
+	"idempotency_key, fingerprint, created_at, changed_at, confirmed_at"
+
+const insertKnowledgePlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, " +
+	"$22, $23"
+
+// insertKnowledgeArgs appends the arguments of its columns.
+func insertKnowledgeArgs(to []arg, of *transition.NewKnowledge) ([]arg, error) {
+	sources, err := encode(of.Sources)
+	if err != nil {
+		return nil, err
+	}
+	var idempotencyKey arg
+	if of.Idempotency.Key != "" {
+		idempotencyKey = of.Idempotency.Key
+	}
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.AgentID,
+		string(of.Scope),
+		string(of.Kind),
+		of.Text,
+		of.Confidence,
+		of.Pinned,
+		string(of.Status),
+		string(of.Author.Kind),
+		of.Author.ID,
+		of.Author.Name,
+		sources,
+		of.ApprovedAt,
+		of.ApprovedByID,
+		of.SupersedesID,
+		of.SupersededByID,
+		of.Revision,
+		idempotencyKey,
+		of.Idempotency.Fingerprint,
+		of.CreatedAt,
+		of.ChangedAt,
+		of.ConfirmedAt,
+	), nil
+}
+
+// updateKnowledgeSet is for an UPDATE of knowledge, with the arguments of updateKnowledgeArgs.
+const updateKnowledgeSet = "scope = $3, kind = $4, text = $5, confidence = $6, pinned = $7, status = $8, author_kind = $9, " +
+	"author_id = $10, author_name = $11, sources = $12, approved_at = $13, approved_by_id = $14, " +
+	"supersedes_id = $15, superseded_by_id = $16, revision = $17, changed_at = $18, confirmed_at = $19"
+
+// updateKnowledgePlace1 is the placeholder of an argument after these.
+const updateKnowledgePlace1 = "$20"
+
+// updateKnowledgeArgs appends the arguments of its columns.
+func updateKnowledgeArgs(to []arg, of *parley.KnowledgeItem) ([]arg, error) {
+	sources, err := encode(of.Sources)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 19),
+		string(of.Scope),
+		string(of.Kind),
+		of.Text,
+		of.Confidence,
+		of.Pinned,
+		string(of.Status),
+		string(of.Author.Kind),
+		of.Author.ID,
+		of.Author.Name,
+		sources,
+		of.ApprovedAt,
+		of.ApprovedByID,
+		of.SupersedesID,
+		of.SupersededByID,
+		of.Revision,
+		of.ChangedAt,
+		of.ConfirmedAt,
+	), nil
+}
+
+// knowledgeBlockColumns reads "b".
+const knowledgeBlockColumns = "b.id, b.workspace_id, b.session_id, b.n, b.beginning, b.text, b.items, b.told, b.chosen_at"
+
+// fillKnowledgeBlock reads knowledgeBlockColumns.
+func fillKnowledgeBlock(r *row, to *parley.KnowledgeBlock) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.SessionID = r.id()
+	to.N = r.int()
+	to.Beginning = r.text()
+	to.Text = r.text()
+	to.Items = []parley.KnowledgeShown{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("items", text, &to.Items); err != nil {
+			return err
+		}
+	}
+	to.Told = []parley.KnowledgeTold{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("told", text, &to.Told); err != nil {
+			return err
+		}
+	}
+	to.ChosenAt = r.time()
+	return nil
+}
+
+func scanKnowledgeBlock(r *row) (found parley.KnowledgeBlock, err error) {
+	err = fillKnowledgeBlock(r, &found)
+	return found, err
+}
+
+// insertKnowledgeBlockColumns and insertKnowledgeBlockPlaces are for an INSERT INTO knowledge_blocks, with the arguments of insertKnowledgeBlockArgs.
+const insertKnowledgeBlockColumns = "id, workspace_id, session_id, n, beginning, text, items, told, chosen_at"
+
+const insertKnowledgeBlockPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9"
+
+// insertKnowledgeBlockArgs appends the arguments of its columns.
+func insertKnowledgeBlockArgs(to []arg, of *parley.KnowledgeBlock) ([]arg, error) {
+	items, err := encode(of.Items)
+	if err != nil {
+		return nil, err
+	}
+	told, err := encode(of.Told)
+	if err != nil {
+		return nil, err
+	}
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.SessionID,
+		of.N,
+		of.Beginning,
+		of.Text,
+		items,
+		told,
+		of.ChosenAt,
+	), nil
+}
+
+// updateKnowledgeBlockSet is for an UPDATE of knowledge_blocks, with the arguments of updateKnowledgeBlockArgs.
+const updateKnowledgeBlockSet = "told = $3"
+
+// updateKnowledgeBlockArgs appends the arguments of its columns.
+func updateKnowledgeBlockArgs(to []arg, of *parley.KnowledgeBlock) ([]arg, error) {
+	told, err := encode(of.Told)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 3),
+		told,
+	), nil
 }
 
 // auditColumns reads "a".

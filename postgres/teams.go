@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strconv"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -56,10 +57,14 @@ func (s *Store) TeamSizes(
 	return sizes, err
 }
 
-const teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content, s.updated_at, ` + statisticsColumns + `
+func teamSessions() string {
+	return `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content,
+ left(d.text, ` + strconv.Itoa(transition.TitleLook) + `), s.updated_at, ` + statisticsColumns + `
  FROM parley.sessions s` + headOfSession + `LEFT JOIN parley.turns t ON t.workspace_id = s.workspace_id
   AND t.id = h.turn_id
- LEFT JOIN parley.messages m ON m.workspace_id = s.workspace_id AND m.id = t.trigger_message_id WHERE `
+ LEFT JOIN parley.messages m ON m.workspace_id = s.workspace_id AND m.id = t.trigger_message_id
+ LEFT JOIN parley.delegations d ON d.workspace_id = s.workspace_id AND d.message_id = m.id WHERE `
+}
 
 func scanTeamSession(r *row) parley.TeamSession {
 	return parley.TeamSession{
@@ -68,7 +73,7 @@ func scanTeamSession(r *row) parley.TeamSession {
 		Status:     parley.SessionStatus(r.text()),
 		WaitReason: parley.WaitReason(r.text()),
 		TurnID:     r.id(),
-		Doing:      transition.Doing(r.json()),
+		Doing:      transition.Doing(r.json(), r.text()),
 		UpdatedAt:  r.time(),
 		Statistics: scanStatistics(r),
 	}
@@ -88,9 +93,73 @@ func (s *Store) TeamSessions(
 		s,
 		tenant(scope.WorkspaceID),
 		func(r *row) (parley.TeamSession, error) { return scanTeamSession(r), nil },
-		teamSessions+l.where.String(),
+		teamSessions()+l.where.String(),
 		len(agents),
 		l.args...)
+}
+
+const teamDelegations = `SELECT d.* FROM unnest($2::uuid[]) f (session_id) CROSS JOIN LATERAL (
+  SELECT id, kind, status, to_agent_id, to_principal_id, left(text, $3), deadline_at, created_at, from_session_id
+   FROM parley.delegations
+   WHERE workspace_id = $1 AND from_session_id = f.session_id AND finished_at IS NULL
+   ORDER BY created_at DESC, id DESC LIMIT $4) d`
+
+// TeamDelegations implements store.Teams.
+func (s *Store) TeamDelegations(
+	ctx context.Context,
+	workspaceID parley.ID,
+	sessionIDs []parley.ID,
+) ([]parley.TeamDelegation, error) {
+	if len(sessionIDs) == 0 {
+		return nil, nil
+	}
+	return all(
+		ctx,
+		s,
+		tenant(workspaceID),
+		func(r *row) (parley.TeamDelegation, error) { return scanTeamDelegation(r), nil },
+		teamDelegations,
+		len(sessionIDs)*parley.MaxTeamWaits,
+		workspaceID,
+		sessionIDs,
+		transition.TitleLook,
+		parley.MaxTeamWaits,
+	)
+}
+
+func scanTeamDelegation(r *row) parley.TeamDelegation {
+	return parley.TeamDelegation{
+		ID:            r.id(),
+		Kind:          parley.DelegationKind(r.text()),
+		Status:        parley.DelegationStatus(r.text()),
+		ToAgentID:     r.id(),
+		ToPrincipalID: r.id(),
+		Title:         parley.DelegationTitle(r.text()),
+		DeadlineAt:    r.time(),
+		CreatedAt:     r.time(),
+		FromSessionID: r.id(),
+	}
+}
+
+const nextRuns = `SELECT agent_id, min(next_at) FROM parley.schedules
+ WHERE workspace_id = $1 AND agent_id = ANY($2) AND next_at IS NOT NULL GROUP BY agent_id`
+
+// NextRuns implements store.Teams.
+func (s *Store) NextRuns(
+	ctx context.Context,
+	workspaceID parley.ID,
+	agentIDs []parley.ID,
+) (next map[parley.ID]parley.Time, err error) {
+	err = s.read(ctx, func() *batch {
+		next = make(map[parley.ID]parley.Time, len(agentIDs))
+		b := tenant(workspaceID)
+		b.read(nextRuns, upTo(len(agentIDs), func(r *row) error {
+			next[r.id()] = r.time()
+			return nil
+		}), workspaceID, agentIDs)
+		return b
+	})
+	return next, err
 }
 
 // lockTeams lets one change of a workspace's teams happen at a time: each holds it until its commit.

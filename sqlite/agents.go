@@ -138,7 +138,7 @@ func (s *Store) UpdateAgent(
 
 // updateAgent stores the next version of an agent.
 func updateAgent(tx *txn, current, next *parley.Agent) error {
-	if errand, leaves := transition.LeavesTeam(current, next); leaves {
+	if errand, leaves := transition.LeavesTeam(current, next, tx.now); leaves {
 		if err := tx.leaveFor(errand); err != nil {
 			return err
 		}
@@ -378,6 +378,12 @@ func agentsQuery(workspaceID parley.ID, q store.AgentQuery) (string, []arg) {
 	if q.Tag != "" {
 		from = "agent_tags g CROSS JOIN agents a ON a.id = g.agent_id"
 		l.must("g.workspace_id = ? AND g.tag = ?", workspaceID, q.Tag)
+	}
+	if !q.Around.IsZero() {
+		from = "(SELECT ? AS id" +
+			" UNION SELECT id FROM agents INDEXED BY agents_lead WHERE workspace_id = ? AND lead_id = ?" +
+			" UNION SELECT lead_id FROM agents WHERE id = ?) t CROSS JOIN agents a ON a.id = t.id"
+		l.args = append(l.args, q.Around, workspaceID, q.Around, q.Around)
 	}
 	l.must("a.workspace_id = ?", workspaceID)
 	if !q.OwnerID.IsZero() {

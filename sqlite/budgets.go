@@ -61,12 +61,15 @@ func (s *Store) Budgets(
 		budgets = nil
 		now := parley.Now()
 		for _, subject := range subjects {
-			query := sessionBudget
-			if subject.Scope == parley.BudgetOfAgent {
+			query, scan := sessionBudget, scanBudget
+			switch subject.Scope {
+			case parley.BudgetOfAgent:
 				query = agentBudget
+			case parley.BudgetOfChain:
+				query, scan = chainBudget, scanChain
 			}
 			if _, err := c.one(query, func(r *row) error {
-				budget, err := scanBudget(r, subject)
+				budget, err := scan(r, subject)
 				budget.DayLeft = time.Duration(dayMS-int64(now)%dayMS) * time.Millisecond
 				budgets = append(budgets, budget)
 				return err
@@ -114,6 +117,9 @@ func (t *txn) makeBudget(workspaceID parley.ID, subject store.BudgetSubject) err
 	made, err := t.has("SELECT 1 FROM budgets WHERE workspace_id = ? AND subject_id = ?", workspaceID, subject.ID)
 	if err != nil || made {
 		return err
+	}
+	if subject.Scope == parley.BudgetOfChain {
+		return t.makeChain(workspaceID, subject.ID)
 	}
 	var tokens, cost, dayTokens, dayCost int64
 	begun := dayOf(t.now) * dayMS
@@ -264,7 +270,11 @@ func (w changes) CountRequest(h *transition.Head, rated *transition.Rated) error
 
 // Relimit implements transition.Writer.
 func (w changes) Relimit(h *transition.Head) error {
-	return w.relimit(h.WorkspaceID, h.ID, h.Limits != nil && h.Limits.Budgeted())
+	limits := parley.ValueOf(h.Limits)
+	if err := w.relimitChains(chainsOfSession, h.WorkspaceID, h.ID, limits.Chained()); err != nil {
+		return err
+	}
+	return w.relimit(h.WorkspaceID, h.ID, limits.Budgeted())
 }
 
 // reserve charges the budgets of a new call with its estimate.
@@ -395,7 +405,11 @@ func (t *txn) relimitAgent(before, agent *parley.Agent) error {
 			return err
 		}
 	}
-	return t.relimit(agent.WorkspaceID, agent.ID, parley.ValueOf(agent.Limits).Budgeted())
+	limits := parley.ValueOf(agent.Limits)
+	if err := t.relimitChains(chainsOfAgent, agent.WorkspaceID, agent.ID, limits.Chained()); err != nil {
+		return err
+	}
+	return t.relimit(agent.WorkspaceID, agent.ID, limits.Budgeted())
 }
 
 func orNothing(cost *parley.Money) int64 {

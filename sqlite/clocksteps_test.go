@@ -95,6 +95,36 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
+// TestAnErrandThatFails rests, so that others do not wait for it.
+func TestAnErrandThatFails(t *testing.T) {
+	t.Parallel()
+	w, ctx := newWorld(t, Options{}), context.Background()
+	var turns []parley.ID
+	for range 2 {
+		posted := w.post(w.session(nil).ID, w.said("hello"), w.process)
+		refusal := store.Refusal{Reason: parley.WaitRateLimit, Sentence: "Too fast.", After: time.Millisecond}
+		if _, err := w.store.ParkRefused(ctx, posted.Claim.Fence, refusal); err != nil {
+			t.Fatal(err)
+		}
+		turns = append(turns, posted.Turn.ID)
+	}
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.stepped("UPDATE outbox SET due_at = id")
+	w.stepped("DELETE FROM turns WHERE id = ?", turns[0][:])
+	w.open(Options{})
+	if _, err := w.store.ApplyOutbox(ctx); err == nil {
+		t.Fatal("the errand of a damaged session did not fail")
+	}
+	if _, err := w.store.ApplyOutbox(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.store.Turn(ctx, w.scope, turns[1]); err != nil || got.Status != parley.TurnQueued {
+		t.Errorf("the other turn is %s, %v", got.Status, err)
+	}
+}
+
 // TestDaysOfBudgets: spending on one day does not count on another, earlier or later.
 func TestDaysOfBudgets(t *testing.T) {
 	t.Parallel()

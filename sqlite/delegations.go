@@ -57,6 +57,9 @@ func (s *Store) Delegations(
 	return found, err
 }
 
+// toAgent leaves out what goes to a person, of which the sender stands as the receiver too.
+const toAgent = "d.to_principal_id IS NULL AND d.to_agent_id"
+
 // delegationsQuery builds the list query. Both ends of a session or an agent are separate runs over two indexes.
 func delegationsQuery(scope store.Scope, q store.DelegationQuery) (string, []arg) {
 	word, after := direction(q.Ascending)
@@ -95,7 +98,7 @@ func delegationsQuery(scope store.Scope, q store.DelegationQuery) (string, []arg
 		received, more = part("delegations_to", "d.to_session_id", q.SessionID)
 	case !q.AgentID.IsZero():
 		sent, args = part("delegations_sender", "d.from_agent_id", q.AgentID)
-		received, more = part("delegations_agent", "d.to_agent_id", q.AgentID)
+		received, more = part("delegations_agent", toAgent, q.AgentID)
 	default:
 		text, args := part("", "", parley.ID{})
 		return text + order, append(args, limited(q.Limit))
@@ -232,11 +235,15 @@ func (w changes) HearDelegations(h *transition.Head, heard []transition.Heard) e
 }
 
 // OpenDelegations implements transition.Doer.
-func (d doer) OpenDelegations(_, subjectID parley.ID, limit int) (ids []parley.ID, err error) {
-	const open = "(status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question'))"
+func (d doer) OpenDelegations(
+	_, subjectID parley.ID,
+	until parley.Time,
+	limit int,
+) (ids []parley.ID, err error) {
+	const open = "(status IN ('sent', 'running') OR status = 'delivered' AND kind IN ('task', 'question')) AND " +
+		"(?3 = 0 OR created_at <= ?3)"
 	err = d.each(
-		`SELECT id FROM delegations WHERE parent_id = ?1 AND `+open+`
- UNION SELECT id FROM delegations WHERE from_agent_id = ?1 AND `+open+`
+		`SELECT id FROM delegations WHERE from_agent_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE to_agent_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE from_session_id = ?1 AND `+open+`
  UNION SELECT id FROM delegations WHERE to_session_id = ?1 AND `+open+` LIMIT ?2`,
@@ -245,6 +252,22 @@ func (d doer) OpenDelegations(_, subjectID parley.ID, limit int) (ids []parley.I
 			return nil
 		},
 		subjectID,
+		limit,
+		int64(until),
+	)
+	return ids, err
+}
+
+// AskedBelow implements transition.Doer.
+func (d doer) AskedBelow(_, delegationID parley.ID, limit int) (ids []parley.ID, err error) {
+	err = d.each(
+		"SELECT id FROM delegations WHERE parent_id = ? AND kind IN ('task', 'question') "+
+			"AND status IN ('sent', 'delivered', 'running') LIMIT ?",
+		func(r *row) error {
+			ids = append(ids, r.id())
+			return nil
+		},
+		delegationID,
 		limit,
 	)
 	return ids, err

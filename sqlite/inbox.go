@@ -105,26 +105,64 @@ func (t *txn) InboxItem(workspaceID, id parley.ID) (found *parley.InboxItem, err
 	return found, err
 }
 
-// recipient orders the owner, if they can sign in, before the admins who can, oldest first.
-const recipient = `SELECT p.id FROM principals p WHERE p.workspace_id = ?1 AND (p.id = ?2 OR p.role = 'admin')
+// recipient orders those who can sign in: an owner who is a person, who is to be briefed, the owner, the oldest admin.
+const recipient = `SELECT p.id FROM principals p
+ WHERE p.workspace_id = ?1 AND (p.id IN (?2, ?3) OR p.role = 'admin')
  AND (p.local_owner = 1 OR EXISTS (SELECT 1 FROM keys k WHERE k.principal_id = p.id AND k.revoked_at IS NULL))
- ORDER BY p.id <> ?2, p.created_at, p.id LIMIT 1`
+ ORDER BY CASE p.id WHEN ?2 THEN iif(p.kind = 'person', 0, 2) WHEN ?3 THEN 1 ELSE 3 END, p.created_at, p.id LIMIT 1`
 
 // Recipient implements transition.Rows.
-func (t *txn) Recipient(workspaceID, ownerID parley.ID) (parley.ID, error) {
-	found, err := t.id(recipient, workspaceID, ownerID)
+func (t *txn) Recipient(workspaceID, ownerID, briefTo parley.ID) (parley.ID, error) {
+	found, err := t.id(recipient, workspaceID, ownerID, briefTo)
 	if err == nil && found.IsZero() {
 		found = ownerID
 	}
 	return found, err
 }
 
+// Cited implements transition.Rows.
+func (t *txn) Cited(
+	workspaceID, sessionID parley.ID,
+	sequence int64,
+) (found *transition.CitedMessage, err error) {
+	_, err = t.one(
+		`SELECT m.id, s.owner_id, m.metadata FROM sessions s CROSS JOIN messages m INDEXED BY messages_sequence
+ ON m.log_id = s.log_id AND m.sequence = ?
+ WHERE s.id = ? AND s.workspace_id = ? AND s.deleted_at IS NULL AND m.status <> 'streaming'`,
+		func(r *row) error {
+			found = &transition.CitedMessage{ID: r.id(), OwnerID: r.id(), Metadata: r.json()}
+			return nil
+		},
+		sequence, sessionID, workspaceID)
+	return found, err
+}
+
+// SharesWork implements transition.Rows.
+func (t *txn) SharesWork(workspaceID, sessionID, rootID, senderID parley.ID) (shares bool, err error) {
+	_, err = t.one(
+		`SELECT EXISTS (SELECT 1 FROM delegations d INDEXED BY delegations_root
+ WHERE d.root_id = ?3 AND d.workspace_id = ?1 AND (d.from_session_id = ?2 OR d.to_session_id = ?2)
+  AND d.to_principal_id IS NULL)
+ OR EXISTS (SELECT 1 FROM delegations d INDEXED BY delegations_to
+ WHERE d.to_session_id = ?2 AND d.workspace_id = ?1 AND d.from_session_id = ?4 AND d.to_principal_id IS NULL)`,
+		func(r *row) error {
+			shares = r.bool()
+			return nil
+		},
+		workspaceID, sessionID, rootID, senderID)
+	return shares, err
+}
+
 // InsertInbox implements transition.Writer.
 func (w changes) InsertInbox(_ *transition.Head, items []*parley.InboxItem) error {
 	for _, item := range items {
+		args, err := insertInboxItemArgs(w.args[:0], item)
+		if err != nil {
+			return err
+		}
 		if _, err := w.exec(
-			"INSERT INTO inbox_items ("+insertInboxItemColumns+") VALUES ("+insertInboxItemPlaces+")",
-			insertInboxItemArgs(w.args[:0], item)...); err != nil {
+			"INSERT INTO inbox_items ("+insertInboxItemColumns+") VALUES ("+insertInboxItemPlaces+")", args...,
+		); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -13,6 +14,10 @@ import (
 // unreadableRest is the pause, in milliseconds, of an errand with an unreadable payload, so that it does not delay
 // others.
 const unreadableRest = parley.Time(60_000)
+
+// failedRest is the pause, in milliseconds, of an errand that failed. It may fail for ever, and others must not wait
+// for it.
+const failedRest = parley.Time(2000)
 
 // outboxRow is an errand as stored in its row.
 type outboxRow struct {
@@ -25,7 +30,9 @@ type outboxRow struct {
 
 // ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
-	return transact(ctx, s, func(tx *txn) (bool, error) {
+	var failed atomic.Int64 // a caller that gave up may still share it with the writer
+	more, err := transact(ctx, s, func(tx *txn) (bool, error) {
+		failed.Store(0) // the closure may run again
 		var rows []outboxRow
 		if err := tx.each(
 			"SELECT id, workspace_id, kind, target_id, payload FROM outbox WHERE due_at <= ? "+
@@ -41,6 +48,7 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 		}
 		done, pause, err := tx.apply(&rows[0])
 		if err != nil {
+			failed.Store(rows[0].id)
 			return false, err
 		}
 		left := slices.ContainsFunc(
@@ -56,6 +64,14 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 		_, err = tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+pause, rows[0].id)
 		return len(rows) > 1 || pause == 0, err
 	})
+	id := failed.Load()
+	if err == nil || id == 0 {
+		return more, err
+	}
+	return false, errors.Join(err, s.write(ctx, func(tx *txn) error {
+		_, err := tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+failedRest, id)
+		return err
+	}))
 }
 
 // apply does a bounded part of an errand. It reports whether the errand is done and, if not, how long to pause.

@@ -24,6 +24,11 @@ const (
 	purgeCalls = `DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE session_id = ?1 ORDER BY ordinal LIMIT ?2)`
 	purgeAsked = `DELETE FROM approvals WHERE id IN (SELECT id FROM approvals WHERE session_id = ?1 LIMIT ?2)`
 	purgeLoops = `DELETE FROM loops WHERE id IN (SELECT id FROM loops WHERE session_id = ?1 LIMIT ?2)`
+	// A delegation goes with the later one of its sessions: the end of what the other works on for it reads the row.
+	purgeSent = `DELETE FROM delegations WHERE from_session_id = ?1
+		AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = to_session_id)`
+	purgeReceived = `DELETE FROM delegations WHERE to_session_id = ?1
+		AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = from_session_id)`
 	purgeTurns = `DELETE FROM turns WHERE id IN (SELECT id FROM turns WHERE session_id = ?1 LIMIT ?2)`
 )
 
@@ -66,14 +71,18 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	if _, err := t.exec(forgetLog, h.LogID); err != nil {
 		return false, err
 	}
-	for _, statement := range []string{"DELETE FROM session_logs WHERE session_id = ?",
+	for _, statement := range []string{
+		"DELETE FROM knowledge WHERE id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
+		"DELETE FROM knowledge_sources WHERE item_id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
+		"DELETE FROM knowledge_blocks WHERE session_id = ?", "DELETE FROM session_logs WHERE session_id = ?",
 		"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
 		"DELETE FROM replays WHERE session_id = ?", "DELETE FROM dry_calls WHERE session_id = ?",
-		"DELETE FROM deliveries WHERE session_id = ?", "DELETE FROM delegations WHERE from_session_id = ?",
+		"DELETE FROM deliveries WHERE session_id = ?", purgeSent, purgeReceived,
 		"DELETE FROM inbox_items WHERE session_id = ?",
 		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?",
 		"DELETE FROM shares WHERE reader_id = ?",
-		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM rates WHERE subject_id = ?",
+		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM budgets WHERE session_id = ?",
+		"DELETE FROM rates WHERE subject_id = ?",
 		"DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
 		if _, err := t.exec(statement, h.ID); err != nil {
 			return false, err

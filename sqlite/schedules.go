@@ -160,6 +160,9 @@ const (
 		"WHERE c.next_at IS NOT NULL AND c.moved_at > ? LIMIT ?"
 )
 
+// Now implements store.Schedules: the database's clock is this machine's.
+func (*Store) Now() parley.Time { return parley.Now() }
+
 // DueSchedules implements store.Schedules.
 func (s *Store) DueSchedules(ctx context.Context, limit int) (due store.DueSchedules, err error) {
 	err = s.read(ctx, func(c *conn) error {

@@ -471,7 +471,7 @@ CREATE TABLE budgets (
   day_cost        INTEGER NOT NULL DEFAULT 0,
   reserved_tokens INTEGER NOT NULL DEFAULT 0,    -- of open calls
   reserved_cost   INTEGER NOT NULL DEFAULT 0,
-  warned          INTEGER NOT NULL DEFAULT 0,    -- bits of limits
+  warned          INTEGER NOT NULL DEFAULT 0, session_id BLOB,    -- bits of limits
   PRIMARY KEY (workspace_id, subject_id)
 ) WITHOUT ROWID;
 
@@ -947,7 +947,7 @@ CREATE TABLE inbox_items (
   created_at        INTEGER NOT NULL,
   read_at           INTEGER,
   answered_at       INTEGER,
-  closed_at         INTEGER,
+  closed_at         INTEGER, citations TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (id)
 );
 
@@ -956,6 +956,65 @@ CREATE INDEX inbox_items_recent  ON inbox_items (principal_id, created_at, id);
 CREATE INDEX inbox_items_unread  ON inbox_items (principal_id, created_at, id) WHERE read_at IS NULL;
 
 CREATE INDEX inbox_items_session ON inbox_items (session_id);
+
+CREATE TABLE knowledge (
+  id               BLOB NOT NULL PRIMARY KEY,
+  workspace_id     BLOB NOT NULL,
+  agent_id         BLOB NOT NULL,            -- the agent or, for a team's, the team's lead
+  scope            TEXT NOT NULL,            -- agent, team
+  kind             TEXT NOT NULL,            -- fact, preference, procedure
+  text             TEXT NOT NULL,
+  confidence       INTEGER NOT NULL,         -- percent
+  pinned           INTEGER NOT NULL,
+  status           TEXT NOT NULL,            -- active, superseded, forgotten
+  author_kind      TEXT NOT NULL,
+  author_id        BLOB NOT NULL,
+  author_name      TEXT NOT NULL,
+  sources          TEXT NOT NULL,            -- JSON
+  approved_at      INTEGER,                  -- of a procedure
+  approved_by_id   BLOB,
+  supersedes_id    BLOB,
+  superseded_by_id BLOB,
+  revision         INTEGER NOT NULL,
+  idempotency_key  TEXT,
+  fingerprint      BLOB,
+  created_at       INTEGER NOT NULL,
+  changed_at       INTEGER NOT NULL,
+  confirmed_at     INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX knowledge_workspace ON knowledge (workspace_id, id);
+
+CREATE INDEX knowledge_agent ON knowledge (workspace_id, agent_id, id);
+
+CREATE UNIQUE INDEX knowledge_idempotency ON knowledge (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+CREATE TABLE knowledge_sources (
+  item_id      BLOB NOT NULL,
+  session_id   BLOB NOT NULL,
+  workspace_id BLOB NOT NULL,
+  PRIMARY KEY (item_id, session_id)
+) WITHOUT ROWID;
+
+CREATE INDEX knowledge_sources_session ON knowledge_sources (session_id);
+
+CREATE TABLE knowledge_blocks (
+  id           BLOB NOT NULL PRIMARY KEY,
+  workspace_id BLOB NOT NULL,
+  session_id   BLOB NOT NULL,
+  n            INTEGER NOT NULL,             -- from 1 within the session
+  beginning    TEXT NOT NULL,                -- names where the window began
+  text         TEXT NOT NULL,
+  items        TEXT NOT NULL,                -- JSON
+  told         TEXT NOT NULL,                -- JSON
+  chosen_at    INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX knowledge_blocks_session ON knowledge_blocks (session_id, n);
+
+CREATE INDEX budgets_chains ON budgets (session_id) WHERE session_id IS NOT NULL;
+
+CREATE INDEX delegations_open ON delegations (from_session_id, created_at, id) WHERE finished_at IS NULL;
 
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 

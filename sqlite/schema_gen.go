@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "fcffe8bb361e3a620d5224e955f55fcbbda4d86867a5e17b9f96ccc5f9ef0cd1"
+const schemaHash = "2ea898c5eff68933604359de51e19a8f12dced7e93ec6d40a6b121ffa81a4826"

@@ -66,9 +66,12 @@ func (s *Store) TeamSizes(
 	return sizes, err
 }
 
-const teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content, s.updated_at, ` + statisticsColumns + `
+func teamSessions() string {
+	return `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content,
+ substr(d.text, 1, ` + strconv.Itoa(transition.TitleLook) + `), s.updated_at, ` + statisticsColumns + `
  FROM sessions s JOIN heads h ON h.session_id = s.id LEFT JOIN turns t ON t.id = h.turn_id
- LEFT JOIN messages m ON m.id = t.trigger_message_id WHERE `
+ LEFT JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN delegations d ON d.message_id = m.id WHERE `
+}
 
 func scanTeamSession(r *row) parley.TeamSession {
 	return parley.TeamSession{
@@ -77,7 +80,7 @@ func scanTeamSession(r *row) parley.TeamSession {
 		Status:     parley.SessionStatus(r.text()),
 		WaitReason: parley.WaitReason(r.text()),
 		TurnID:     r.id(),
-		Doing:      transition.Doing(r.json()),
+		Doing:      transition.Doing(r.json(), r.text()),
 		UpdatedAt:  r.time(),
 		Statistics: scanStatistics(r),
 	}
@@ -98,12 +101,76 @@ func (s *Store) TeamSessions(
 	l.must("s.key IN (?"+strings.Repeat(", ?", len(keys)-1)+")", keys...)
 	err = s.read(ctx, func(c *conn) error {
 		sessions = nil
-		return c.each(teamSessions+l.where.String(), func(r *row) error {
+		return c.each(teamSessions()+l.where.String(), func(r *row) error {
 			sessions = append(sessions, scanTeamSession(r))
 			return nil
 		}, l.args...)
 	})
 	return sessions, err
+}
+
+const teamDelegations = `SELECT id, kind, status, to_agent_id, to_principal_id, substr(text, 1, ?), deadline_at,
+ created_at, from_session_id
+ FROM delegations INDEXED BY delegations_open
+ WHERE workspace_id = ? AND from_session_id = ? AND finished_at IS NULL ORDER BY created_at DESC, id DESC LIMIT ?`
+
+// TeamDelegations implements store.Teams.
+func (s *Store) TeamDelegations(
+	ctx context.Context,
+	workspaceID parley.ID,
+	sessionIDs []parley.ID,
+) (found []parley.TeamDelegation, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		found = nil
+		for _, id := range sessionIDs {
+			if err := c.each(teamDelegations, func(r *row) error {
+				found = append(found, scanTeamDelegation(r))
+				return nil
+			}, transition.TitleLook, workspaceID, id, parley.MaxTeamWaits); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+func scanTeamDelegation(r *row) parley.TeamDelegation {
+	return parley.TeamDelegation{
+		ID:            r.id(),
+		Kind:          parley.DelegationKind(r.text()),
+		Status:        parley.DelegationStatus(r.text()),
+		ToAgentID:     r.id(),
+		ToPrincipalID: r.id(),
+		Title:         parley.DelegationTitle(r.text()),
+		DeadlineAt:    r.time(),
+		CreatedAt:     r.time(),
+		FromSessionID: r.id(),
+	}
+}
+
+// NextRuns implements store.Teams.
+func (s *Store) NextRuns(
+	ctx context.Context,
+	workspaceID parley.ID,
+	agentIDs []parley.ID,
+) (next map[parley.ID]parley.Time, err error) {
+	args := []arg{workspaceID}
+	for _, id := range agentIDs {
+		args = append(args, id)
+	}
+	next = make(map[parley.ID]parley.Time, len(agentIDs))
+	err = s.read(ctx, func(c *conn) error {
+		return c.each(
+			"SELECT agent_id, min(next_at) FROM schedules WHERE workspace_id = ? AND agent_id IN (?"+
+				strings.Repeat(", ?", len(agentIDs)-1)+") AND next_at IS NOT NULL GROUP BY agent_id",
+			func(r *row) error {
+				next[r.id()] = r.time()
+				return nil
+			},
+			args...)
+	})
+	return next, err
 }
 
 // Teammates implements transition.Rows. The writer is the only one who changes teams, so it need not lock them.

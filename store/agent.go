@@ -13,6 +13,7 @@ type AgentQuery struct {
 	Tag        string
 	OwnerID    parley.ID // zero: any
 	Leads      bool      // only those at the top of a team: active, with active subordinates and without a lead
+	Around     parley.ID // only this agent, its lead, and its subordinates; zero: any. Not together with Tag
 	Descending bool
 	AfterSlug  string
 	Limit      int

@@ -7,22 +7,22 @@ import (
 	"example.org/parley"
 )
 
-// Budgets bound what calls may spend. Every root session and every agent with a limit on tokens or money has one budget
-// row, made on first use. The transaction that opens a call reserves the call's estimate there with one conditional
+// Budgets bound what calls may spend. Every root session, every agent and every chain of delegations with a limit on
+// tokens or money has one budget row, made on first use. The transaction that opens a call reserves the call's estimate there with one conditional
 // update; when the call ends, its actual usage replaces the estimate. So a tree of concurrent sessions cannot exceed
 // its limit on any number of machines. A call that does not fit parks its turn.
 
 // BudgetSubject identifies the owner of a budget.
 type BudgetSubject struct {
-	ID    parley.ID // of a session or of an agent
+	ID    parley.ID // of a session, of an agent, or of the message that began a chain
 	Scope parley.BudgetScope
 }
 
-// Budget is what an agent, or a session with its tool sessions, has spent and may spend.
+// Budget is what an agent, a session with its tool sessions, or a chain has spent and may spend.
 type Budget struct {
 	BudgetSubject
-	AgentID  parley.ID     // of a session: its agent
-	Limits   parley.Limits // the current ones; for an agent, those of its current version
+	AgentID  parley.ID     // of a session, or of the session where a chain began: its agent
+	Limits   parley.Limits // the current ones; for an agent, those of its current version; for a chain, those in effect
 	Made     bool          // false: no row exists yet, and the fields below are 0
 	Revision int64         // raised by every change of the limits
 
@@ -77,8 +77,13 @@ type Refusal struct {
 
 // Budgets keeps what turns may spend, and how often somebody may ask.
 type Budgets interface {
-	// Budgets stores what turns may spend and how often callers may ask.
+	// Budgets reads what turns may spend and have spent; it leaves out subjects that do not exist.
 	Budgets(ctx context.Context, workspaceID parley.ID, subjects []BudgetSubject) ([]Budget, error)
+	// Chain returns the message that began the chain for which a turn works, if the chain's tokens or money are
+	// limited; zero otherwise. A person's or a schedule's message in a background session begins one; the turns of
+	// tool sessions below work for their root's turn. The limits are those of the session where it began, else of that
+	// session's agent.
+	Chain(ctx context.Context, workspaceID, turnID parley.ID) (rootID parley.ID, err error)
 	// MakeBudgets creates missing budgets from the spending in the record. It does not count calls that are open at
 	// that moment.
 	MakeBudgets(ctx context.Context, workspaceID parley.ID, subjects []BudgetSubject) error

@@ -29,8 +29,8 @@ type Delegations interface {
 	Delegation(ctx context.Context, scope Scope, id parley.ID) (parley.Delegation, error)
 	// Delegations is CodeNotFound for a foreign SessionID.
 	Delegations(ctx context.Context, scope Scope, query DelegationQuery) ([]parley.Delegation, error)
-	// CancelDelegation cancels an open delegation; the outbox tells its sender, stops its turns, and cancels what was
-	// sent on for it. It returns a cancelled one unchanged. CodeNotFound; CodeConflict, with the state, if it has ended
-	// otherwise.
+	// CancelDelegation cancels an open delegation; the outbox tells its sender, stops its turns, and cancels the tasks
+	// and questions sent on for it. It returns a cancelled one unchanged. CodeNotFound; CodeConflict, with the state,
+	// if it has ended otherwise.
 	CancelDelegation(ctx context.Context, scope Scope, id parley.ID) (parley.Delegation, error)
 }

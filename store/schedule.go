@@ -73,6 +73,8 @@ type Schedules interface {
 		query ScheduleRunQuery,
 	) ([]parley.ScheduleRun, error)
 
+	// Now returns the time by the database's clock, by which schedules are planned and due.
+	Now() parley.Time
 	// DueSchedules reads up to limit schedules that are due, in all workspaces, longest due first. It locks nothing.
 	DueSchedules(ctx context.Context, limit int) (DueSchedules, error)
 	// PostScheduled posts the message of a due schedule into the agent's background session, notes the run, and moves

@@ -20,4 +20,9 @@ type Teams interface {
 	TeamSizes(ctx context.Context, workspaceID parley.ID, leadIDs []parley.ID) (map[parley.ID]int, error)
 	// TeamSessions reads the background sessions of agents, as far as the scope may see them.
 	TeamSessions(ctx context.Context, scope Scope, agents []parley.Agent) ([]parley.TeamSession, error)
+	// TeamDelegations reads the open delegations that background sessions have sent, at most MaxTeamWaits of each, its
+	// newest first.
+	TeamDelegations(ctx context.Context, workspaceID parley.ID, sessionIDs []parley.ID) ([]parley.TeamDelegation, error)
+	// NextRuns reads when the schedules of agents are due next; agents without a time are absent.
+	NextRuns(ctx context.Context, workspaceID parley.ID, agentIDs []parley.ID) (map[parley.ID]parley.Time, error)
 }

@@ -316,6 +316,9 @@ type ToolSettle struct {
 	ApprovalID    parley.ID // of a call that needed approval; if pending, the result cancels it
 	// Send is what the result has the session send to another agent, recorded with it; nil for nothing.
 	Send *parley.Sending
+	// Refused is what an earlier attempt at this result wanted to send and the store refused. If a bound of its chain
+	// was the reason, the person behind the work is told by an item of type alert.
+	Refused *parley.Sending
 }
 
 // Cancelled is the result of RequestCancel and TakeCancel.

@@ -16,9 +16,24 @@ import (
 const outputEstimate = prompt.DefaultReserve
 
 // capped reports whether a limit on tokens or money may apply to the turn. Only the store knows the limits of a tool
-// session's root.
-func (b *budgets) capped() bool {
-	return b.limits.inEffect.Budgeted() || b.limits.ofAgent.Budgeted() || b.inTree()
+// session's root, and of a chain.
+func (b *budgets) capped() (bool, error) {
+	if err := b.findChain(); err != nil {
+		return false, err
+	}
+	return b.limits.inEffect.Budgeted() || b.limits.ofAgent.Budgeted() || b.inTree() || !b.chain.IsZero(), nil
+}
+
+// findChain finds, once, the limited chain that the turn works for. Only background sessions and the tool sessions
+// below them do, and those are in background mode.
+func (b *budgets) findChain() (err error) {
+	if b.sought || b.claim.Session.Mode != parley.ModeBackground || b.fence.TurnID.IsZero() {
+		return nil
+	}
+	if b.chain, err = b.w.store.Chain(b.writes, b.fence.WorkspaceID, b.fence.TurnID); err == nil {
+		b.sought = true
+	}
+	return err
 }
 
 func (b *budgets) inTree() bool {
@@ -28,13 +43,14 @@ func (b *budgets) inTree() bool {
 
 // scopes are the budgets that a turn's calls are charged to. Pointers to deleted subjects are nil.
 type scopes struct {
-	session, agent, root, rootAgent *store.Budget
-	limits, rootLimits              parley.Limits // in effect
+	session, agent, root, rootAgent, chain *store.Budget
+	limits, rootLimits                     parley.Limits // in effect
 }
 
 // priced reports whether a limit on money applies.
 func (s *scopes) priced() bool {
-	return s.limits.Priced() || s.rootLimits.Priced() || s.agent != nil && s.agent.Limits.Priced()
+	return s.limits.Priced() || s.rootLimits.Priced() || s.agent != nil && s.agent.Limits.Priced() ||
+		s.chain != nil && s.chain.Limits.ChainCost != nil
 }
 
 // readScopes reads the limits and budgets in force, and creates missing budgets. It returns nil if nothing is limited.
@@ -57,6 +73,12 @@ func (b *budgets) readScopes() (*scopes, error) {
 			limited = true
 			if !one.budget.Made {
 				missing = append(missing, one.budget.BudgetSubject)
+			}
+		}
+		if s.chain != nil {
+			limited = true
+			if !s.chain.Made {
+				missing = append(missing, s.chain.BudgetSubject)
 			}
 		}
 		switch {
@@ -88,6 +110,9 @@ func (b *budgets) lookAtScopes() (*scopes, error) {
 	if b.inTree() {
 		subjects = append(subjects, store.BudgetSubject{ID: session.RootID, Scope: parley.BudgetOfSession})
 	}
+	if !b.chain.IsZero() {
+		subjects = append(subjects, store.BudgetSubject{ID: b.chain, Scope: parley.BudgetOfChain})
+	}
 	found, err := b.w.store.Budgets(b.writes, b.fence.WorkspaceID, subjects)
 	if err != nil {
 		return nil, err
@@ -99,6 +124,10 @@ func (b *budgets) lookAtScopes() (*scopes, error) {
 			s.session = &found[i]
 		case session.AgentID:
 			s.agent = &found[i]
+		case b.chain:
+			if found[i].Limits.Chained() { // else its limits were lifted
+				s.chain = &found[i]
+			}
 		default:
 			s.root = &found[i]
 		}
@@ -160,13 +189,17 @@ func (s *scopes) charges() (charges []store.Charge) {
 	if s.rootAgent != nil && s.rootAgent != s.agent && s.rootAgent.Limits.Budgeted() {
 		charges = append(charges, store.Charge{Subject: s.rootAgent.ID, Revision: s.rootAgent.Revision, Watched: true})
 	}
+	if s.chain != nil {
+		charges = append(charges, store.Charge{Subject: s.chain.ID, Revision: s.chain.Revision,
+			Tokens: s.chain.Limits.ChainTokens, Cost: s.chain.Limits.ChainCost})
+	}
 	slices.SortFunc(charges, func(a, b store.Charge) int { return bytes.Compare(a.Subject[:], b.Subject[:]) })
 	return charges
 }
 
 // of returns the budget of a charge.
 func (s *scopes) of(charge *store.Charge) *store.Budget {
-	for _, b := range []*store.Budget{s.session, s.root, s.agent, s.rootAgent} {
+	for _, b := range []*store.Budget{s.session, s.root, s.agent, s.rootAgent, s.chain} {
 		if b != nil && b.ID == charge.Subject {
 			return b
 		}
@@ -177,8 +210,8 @@ func (s *scopes) of(charge *store.Charge) *store.Budget {
 // afford checks whether the next call fits into the turn's budgets, and returns what to reserve for it; both results
 // are nil if nothing is limited.
 func (b *budgets) afford(q *question) (*store.Reservation, *store.Refusal, error) {
-	if !b.capped() {
-		return nil, nil, nil
+	if capped, err := b.capped(); err != nil || !capped {
+		return nil, nil, err
 	}
 	s, err := b.readScopes()
 	if err != nil || s == nil {
@@ -212,7 +245,7 @@ func (b *budgets) afford(q *question) (*store.Reservation, *store.Refusal, error
 			continue
 		}
 		refusal.Limit, refusal.Sentence = c.limit, c.sentence()
-		refusal.Certain = c.scope == parley.BudgetOfTurn
+		refusal.Certain = c.scope == parley.BudgetOfTurn || c.usesUpChain()
 		if c.limit == parley.LimitDailyTokens || c.limit == parley.LimitDailyCost {
 			refusal.After = c.dayLeft + time.Second
 		}
@@ -229,6 +262,9 @@ func (b *budgets) usedUp(q *question) (*parley.Failure, error) {
 		return nil, err
 	}
 	if refusal != nil {
+		if over := b.chainOver(refusal); over != nil {
+			return over, nil
+		}
 		return b.limits.atLimit(refusal.Limit, "the budget was used up between two attempts"), nil
 	}
 	return &parley.Failure{
@@ -295,13 +331,17 @@ func (b *budgets) checks(s *scopes, r *store.Reservation) (checks []check) {
 		charge := &r.Charges[i]
 		b := s.of(charge)
 		c := check{scope: b.Scope, subject: b.ID, dayLeft: b.DayLeft}
+		whole, wholeCost := parley.LimitSessionTokens, parley.LimitSessionCost
+		if b.Scope == parley.BudgetOfChain {
+			whole, wholeCost = parley.LimitChainTokens, parley.LimitChainCost
+		}
 		c.open, c.needs = b.ReservedTokens, r.Tokens
-		c.limit, c.spent = parley.LimitSessionTokens, b.Tokens
+		c.limit, c.spent = whole, b.Tokens
 		add(c.knowing(b), charge.Tokens)
 		c.limit, c.spent = parley.LimitDailyTokens, b.DayTokens
 		add(c.knowing(b), charge.DailyTokens)
 		c.open, c.needs = int64(b.ReservedCost), cost
-		c.limit, c.spent = parley.LimitSessionCost, int64(b.Cost)
+		c.limit, c.spent = wholeCost, int64(b.Cost)
 		add(c.knowing(b), (*int64)(charge.Cost))
 		c.limit, c.spent = parley.LimitDailyCost, int64(b.DayCost)
 		add(c.knowing(b), (*int64)(charge.DailyCost))
@@ -313,6 +353,10 @@ func (c check) knowing(b *store.Budget) check {
 	c.warned = b.Warned&c.limit.WarnedBit() != 0
 	return c
 }
+
+// usesUpChain reports whether what a chain has spent leaves no room for the call, so that waiting for the calls under
+// way would not help.
+func (c *check) usesUpChain() bool { return c.scope == parley.BudgetOfChain && c.spent+c.needs > c.of }
 
 func (c *check) warning() parley.LimitWarning {
 	return parley.LimitWarning{Limit: c.limit, Scope: c.scope, Spent: c.spent, Of: c.of}
@@ -348,6 +392,7 @@ func (c *check) sentence() string {
 	whose := map[parley.BudgetScope]string{
 		parley.BudgetOfTurn: "This turn", parley.BudgetOfSession: "This session with its tool sessions",
 		parley.BudgetOfAgent: "This agent, over all of its sessions,",
+		parley.BudgetOfChain: "All work for one message, that of other agents included,",
 	}[c.scope]
 	when := ""
 	if c.dayLeft > 0 && (c.limit == parley.LimitDailyTokens || c.limit == parley.LimitDailyCost) {
@@ -358,8 +403,11 @@ func (c *check) sentence() string {
 		used += ", " + amount(c.open) + " are held by calls under way"
 	}
 	holder := "session or its agent"
-	if c.scope == parley.BudgetOfAgent {
+	switch c.scope {
+	case parley.BudgetOfAgent:
 		holder = "agent"
+	case parley.BudgetOfChain:
+		holder = "session or the agent where it began"
 	}
 	return fmt.Sprintf(
 		"%s may use %s%s: %s, and the next call may need up to %s. Raise limits.%s of the %s, or lower max_tokens, "+
@@ -372,6 +420,19 @@ func (c *check) sentence() string {
 		c.limit,
 		holder,
 	)
+}
+
+// chainOver returns the failure of a turn whose chain has used up its budget; nil for any other refusal. Such a turn
+// does not wait: those who wait for its answer would never hear of it.
+func (b *budgets) chainOver(refusal *store.Refusal) *parley.Failure {
+	if !refusal.Certain || refusal.Limit != parley.LimitChainTokens && refusal.Limit != parley.LimitChainCost {
+		return nil
+	}
+	return &parley.Failure{
+		Class:    parley.ClassLimit,
+		Sentence: b.settings.Retry.Sentence(parley.ClassLimit),
+		Detail:   string(refusal.Limit) + ": " + refusal.Sentence,
+	}
 }
 
 // parkRefused parks a turn that does not fit its budgets. If room has appeared meanwhile, it asks for another try.

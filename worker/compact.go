@@ -338,8 +338,8 @@ func (s *summary) ask(claim *store.CompactionClaim, form *form) (store.Compactio
 // reserve checks whether the call fits into the session's and the agent's budgets. Limits of single turns do not apply
 // to it.
 func (s *summary) reserve(q *question) (*parley.Failure, error) {
-	if !s.budgets.capped() {
-		return nil, nil
+	if capped, err := s.budgets.capped(); err != nil || !capped {
+		return nil, err
 	}
 	scopes, err := s.budgets.readScopes()
 	if err != nil || scopes == nil {

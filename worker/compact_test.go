@@ -49,7 +49,7 @@ func (r *rig) exchange(sessionID parley.ID, n int) parley.Turn {
 	r.model.play(says(fmt.Sprintf("answer %d", n)))
 	turn := r.ended(r.post(sessionID, fmt.Sprintf("question %d", n), "").Turn.ID)
 	if turn.Status != parley.TurnCompleted {
-		r.Fatalf("turn %d ended as %+v", n, turn)
+		r.Fatalf("turn %d ended as %+v: %+v", n, turn, turn.Error)
 	}
 	return turn
 }

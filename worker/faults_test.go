@@ -231,3 +231,23 @@ func (f *faults) killBefore(method string, nth int) <-chan struct{} {
 	})
 	return dead
 }
+
+// killWhen kills the process in the first call for which now is true, and returns a channel that tells when.
+func (f *faults) killWhen(now func(method string) bool) <-chan struct{} {
+	dead := make(chan struct{})
+	var mu sync.Mutex // guards killed
+	killed := false
+	f.set(func(called string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if !killed && now(called) {
+			killed = true
+			close(dead)
+		}
+		if killed {
+			return parley.Errorf(parley.CodeInternal, "killed")
+		}
+		return nil
+	})
+	return dead
+}

@@ -244,6 +244,9 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 		}
 	}
 	if refusal != nil {
+		if over := t.budgets.chainOver(refusal); over != nil {
+			return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: over})
+		}
 		return t.parkRefused(refusal)
 	}
 	if t.speaker != nil {

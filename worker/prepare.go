@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/prompt"
+	"example.org/parley/setting"
 	"example.org/parley/store"
 	"example.org/parley/tool"
 )
@@ -85,6 +86,9 @@ func (t *turn) prepare() (*parley.Failure, error) {
 	if err == nil {
 		t.responses.choose()
 		t.tools.await()
+		if err := t.tools.readTeam(); err != nil {
+			return nil, err
+		}
 		err = t.tools.find()
 		t.ttl = t.tools.cacheTTL()
 		t.info.Price = t.info.Price.Keeping(t.ttl)
@@ -142,11 +146,9 @@ func (t *tools) find() error {
 			"agent_id", t.claim.Agent.ID, "tools", n, "shown", parley.MaxTools)
 	}
 	t.own = definitions[:min(len(definitions), parley.MaxTools)]
-	err := t.findTeam()
-	if err != nil {
-		return err
-	}
+	t.addTeam()
 	t.own = t.outputs.offer(t.own)
+	var err error
 	t.definitions, err = t.w.toolsets.of(t.own)
 	t.bare = t.definitions
 	if err == nil && slices.ContainsFunc(t.settings.Tools, t.answersLong) {
@@ -155,15 +157,28 @@ func (t *tools) find() error {
 	return err
 }
 
-// findTeam adds the tools of the agent's background session, as far as the agent has none of their names.
-func (t *tools) findTeam() error {
+// readTeam reads the tools of the agent's background session. Neither a cancel nor a database that does not answer in
+// time is the fault of the agent's settings: an error is the store's.
+func (t *tools) readTeam() (err error) {
 	source := t.w.options.Background
-	if source == nil || !t.claim.Session.InBackground() || t.info.Known && !t.info.Tools {
+	session := &t.claim.Session
+	if source == nil || !session.InBackground() || session.OwnerID != t.claim.Agent.OwnerID ||
+		t.info.Known && !t.info.Tools {
 		return nil
 	}
-	found, err := source.ToolsOf(t.ctx, t.fence.WorkspaceID, t.claim.Agent.ID)
-	if err != nil {
-		return err
+	t.team, err = source.ToolsOf(t.writes, t.fence.WorkspaceID, t.claim.Agent.ID)
+	return err
+}
+
+// addTeam adds the tools of the agent's background session, and those of sessions that are told what the agent knows,
+// as far as the agent has none of their names.
+func (t *tools) addTeam() {
+	found := t.team
+	t.team = nil
+	session := &t.claim.Session
+	if source := t.w.options.Background; source != nil && (!t.info.Known || t.info.Tools) &&
+		session.KnowledgeTokens(setting.KnowledgeTokens.Nearest(&t.claim.Agent.Settings, &session.Settings)) > 0 {
+		found = append(found, source.Knowing()...)
 	}
 	for _, one := range found {
 		definition := one.Definition()
@@ -172,7 +187,6 @@ func (t *tools) findTeam() error {
 			t.own, t.team = append(slices.Clip(t.own), definition), append(t.team, one)
 		}
 	}
-	return nil
 }
 
 // named returns the definitions of the agent's tools: in the agent's order, those of a pattern by name, each name once;

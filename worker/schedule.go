@@ -18,7 +18,7 @@ import (
 const (
 	scheduleLook    = time.Second            // between looks
 	scheduleBatch   = 100                    // schedules read at once
-	schedulePosters = 4                      // posts at once
+	schedulePosters = 16                     // posts at once: the database commits them together
 	schedulePace    = 250 * time.Millisecond // least time for a batch: 400 posts a second leave room for other writes
 )
 

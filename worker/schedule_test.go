@@ -1,7 +1,10 @@
 package worker
 
 import (
+	"flag"
+	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 
 	"example.org/parley"
@@ -143,5 +146,89 @@ func TestARefusedScheduleDoesNotStop(t *testing.T) {
 	}
 	if _, runs = a.post(id); len(runs) != 2 || runs[0].State != parley.RunPosted {
 		t.Errorf("with its owner again, the runs are %+v", runs)
+	}
+}
+
+// idleSchedules is how many idle agents TestIdleSchedulesHoldNoMemory makes; figures are taken with 10,000.
+var idleSchedules = flag.Int("idle-schedules", 1000, "how many idle agents with a schedule are made")
+
+// TestIdleSchedulesHoldNoMemory: an idle agent with a schedule is rows. However many there are, a process that looks
+// for due ones holds nothing of them.
+func TestIdleSchedulesHoldNoMemory(t *testing.T) {
+	const bound = 256 << 10 // bytes for all of them: their rows alone, as structs, would take more
+	look := func(schedules int) memory {
+		dir := t.TempDir()
+		fillIdle(t, dir, schedules)
+		db, err := sqlite.Open(t.Context(), dir, sqlite.Options{}) // which has seen none of them
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &scheduler{store: db, log: slog.New(slog.DiscardHandler)}
+		for range 3 {
+			if more, err := s.post(t.Context()); err != nil || more {
+				t.Fatalf("more is due: %t, %v", more, err)
+			}
+		}
+		held := holding()
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return held
+	}
+	look(1)
+	few := look(1)
+	many := look(*idleSchedules)
+	more := many.bytes - few.bytes
+	t.Logf("with 1 idle agent with a schedule %d B are in use, with %d %d B: %d B each",
+		few.bytes, *idleSchedules, many.bytes, more/int64(*idleSchedules))
+	if more > bound {
+		t.Errorf("%d idle agents with schedules hold %d B, the bound is %d", *idleSchedules, more, bound)
+	}
+	if many.goroutines > few.goroutines {
+		t.Errorf("%d idle agents have %d goroutines, one has %d", *idleSchedules, many.goroutines, few.goroutines)
+	}
+}
+
+// fillIdle makes agents with a schedule each that is due in a day.
+func fillIdle(t *testing.T, dir string, schedules int) {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	workspace, err := db.Workspace(t.Context(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	const atOnce = 16
+	for writer := range atOnce {
+		writers.Go(func() {
+			for i := writer; i < schedules; i += atOnce {
+				agent, _, err := db.CreateAgent(t.Context(), parley.Agent{
+					WorkspaceID: workspace, Slug: fmt.Sprintf("digger-%d", i), Name: "Digger",
+					Runtime: parley.StandardRuntime, OwnerID: parley.NewID(),
+				}, store.Idempotency{})
+				if err == nil {
+					_, _, err = db.CreateSchedule(t.Context(), store.NewSchedule{Schedule: parley.Schedule{
+						ID: parley.NewID(), WorkspaceID: workspace, AgentID: agent.ID, Enabled: true,
+						Message: "look around", Timing: parley.Timing{Every: "24h", TimeZone: "UTC", Anchor: db.Now()},
+						Overlap: parley.OverlapSkip, Missed: parley.MissedOnce, NextAt: db.Now() + day,
+						Author: parley.Author{Kind: parley.AuthorPerson, ID: agent.OwnerID, Name: "ada"},
+					}})
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if t.Failed() {
+		t.FailNow()
 	}
 }

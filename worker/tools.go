@@ -208,6 +208,7 @@ type toolOutcome struct {
 	content    parley.ToolResultContent
 	fileTokens int // the size of the result's files in a request
 	send       *parley.Sending
+	refused    *parley.Sending // what it wanted to send before the store refused it
 }
 
 // runBatch runs calls in parallel and records each result in its own transaction. If the run is interrupted, calls
@@ -238,7 +239,7 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 			held := t.w.results.Holding(t.owner(), freeResultBytes)
 			defer held.End()
 			content, tokens, send := t.callTool(ctx, &calls[i], notes, held, &answered[i])
-			outcomes <- toolOutcome{i, held, content, tokens, send}
+			outcomes <- toolOutcome{index: i, held: held, content: content, fileTokens: tokens, send: send}
 			<-over
 		})
 	}
@@ -395,6 +396,7 @@ func (t *tools) record(step int, call *toolCall, result *toolOutcome) error {
 		Author:        t.author,
 		TokenEstimate: prompt.EstimateContent(t.settings.Model, parley.RoleToolResult, encoded) + result.fileTokens,
 		Send:          result.send,
+		Refused:       result.refused,
 	}
 	if call.approval != nil {
 		settle.ApprovalID = call.approval.ID
@@ -408,7 +410,7 @@ func (t *tools) record(step int, call *toolCall, result *toolOutcome) error {
 	case result.send != nil && parley.ErrorCode(err) == parley.CodeInvalid:
 		refused := failedResult(toolErrorText(err))
 		refused.ExecutionTimeMS = result.content.ExecutionTimeMS
-		return t.record(step, call, &toolOutcome{content: refused})
+		return t.record(step, call, &toolOutcome{content: refused, refused: result.send})
 	case err != nil && parley.ErrorCode(err) != parley.CodeConflict:
 		return err
 	}

@@ -77,6 +77,7 @@ func newTurn(c *claimed) *turn {
 	t.tools = &tools{claimed: c, rules: t.rules, outputs: t.outputs}
 	t.requests = &requests{
 		claimed: c, tools: t.tools, responses: t.responses, shortening: t.shortening, outputs: t.outputs,
+		knowledge: &knowledge{claimed: c},
 	}
 	t.asking = &asking{
 		claimed: c, limits: t.limits, budgets: t.budgets, requests: t.requests, responses: t.responses,
@@ -90,6 +91,8 @@ type budgets struct {
 	*claimed
 
 	limits *limits
+	chain  parley.ID // the message that began the limited chain that the turn works for; zero for none
+	sought bool      // whether chain has been looked up
 }
 
 // rules decides which calls run and which must be approved.
@@ -111,7 +114,7 @@ type tools struct {
 	rules   *rules
 	outputs *outputs
 	own     []parley.ToolDefinition // the agent's, as the model is shown them
-	team    []tool.Tool             // of these, those of the agent's background session
+	team    []tool.Tool             // of these, those that the worker offers by itself
 	bare    prompt.Tools            // of these alone
 	offers  int                     // how many of recallTools are offered beside them
 	offered *parley.OfferedTools    // which, and why; nil for none
@@ -125,6 +128,7 @@ type requests struct {
 	responses   *responses
 	shortening  *shortening
 	outputs     *outputs
+	knowledge   *knowledge
 	keepsInputs bool                  // questions keep their inputs
 	fixed       int                   // estimated tokens of the system prompt and the agent's tools; 0: not yet known
 	recalling   [offersRecall + 1]int // of so many of recallTools, as far as they may be offered

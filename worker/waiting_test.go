@@ -107,6 +107,11 @@ func (r *rig) held() memory {
 	r.seen.mu.Lock()
 	r.seen.events = nil
 	r.seen.mu.Unlock()
+	return holding()
+}
+
+// holding returns what is in use now.
+func holding() memory {
 	var stats runtime.MemStats
 	runtime.GC()
 	runtime.GC() // a second run, for memory freed by finalizers

@@ -89,5 +89,9 @@ func printInboxItem(t terminal, i *inboxText) error {
 	text := markdownOn(t.out)
 	text.print(body(*i.Message))
 	text.pause()
+	for n := range i.Citations {
+		cited := &i.Citations[n]
+		fmt.Fprintf(t.out, "%s is message %s\n", cited, cited.MessageID)
+	}
 	return nil
 }

@@ -100,6 +100,15 @@ func printBudget(t terminal, b *client.SessionBudget) error {
 	}, rows); err != nil {
 		return err
 	}
+	if c := b.Chain; c != nil {
+		fmt.Fprintln(t.out)
+		if err := t.printTable([]string{"CHAIN", "TOKENS", "OF", "COST", "OF"}, [][]string{{
+			c.RootID.String(), strconv.FormatInt(c.Tokens, 10), known(c.ChainTokens), "$" + c.Cost.String(),
+			price(c.ChainCost),
+		}}); err != nil {
+			return err
+		}
+	}
 	set, err := limitRows(&b.Limits)
 	if err != nil {
 		return err

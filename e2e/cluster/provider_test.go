@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -73,14 +74,15 @@ func (s script) calls() []functionCall {
 // request for validity.
 type provider struct {
 	url      string
-	mu       sync.Mutex // guards problems and requests
+	teams    *atomic.Int64 // last steps of jobs answered
+	mu       sync.Mutex    // guards problems and requests
 	problems []string
 	requests int
 }
 
-func newProvider(t *testing.T) *provider {
+func newProvider(t *testing.T, teams *atomic.Int64) *provider {
 	t.Helper()
-	p := &provider{}
+	p := &provider{teams: teams}
 	server := httptest.NewServer(http.HandlerFunc(p.serve))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
@@ -117,13 +119,14 @@ func (m chatMessage) text() string {
 
 func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
 	var body struct {
+		Model    string        `json:"model"`
 		Messages []chatMessage `json:"messages"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s, step, problem := place(body.Messages)
+	said, problem := p.reply(body.Model, body.Messages)
 	p.mu.Lock()
 	p.requests++
 	if problem != "" {
@@ -135,7 +138,35 @@ func (p *provider) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	answer(r.Context(), w, s, step)
+	said.send(r.Context(), w)
+}
+
+// reply is what the provider says in one step.
+type reply struct {
+	name  string // distinguishes it and its calls
+	words []string
+	calls []functionCall
+	pace  time.Duration // between words
+}
+
+// reply finds the next step of the script, or of the job of an agent of a team, to which a request belongs.
+func (p *provider) reply(model string, messages []chatMessage) (said reply, problem string) {
+	if model == teamModel {
+		if said, problem = obey(messages); problem == "" && len(said.calls) == 0 {
+			p.teams.Add(1)
+		}
+		return said, problem
+	}
+	s, step, problem := place(messages)
+	said = reply{
+		name:  fmt.Sprintf("%d_%d", s.N, step),
+		words: s.words(step),
+		pace:  time.Duration(s.PaceMS) * time.Millisecond,
+	}
+	if step < s.Steps {
+		said.calls = s.calls()
+	}
+	return said, problem
 }
 
 // tell reports invalid requests.
@@ -190,61 +221,52 @@ func place(messages []chatMessage) (s script, step int, problem string) {
 	return s, step, ""
 }
 
-// answer streams a step word by word.
-func answer(ctx context.Context, w http.ResponseWriter, s script, step int) {
+// send streams a step word by word.
+func (r reply) send(ctx context.Context, w http.ResponseWriter) {
 	out := http.NewResponseController(w)
-	send := func(delta, finish string) bool {
+	chunk := func(choices, more string) bool {
 		_, err := fmt.Fprintf(
 			w,
-			`data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial",`+
-				`"choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n",
-			s.N,
-			step,
-			delta,
-			finish,
+			`data: {"id":"chatcmpl-n%s","object":"chat.completion.chunk","created":1767225600,"model":"trial",`+
+				`"choices":[%s]%s}`+"\n\n",
+			r.name,
+			choices,
+			more,
 		)
 		return err == nil && out.Flush() == nil
 	}
-	for _, word := range s.words(step) {
+	send := func(delta, finish string) bool {
+		return chunk(fmt.Sprintf(`{"index":0,"delta":%s,"finish_reason":%s}`, delta, finish), "")
+	}
+	for _, word := range r.words {
 		if !send(fmt.Sprintf(`{"content":%q}`, word), "null") {
 			return
 		}
-		if s.PaceMS > 0 && !pause(ctx, time.Duration(s.PaceMS)*time.Millisecond) {
+		if r.pace > 0 && !pause(ctx, r.pace) {
 			return
 		}
 	}
 	finish := `"stop"`
-	if step < s.Steps {
+	for i, call := range r.calls {
 		finish = `"tool_calls"`
-		for i, call := range s.calls() {
-			if !send(
-				fmt.Sprintf(
-					`{"tool_calls":[{"index":%d,"id":"call_%d_%d_%d","type":"function","function":{"name":%q,`+
-						`"arguments":%q}}]}`,
-					i,
-					s.N,
-					step,
-					i,
-					call.name,
-					call.arguments,
-				),
-				"null",
-			) {
-				return
-			}
+		if !send(
+			fmt.Sprintf(
+				`{"tool_calls":[{"index":%d,"id":"call_%s_%d","type":"function","function":{"name":%q,`+
+					`"arguments":%q}}]}`,
+				i,
+				r.name,
+				i,
+				call.name,
+				call.arguments,
+			),
+			"null",
+		) {
+			return
 		}
 	}
-	if send(`{}`, finish) {
-		_, _ = fmt.Fprintf(
-			w,
-			`data: {"id":"chatcmpl-n%d-%d","object":"chat.completion.chunk","created":1767225600,"model":"trial",`+
-				`"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}}`+
-				"\n\ndata: [DONE]\n\n",
-			s.N,
-			step,
-			10,
-			s.Words,
-			10+s.Words,
-		)
+	if send(`{}`, finish) && chunk("", fmt.Sprintf(
+		`,"usage":{"prompt_tokens":10,"completion_tokens":%d,"total_tokens":%d}`, len(r.words), 10+len(r.words),
+	)) {
+		_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
 	}
 }

@@ -70,10 +70,10 @@ func newTrial(t *testing.T, at uint64, db database, processes, workspaces int, a
 		seed:     at,
 		words:    45,
 		database: db,
-		provider: newProvider(t),
 		counts:   map[string]int{},
 		effects:  filepath.Join(t.TempDir(), "effects"),
 	}
+	x.provider = newProvider(t, &x.done)
 	t.Logf("seed %d", at)
 	logs := t.ArtifactDir()
 	env := append(

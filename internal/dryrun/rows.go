@@ -259,6 +259,25 @@ func (rows) CountDelegations(*transition.Head, parley.ID, parley.ID, parley.ID) 
 func (rows) UnheardBelow(*transition.Head, parley.ID) ([]transition.Unheard, error) { return nil, nil }
 func (rows) WakeTurns(*transition.Head, parley.ID, parley.ID) ([]parley.ID, error)  { return nil, nil }
 
-// InboxItem and Recipient implement transition.Rows.
+// InboxItem and the methods after it implement transition.Rows: nothing of a dry run is in an inbox.
 func (rows) InboxItem(parley.ID, parley.ID) (*parley.InboxItem, error) { return nil, nil }
-func (rows) Recipient(_, ownerID parley.ID) (parley.ID, error)         { return ownerID, nil }
+func (rows) Recipient(_, ownerID, _ parley.ID) (parley.ID, error)      { return ownerID, nil }
+
+func (rows) Cited(parley.ID, parley.ID, int64) (*transition.CitedMessage, error) { return nil, nil }
+
+func (rows) SharesWork(parley.ID, parley.ID, parley.ID, parley.ID) (bool, error) { return false, nil }
+
+// These implement transition.Rows: a dry run learns nothing.
+func (rows) KnowledgeItem(parley.ID, parley.ID) (*parley.KnowledgeItem, error) { return nil, nil }
+
+func (rows) CreatedKnowledge(parley.ID, string) (transition.Earlier, error) {
+	return transition.Earlier{}, nil
+}
+
+func (rows) CountKnowledge(parley.ID, parley.ID) (int64, error) { return 0, nil }
+
+func (rows) UsableKnowledge(store.KnowledgeReach, bool) ([]parley.KnowledgeItem, error) {
+	return nil, nil
+}
+
+func (rows) ChosenKnowledge(*transition.Head) (*parley.KnowledgeBlock, error) { return nil, nil }

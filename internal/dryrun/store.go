@@ -252,6 +252,9 @@ func (m *Memory) OpenChild(context.Context, store.Fence, store.NewSession) (parl
 // UseApprovals implements store.Approvals: a dry run asks nobody.
 func (m *Memory) UseApprovals(context.Context, store.Fence, []store.ApprovalUse) error { return nil }
 
+// Chain implements store.Budgets: a dry run works for nobody else.
+func (m *Memory) Chain(context.Context, parley.ID, parley.ID) (parley.ID, error) { return parley.ID{}, nil }
+
 // WarnLimit implements store.Budgets.
 func (m *Memory) WarnLimit(_ context.Context, fence store.Fence, warning parley.LimitWarning, subject parley.ID) error {
 	return m.write(func(tx *transition.Tx) error { return tx.WarnLimit(fence, warning, subject) })
@@ -331,4 +334,9 @@ func (m *Memory) ApplyOutbox(context.Context) (bool, error) { return false, errN
 // Claim implements store.Turns.
 func (m *Memory) Claim(context.Context, parley.ID, int, store.Occupancy) ([]store.Claim, error) {
 	return nil, errNoProcess()
+}
+
+// ChooseKnowledge implements the worker's store: a block that a dry run chooses is for that run alone.
+func (m *Memory) ChooseKnowledge(context.Context, store.Fence, parley.KnowledgeBlock) error {
+	return nil
 }

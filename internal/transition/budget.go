@@ -157,8 +157,10 @@ func (t *Tx) ParkRefused(fence store.Fence, refusal store.Refusal) (parley.Turn,
 			Errand{WorkspaceID: h.WorkspaceID, Work: WakeSession{SessionID: h.ID}, Delay: refusal.After},
 		)
 	}
-	err = t.parkWith(h, turn, refusal.Reason, refused(turn.ID, &refusal))
-	return *turn, err
+	if err := t.parkWith(h, turn, refusal.Reason, refused(turn.ID, &refusal)); err != nil {
+		return *turn, err
+	}
+	return *turn, t.alertBudget(h, turn, &refusal)
 }
 
 // SameLimits reports whether two sets of limits are equal.

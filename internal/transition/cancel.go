@@ -97,7 +97,7 @@ func (t *Tx) settleCancelled(h *Head, by parley.CancelledBy) (store.Cancelled, e
 	if err != nil {
 		return store.Cancelled{}, err
 	}
-	if _, err := t.queueOf(h, h.Steers > 0); err != nil {
+	if err := t.queueToEnd(h); err != nil {
 		return store.Cancelled{}, err
 	}
 	if !h.Holder.IsZero() {
@@ -251,21 +251,20 @@ func (t *Tx) RemoveQueued(scope store.Scope, messageID parley.ID) (parley.Messag
 	if err != nil {
 		return parley.Message{}, err
 	}
-	member, err := t.member(h, m)
+	apart, err := t.apart(h, m)
 	if err != nil {
 		return parley.Message{}, err
 	}
 	switch {
-	case member != nil:
+	case apart:
 		t.removeQueued(h, m.ID)
-		h.Changes.Heard = append(h.Changes.Heard, Heard{MessageID: m.ID})
 	case m.Steer:
 		h.Steers--
 		t.removeQueued(h, m.ID)
 	case m.TurnID.IsZero():
 		t.removeQueued(h, m.ID)
 	case m.TurnID == h.TurnID:
-		if _, err = t.queueOf(h, h.Steers > 0); err == nil {
+		if err = t.queueToEnd(h); err == nil {
 			t.removeQueued(h, m.ID)
 			_, err = t.settleCancelled(h, parley.ByCanceller)
 		}

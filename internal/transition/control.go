@@ -75,9 +75,16 @@ func (t *Tx) sendAsSteer(h *Head, m *parley.Message, posted *store.Posted) error
 	if posted.Turn, err = t.currentTurn(h); err != nil {
 		return err
 	}
+	apart, err := t.apart(h, m)
+	if err != nil {
+		return err
+	}
 	m.TurnID, m.Steer = h.TurnID, true
 	h.Steers++
 	t.requeue(h, m, *m.Position)
+	if apart {
+		return nil
+	}
 	return t.cancelUnbegun(h, own)
 }
 

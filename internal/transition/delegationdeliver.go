@@ -32,6 +32,8 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 		return "the agent does not exist any more", false, nil
 	case to.Status == parley.AgentArchived:
 		return "the agent is archived", false, nil
+	case !teammates(d.Kind, from, to):
+		return reasonMember, false, nil
 	}
 	h, err := t.background(workspaceID, to.ID, 0)
 	if known, ok := refusal(err); ok {
@@ -47,7 +49,11 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 			return "", false, err
 		}
 	}
-	m, err := t.delegated(h, parley.DelegationMessageID(d.ID), d, agentAuthor(from), carryingText(d, from))
+	text, err := t.carryingText(d, from)
+	if err != nil {
+		return "", false, err
+	}
+	m, err := t.delegated(h, parley.DelegationMessageID(d.ID), d, agentAuthor(from), text)
 	if err != nil {
 		return "", false, err
 	}
@@ -73,6 +79,15 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 	h.moved(d, parley.DelegationSent)
 	t.tellDelegation(h, d)
 	return "", false, nil
+}
+
+// teammates reports whether one agent may send another what is of a kind: a task to a subordinate, the rest to the
+// lead.
+func teammates(kind parley.DelegationKind, from, to *parley.Agent) bool {
+	if kind == parley.DelegationTask {
+		return to.LeadID == from.ID
+	}
+	return from.LeadID == to.ID
 }
 
 // refusal returns an error that tells people why something cannot be done now, other than a failure of the database.
@@ -132,13 +147,21 @@ func (t *Tx) delegated(
 	}), nil
 }
 
-// carryingText is the text of the message that carries a delegation.
-func carryingText(d *parley.Delegation, from *parley.Agent) string {
+// carryingText is the text of the message that carries a delegation. A report says how to cite it.
+func (t *Tx) carryingText(d *parley.Delegation, from *parley.Agent) (string, error) {
+	sender := fmt.Sprintf("%s (%s)", from.Name, from.Slug)
 	switch d.Kind {
 	case parley.DelegationQuestion:
-		return fmt.Sprintf("Question from %s (%s). Your answer goes back to them.\n\n%s", from.Name, from.Slug, d.Text)
+		return fmt.Sprintf("Question from %s. Your answer goes back to them.\n\n%s", sender, d.Text), nil
 	case parley.DelegationReport:
-		return fmt.Sprintf("Report from %s (%s):\n\n%s", from.Name, from.Slug, d.Text)
+		call, err := t.rows.Message(d.WorkspaceID, d.CallMessageID)
+		if err != nil {
+			return "", err
+		}
+		if call != nil {
+			sender += citation(call.SessionID, call.Sequence)
+		}
+		return fmt.Sprintf("Report from %s:\n\n%s", sender, d.Text), nil
 	}
-	return fmt.Sprintf("Task from %s (%s). Your answer goes back to them.\n\n%s", from.Name, from.Slug, d.Text)
+	return fmt.Sprintf("Task from %s. Your answer goes back to them.\n\n%s", sender, d.Text), nil
 }

@@ -15,7 +15,7 @@ func (t *Tx) expireDelegation(workspaceID, id parley.ID) (again bool, err error)
 	if t.now < d.DeadlineAt {
 		return true, nil
 	}
-	h, err := t.load(d.SessionID())
+	h, err := t.placeOfDelegation(d)
 	if err != nil || h == nil {
 		return false, err
 	}
@@ -23,19 +23,30 @@ func (t *Tx) expireDelegation(workspaceID, id parley.ID) (again bool, err error)
 }
 
 // endOpenDelegation fails or cancels a delegation on behalf of an errand; it ignores a finished one.
-func (t *Tx) endOpenDelegation(workspaceID, id parley.ID, move parley.DelegationMove, reason string) error {
+func (t *Tx) endOpenDelegation(
+	workspaceID, id parley.ID,
+	move parley.DelegationMove,
+	reason func(*parley.Delegation) string,
+) error {
 	d, err := t.rows.Delegation(workspaceID, id)
 	if err != nil || d == nil || d.Finished() {
 		return err
 	}
-	h, err := t.load(d.SessionID())
-	if err == nil && h == nil { // its rows are purged
-		h, err = t.load(d.FromSessionID)
-	}
+	h, err := t.placeOfDelegation(d)
 	if err != nil || h == nil {
 		return err
 	}
-	return t.finishDelegation(h, d, move, reason)
+	return t.finishDelegation(h, d, move, reason(d))
+}
+
+// placeOfDelegation locks the session where a delegation stands or, if its rows are purged, the sender's; nil if both
+// are.
+func (t *Tx) placeOfDelegation(d *parley.Delegation) (*Head, error) {
+	h, err := t.load(d.SessionID())
+	if err == nil && h == nil {
+		h, err = t.load(d.FromSessionID)
+	}
+	return h, err
 }
 
 // CancelDelegation implements the transition of store.Delegations.

@@ -10,9 +10,12 @@ const delegationBatch = 50
 
 // Why delegations end that nobody ended by themselves.
 const (
-	reasonMember  = "an agent left the team"
-	reasonSession = "a background session was deleted"
-	reasonAbove   = "the work that it was for has ended"
+	reasonMember   = "an agent left the team"
+	reasonAgent    = "the agent is archived, or belongs to somebody else now"
+	reasonSession  = "a background session was deleted"
+	reasonPerson   = "the conversation with the question was deleted"
+	reasonArchived = "a background session was archived"
+	reasonAbove    = "the work that it was for has ended"
 )
 
 // DeliverDelegation brings a delegation into its receiver's background session.
@@ -30,27 +33,31 @@ type ExpireDelegation struct {
 	DelegationID parley.ID `json:"-"`
 }
 
-// StopDelegation stops the work for a delegation that ended: its turns (unless Below is set) and what they sent on.
+// StopDelegation stops the work for a delegation that ended: its turns (unless Below is set), and the tasks and
+// questions that they sent on. Reports and briefings still arrive: they say what was found.
 type StopDelegation struct {
 	DelegationID parley.ID `json:"-"`
 	Below        bool      `json:"below,omitempty"` // only what was sent on
 }
 
-// EndDelegations ends the open delegations from and to an agent that left its team, or a session that was deleted.
+// EndDelegations ends the open delegations from and to an agent that left its team, or a session that was deleted or
+// archived.
 type EndDelegations struct {
-	SubjectID parley.ID `json:"-"`
-	Session   bool      `json:"session,omitempty"` // the subject is a session
+	SubjectID parley.ID   `json:"-"`
+	Session   bool        `json:"session,omitempty"`  // the subject is a session
+	Archived  bool        `json:"archived,omitempty"` // which was archived
+	Until     parley.Time `json:"until,omitempty"`    // what was sent later goes on; 0: nothing does
 }
 
-// LeavesTeam returns the errand of an agent that leaves its team by a change: its open delegations end. false if the
-// agent stays where it is.
-func LeavesTeam(before, after *parley.Agent) (Errand, bool) {
-	stays := before.LeadID == after.LeadID && before.OwnerID == after.OwnerID &&
-		(after.Status != parley.AgentArchived || before.Status == after.Status)
-	if before.LeadID.IsZero() || stays {
+// LeavesTeam returns the errand of an agent that leaves its team, its owner or its work by a change: its open
+// delegations end. What it sends and gets in its new place does not. false if the agent stays where it is.
+func LeavesTeam(before, after *parley.Agent, now parley.Time) (Errand, bool) {
+	left := !before.LeadID.IsZero() && before.LeadID != after.LeadID
+	stopped := after.Status == parley.AgentArchived && before.Status != after.Status
+	if !left && !stopped && before.OwnerID == after.OwnerID {
 		return Errand{}, false
 	}
-	return Errand{WorkspaceID: before.WorkspaceID, Work: EndDelegations{SubjectID: before.ID}}, true
+	return Errand{WorkspaceID: before.WorkspaceID, Work: EndDelegations{SubjectID: before.ID, Until: now}}, true
 }
 
 // Kind implements Work.
@@ -74,7 +81,7 @@ func (w DeliverDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 		if err != nil || d == nil || d.Status != parley.DelegationSent {
 			return err
 		}
-		return t.endOpenDelegation(workspaceID, w.DelegationID, parley.DelegationFail, refused)
+		return t.endOpenDelegation(workspaceID, w.DelegationID, parley.DelegationFail, because(refused))
 	})
 }
 
@@ -119,7 +126,11 @@ func (w StopDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 			return false, err
 		}
 	}
-	return endEach(by, workspaceID, w.DelegationID, reasonAbove)
+	ids, err := by.AskedBelow(workspaceID, w.DelegationID, delegationBatch)
+	if err != nil {
+		return false, err
+	}
+	return endEach(by, workspaceID, ids, because(reasonAbove))
 }
 
 // Kind implements Work.
@@ -129,16 +140,41 @@ func (EndDelegations) Kind() string { return "end_delegations" }
 func (w EndDelegations) Target() parley.ID { return w.SubjectID }
 
 func (w EndDelegations) do(workspaceID parley.ID, by Doer) (bool, error) {
-	reason := reasonMember
-	if w.Session {
-		reason = reasonSession
+	ids, err := by.OpenDelegations(workspaceID, w.SubjectID, w.Until, delegationBatch)
+	if err != nil {
+		return false, err
 	}
-	return endEach(by, workspaceID, w.SubjectID, reason)
+	return endEach(by, workspaceID, ids, w.reason)
 }
 
-// endEach cancels some open delegations of a subject: an agent or a session at either end, or the delegation above.
-func endEach(by Doer, workspaceID, subjectID parley.ID, reason string) (done bool, err error) {
-	ids, err := by.OpenDelegations(workspaceID, subjectID, delegationBatch)
+// reason says why the work ends a delegation.
+func (w EndDelegations) reason(d *parley.Delegation) string {
+	asksPerson := !d.ToPrincipalID.IsZero()
+	switch {
+	case w.Archived:
+		return reasonArchived
+	case w.Session && asksPerson:
+		return reasonPerson
+	case w.Session:
+		return reasonSession
+	case asksPerson:
+		return reasonAgent
+	}
+	return reasonMember
+}
+
+// because is the same reason for every delegation.
+func because(reason string) func(*parley.Delegation) string {
+	return func(*parley.Delegation) string { return reason }
+}
+
+// endEach cancels a batch of open delegations, and reports whether it was the last one.
+func endEach(
+	by Doer,
+	workspaceID parley.ID,
+	ids []parley.ID,
+	reason func(*parley.Delegation) string,
+) (done bool, err error) {
 	for _, id := range ids {
 		if _, err := once(by, workspaceID, func(t *Tx) error {
 			return t.endOpenDelegation(workspaceID, id, parley.DelegationCancel, reason)
@@ -146,5 +182,5 @@ func endEach(by Doer, workspaceID, subjectID parley.ID, reason string) (done boo
 			return false, err
 		}
 	}
-	return len(ids) < delegationBatch, err
+	return len(ids) < delegationBatch, nil
 }

@@ -15,21 +15,17 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 		return false, err
 	}
 	h, err := t.load(d.FromSessionID)
-	if err != nil || h == nil || h.DeletedAt != 0 || h.ArchivedAt != 0 {
+	if err != nil || h == nil || h.DeletedAt != 0 {
 		return false, err
 	}
-	if d.Status == parley.DelegationCancelled { // nobody reads it if the work that asked has ended too
-		above, err := t.delegation(workspaceID, d.ParentID)
-		if err != nil {
-			return false, err
+	if read, err := t.readsReturn(h, d); err != nil {
+		return false, err
+	} else if !read {
+		first, err := t.deliver(h, Delivery{w.Kind(), d.ID})
+		if first {
+			t.tellDelegation(h, d)
 		}
-		if above != nil && above.Finished() {
-			first, err := t.deliver(h, Delivery{w.Kind(), d.ID})
-			if first {
-				t.tellDelegation(h, d)
-			}
-			return false, err
-		}
+		return false, err
 	}
 	to, err := t.agentNow(workspaceID, d.ToAgentID)
 	if err != nil || to == nil {
@@ -65,10 +61,27 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 	return false, nil
 }
 
+// readsReturn reports whether the sender still works on what asked for a delegation: not if its session or the agent is
+// archived, if the agent works for another owner now, or if a cancelled one was for work that has ended too.
+func (t *Tx) readsReturn(h *Head, d *parley.Delegation) (bool, error) {
+	if h.ArchivedAt != 0 {
+		return false, nil
+	}
+	if d.Status == parley.DelegationCancelled {
+		above, err := t.delegation(h.WorkspaceID, d.ParentID)
+		if err != nil || above != nil && above.Finished() {
+			return false, err
+		}
+	}
+	from, err := t.agentNow(h.WorkspaceID, d.FromAgentID)
+	return worksIn(h, from), err
+}
+
 // answer is what a delegation was answered with.
 type answer struct {
-	text string
-	by   parley.Author // of an answer that a person wrote
+	text  string
+	cited string        // how it is cited, with a space before it; "" if the sender cannot cite it
+	by    parley.Author // of an answer that a person wrote
 }
 
 // answerOf returns an answered delegation's answer, and notes the message that has it.
@@ -84,14 +97,18 @@ func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
 		if !d.ToPrincipalID.IsZero() {
 			var said parley.UserContent
 			err := json.Unmarshal(m.Content, &said)
-			return answer{said.Text, m.Author}, err
+			given := answer{text: said.Text, by: m.Author}
+			if d.ToPrincipalID == h.OwnerID {
+				given.cited = citation(m.SessionID, m.Sequence)
+			}
+			return given, err
 		}
 		var call parley.ToolCallContent
 		var report struct {
 			Result string `json:"result"`
 		}
 		if json.Unmarshal(m.Content, &call) == nil && json.Unmarshal(call.Arguments, &report) == nil {
-			return answer{text: report.Result}, nil
+			return answer{text: report.Result, cited: citation(m.SessionID, m.Sequence)}, nil
 		}
 		return answer{}, nil
 	}
@@ -99,7 +116,8 @@ func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
 	if err != nil || len(answers) == 0 {
 		return answer{}, err
 	}
-	d.AnswerMessageID = answers[len(answers)-1].ID
+	last := &answers[len(answers)-1]
+	d.AnswerMessageID = last.ID
 	text, refused, _, err := textOfAnswers(answers)
 	if text == "" {
 		text = refused
@@ -107,7 +125,7 @@ func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
 	if len(text) > parley.MaxChildResultBytes {
 		text = parley.Clip(text, parley.MaxChildResultBytes) + childCut
 	}
-	return answer{text: text}, err
+	return answer{text: text, cited: citation(d.ToSessionID, last.Sequence)}, err
 }
 
 // returnText is the text of the message that tells the sender how a delegation ended: who answers what.
@@ -122,7 +140,7 @@ func returnText(d *parley.Delegation, to *parley.Agent, answered answer) string 
 		if answered.text == "" {
 			answered.text = "(The answer has no text.)"
 		}
-		return fmt.Sprintf("Answer to %s:\n\n%s", what, answered.text)
+		return fmt.Sprintf("Answer to %s%s:\n\n%s", what, answered.cited, answered.text)
 	case parley.DelegationExpired:
 		return fmt.Sprintf("No answer to %s: its deadline has passed.", what)
 	}

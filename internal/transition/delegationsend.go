@@ -1,6 +1,8 @@
 package transition
 
 import (
+	"cmp"
+
 	"example.org/parley"
 )
 
@@ -10,30 +12,25 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 	if !h.InBackground() {
 		return parley.Errorf(parley.CodeInvalid, "only an agent that works in the background sends to its team")
 	}
-	if err := t.checkTeam(h, sending); err != nil {
-		return err
-	}
-	turn, err := t.currentTurn(h)
+	agent, err := t.agentNow(h.WorkspaceID, h.AgentID)
 	if err != nil {
 		return err
 	}
-	at, err := t.assigned(h, turn.TriggerMessageID)
+	if !worksIn(h, agent) {
+		return parley.Errorf(parley.CodeInvalid, "you do not work in this session any more, so nothing is sent")
+	}
+	if err := t.checkTeam(agent, sending); err != nil {
+		return err
+	}
+	d, at, err := t.sent(h, call, sending)
 	if err != nil {
 		return err
 	}
-	d := &parley.Delegation{
-		ID: parley.DelegationID(call.ID), WorkspaceID: h.WorkspaceID, Kind: sending.Kind,
-		Status: parley.DelegationSent, FromAgentID: h.AgentID, FromSessionID: h.ID, CallMessageID: call.ID,
-		ToAgentID: sending.To, RootID: at.root, Hop: at.hop, Text: sending.Text, CreatedAt: t.now,
-	}
-	if sending.To.IsZero() {
-		d.ToAgentID = h.AgentID
-		if d.ToPrincipalID, err = t.rows.Recipient(h.WorkspaceID, h.OwnerID); err != nil {
-			return err
+	if sending.Kind == parley.DelegationBriefing {
+		by := citing{h.WorkspaceID, h.ID, h.OwnerID, at.root}
+		if _, wrong, err := t.citations(by, sending.Title, sending.Summary, sending.Text); err != nil || wrong != nil {
+			return cmp.Or(err, wrong)
 		}
-	}
-	if at.work != nil {
-		d.ParentID = at.work.ID
 	}
 	if err := t.checkChain(h, d); err != nil {
 		return err
@@ -60,38 +57,55 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 	return nil
 }
 
+// worksIn reports whether a background session is the one in which an agent works now: an agent that got another owner
+// works in another one, and an archived one does not work.
+func worksIn(h *Head, agent *parley.Agent) bool {
+	return agent != nil && agent.Status == parley.AgentActive && agent.OwnerID == h.OwnerID
+}
+
+// sent returns the delegation that a call of the current turn sends, and the turn's position in its chain.
+func (t *Tx) sent(h *Head, call *parley.Message, sending *parley.Sending) (*parley.Delegation, assignment, error) {
+	turn, err := t.currentTurn(h)
+	if err != nil {
+		return nil, assignment{}, err
+	}
+	at, err := t.assigned(h, turn.TriggerMessageID)
+	if err != nil {
+		return nil, at, err
+	}
+	d := &parley.Delegation{
+		ID: parley.DelegationID(call.ID), WorkspaceID: h.WorkspaceID, Kind: sending.Kind,
+		Status: parley.DelegationSent, FromAgentID: h.AgentID, FromSessionID: h.ID, CallMessageID: call.ID,
+		ToAgentID: sending.To, RootID: at.root, Hop: at.hop, Text: sending.Text, CreatedAt: t.now,
+	}
+	if at.work != nil {
+		d.ParentID = at.work.ID
+	}
+	if sending.To.IsZero() {
+		d.ToAgentID = h.AgentID
+		d.ToPrincipalID, err = t.recipient(h)
+	}
+	return d, at, err
+}
+
 // checkTeam refuses to send to anybody but a subordinate (a task), the lead, or a person: a briefing, or the question
 // of an agent without a lead.
-func (t *Tx) checkTeam(h *Head, sending *parley.Sending) error {
+func (t *Tx) checkTeam(agent *parley.Agent, sending *parley.Sending) error {
 	if sending.To.IsZero() {
-		return t.checkToPerson(h, sending)
+		if sending.Kind == parley.DelegationBriefing ||
+			sending.Kind == parley.DelegationQuestion && agent.LeadID.IsZero() {
+			return nil
+		}
+		return parley.Errorf(parley.CodeInvalid, "you cannot send this to a person; send it to your lead")
 	}
-	below, above := sending.To, h.AgentID
-	if sending.Kind != parley.DelegationTask {
-		below, above = above, below
-	}
-	subordinate, err := t.agentNow(h.WorkspaceID, below)
+	to, err := t.agentNow(agent.WorkspaceID, sending.To)
 	if err != nil {
 		return err
 	}
-	if subordinate == nil || subordinate.LeadID != above || above.IsZero() {
+	if to == nil || !teammates(sending.Kind, agent, to) {
 		return parley.Errorf(parley.CodeInvalid, "this agent is not in your team any more")
 	}
 	return nil
-}
-
-func (t *Tx) checkToPerson(h *Head, sending *parley.Sending) error {
-	agent, err := t.agentNow(h.WorkspaceID, h.AgentID)
-	if err != nil {
-		return err
-	}
-	switch {
-	case sending.Kind == parley.DelegationBriefing && agent != nil:
-		return nil
-	case sending.Kind == parley.DelegationQuestion && agent != nil && agent.LeadID.IsZero():
-		return nil
-	}
-	return parley.Errorf(parley.CodeInvalid, "you cannot send this to a person; send it to your lead")
 }
 
 // checkChain refuses what exceeds the bounds of a chain.

@@ -61,7 +61,7 @@ func (t *Tx) entombOne(h *Head) {
 	h.status, h.reason = h.Status, h.WaitReason // lists are told only session.deleted
 	h.unready()
 	t.feed(h, event.SessionDeleted{SessionID: h.ID}.Encode())
-	if h.InBackground() {
+	if h.InBackground() || h.InForeground() {
 		h.leave(EndDelegations{SubjectID: h.ID, Session: true}, 0)
 	}
 	h.Changes.Outbox = append(h.Changes.Outbox, Errand{WorkspaceID: h.WorkspaceID, Work: PurgeSession{SessionID: h.ID}})

@@ -84,6 +84,10 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	DetachProject{}.Kind():  func(target parley.ID) Work { return &DetachProject{ProjectID: target} },
 	DeleteSessions{}.Kind(): func(target parley.ID) Work { return &DeleteSessions{ProjectID: target} },
 
+	DrawKnowledge{}.Kind(): func(target parley.ID) Work { return &DrawKnowledge{TurnID: target} },
+	LearnDrawn{}.Kind():    func(target parley.ID) Work { return &LearnDrawn{SessionID: target} },
+
+	RaiseAlert{}.Kind():        func(target parley.ID) Work { return &RaiseAlert{OccasionID: target} },
 	TellInbox{}.Kind():         func(target parley.ID) Work { return &TellInbox{ApprovalID: target} },
 	DeliverDelegation{}.Kind(): func(target parley.ID) Work { return &DeliverDelegation{DelegationID: target} },
 	ReturnDelegation{}.Kind():  func(target parley.ID) Work { return &ReturnDelegation{DelegationID: target} },
@@ -98,9 +102,11 @@ type Doer interface {
 	Step(workspaceID parley.ID, step func(*Tx) (again bool, err error)) (again bool, err error)
 	// SessionsIn returns at most limit sessions of a project.
 	SessionsIn(workspaceID, projectID parley.ID, limit int) ([]parley.ID, error)
-	// OpenDelegations returns at most limit unfinished delegations from or to an agent or a session, or sent for
-	// another delegation.
-	OpenDelegations(workspaceID, subjectID parley.ID, limit int) ([]parley.ID, error)
+	// OpenDelegations returns at most limit unfinished delegations, sent until a time (0: at any time), from or to an
+	// agent or a session.
+	OpenDelegations(workspaceID, subjectID parley.ID, until parley.Time, limit int) ([]parley.ID, error)
+	// AskedBelow returns at most limit unfinished tasks and questions that were sent for another delegation.
+	AskedBelow(workspaceID, delegationID parley.ID, limit int) ([]parley.ID, error)
 	// These delete at most a batch of rows and report whether nothing is left.
 	PurgeBlob(workspaceID, blobID parley.ID) (done bool, err error)
 	PurgeSession(workspaceID, sessionID parley.ID) (done bool, err error)

@@ -46,10 +46,12 @@ func (t *Tx) noteApproval(h *Head, a *parley.Approval) error {
 	case err != nil:
 		return err
 	case item == nil && a.State == parley.ApprovalPending:
-		made, err := t.itemOf(h, h.OwnerID)
+		// whoever else is briefed could not decide it
+		principalID, err := t.rows.Recipient(h.WorkspaceID, h.OwnerID, parley.ID{})
 		if err != nil {
 			return err
 		}
+		made := t.itemOf(h, principalID)
 		made.ID, made.Type, made.ApprovalID = parley.InboxItemID(a.ID), parley.InboxApproval, a.ID
 		made.Title = parley.Clip(fmt.Sprintf("May %s run?", a.ToolName), parley.MaxInboxTitleBytes)
 		made.MessageID, made.SourceMessageID, made.SourceSessionID = a.MessageID, a.MessageID, a.SessionID
@@ -71,13 +73,31 @@ func (t *Tx) noteApproval(h *Head, a *parley.Approval) error {
 	return nil
 }
 
-// itemOf returns a new item of a session's agent for the inbox of an owner, or of who stands in for them.
-func (t *Tx) itemOf(h *Head, ownerID parley.ID) (*parley.InboxItem, error) {
-	principalID, err := t.rows.Recipient(h.WorkspaceID, ownerID)
+// itemOf returns a new item of a background session for the inbox of a principal.
+func (t *Tx) itemOf(h *Head, principalID parley.ID) *parley.InboxItem {
 	return &parley.InboxItem{
 		WorkspaceID: h.WorkspaceID, PrincipalID: principalID, AgentID: h.AgentID, SessionID: h.ID,
-		SourceSessionID: h.ID, CreatedAt: t.now,
-	}, err
+		SourceSessionID: h.ID, Citations: []parley.InboxCitation{}, CreatedAt: t.now,
+	}
+}
+
+// recipient returns the principal who gets what a background session has for a person: the nearest brief_to_id of the
+// agent and its leads takes part in the choice.
+func (t *Tx) recipient(h *Head) (parley.ID, error) {
+	agentID, briefTo := h.AgentID, parley.ID{}
+	for range parley.MaxTeamDepth {
+		agent, err := t.agentNow(h.WorkspaceID, agentID)
+		if err != nil {
+			return parley.ID{}, err
+		}
+		if agent == nil {
+			break
+		}
+		if briefTo, agentID = agent.BriefToID, agent.LeadID; !briefTo.IsZero() || agentID.IsZero() {
+			break
+		}
+	}
+	return t.rows.Recipient(h.WorkspaceID, h.OwnerID, briefTo)
 }
 
 func (t *Tx) addItem(h *Head, item *parley.InboxItem) {
@@ -113,11 +133,12 @@ func (t *Tx) deliverToPerson(d *parley.Delegation, from *parley.Agent) (again bo
 		Author:  parley.Author{Kind: parley.AuthorAgent, ID: from.ID, Name: from.Name},
 		Content: content, Metadata: parley.LinkDelegation(d.ID),
 	})
-	item := itemSent(d, call)
-	item.ID, item.AgentID, item.SessionID, item.MessageID, item.CreatedAt = parley.InboxItemID(
-		d.ID,
-	), from.ID, h.ID, m.ID,
-		t.now
+	item, err := t.itemSent(d, call)
+	if err != nil {
+		return false, err
+	}
+	item.ID, item.AgentID, item.CreatedAt = parley.InboxItemID(d.ID), from.ID, t.now
+	item.SessionID, item.MessageID = h.ID, m.ID
 	t.reopen(h)
 	if !h.TurnID.IsZero() {
 		if _, full := refusal(t.checkQueue(h, m)); full {
@@ -143,24 +164,20 @@ func (t *Tx) deliverToPerson(d *parley.Delegation, from *parley.Agent) (again bo
 }
 
 // itemSent returns the item of what an agent sends to a person, with the title and the summary that its call gave.
-func itemSent(d *parley.Delegation, call *parley.Message) *parley.InboxItem {
+func (t *Tx) itemSent(d *parley.Delegation, call *parley.Message) (*parley.InboxItem, error) {
 	item := &parley.InboxItem{
+		Citations: []parley.InboxCitation{},
+
 		WorkspaceID: d.WorkspaceID, PrincipalID: d.ToPrincipalID, Type: parley.InboxQuestion, Title: d.Title(),
 		SourceSessionID: d.FromSessionID, SourceMessageID: d.CallMessageID, DelegationID: d.ID,
 	}
 	if d.Kind != parley.DelegationBriefing {
-		return item
+		return item, nil
 	}
 	item.Type = parley.InboxBriefing
-	var content parley.ToolCallContent
-	var given struct {
-		Title   string           `json:"title"`
-		Summary string           `json:"summary"`
-		Type    parley.InboxType `json:"type"`
-	}
-	if call == nil || json.Unmarshal(call.Content, &content) != nil ||
-		json.Unmarshal(content.Arguments, &given) != nil {
-		return item
+	given, known := briefingOf(call)
+	if !known {
+		return item, nil
 	}
 	if title := parley.TitleFrom(given.Title); title != "" {
 		item.Title = parley.Clip(title, parley.MaxInboxTitleBytes)
@@ -169,7 +186,30 @@ func itemSent(d *parley.Delegation, call *parley.Message) *parley.InboxItem {
 	if given.Type == parley.InboxAlert {
 		item.Type = parley.InboxAlert
 	}
-	return item
+	sender, err := t.rows.Cited(d.WorkspaceID, d.FromSessionID, call.Sequence)
+	if err != nil || sender == nil {
+		return item, err
+	}
+	by := citing{d.WorkspaceID, d.FromSessionID, sender.OwnerID, d.RootID}
+	item.Citations, _, err = t.citations(by, given.Title, given.Summary, d.Text) // all were right when it was sent
+	return item, err
+}
+
+// givenBriefing is what a call of create_inbox_item said, apart from the text.
+type givenBriefing struct {
+	Title   string           `json:"title"`
+	Summary string           `json:"summary"`
+	Type    parley.InboxType `json:"type"`
+}
+
+// briefingOf reads the call that sent a briefing; false if it is gone or has no arguments.
+func briefingOf(call *parley.Message) (given givenBriefing, known bool) {
+	var content parley.ToolCallContent
+	if call == nil || json.Unmarshal(call.Content, &content) != nil ||
+		json.Unmarshal(content.Arguments, &given) != nil {
+		return givenBriefing{}, false
+	}
+	return given, true
 }
 
 // foreground locks the session in which a principal talks with an agent, and makes it if there is none.
@@ -308,13 +348,7 @@ func carriesDelegation(m *parley.Message) bool {
 }
 
 // linked returns the delegation that a message's metadata names; zero for none.
-func linked(m *parley.Message) parley.ID {
-	var link parley.DelegationLink
-	if len(m.Metadata) <= len(`{}`) || json.Unmarshal(m.Metadata, &link) != nil {
-		return parley.ID{}
-	}
-	return link.DelegationID
-}
+func linked(m *parley.Message) parley.ID { return linkedBy(m.Metadata) }
 
 // checkQueued refuses to change what an agent told a person, or they answered, before it enters the record: it has been
 // sent.

@@ -112,7 +112,7 @@ func (t *Tx) StopLoop(scope store.Scope, sessionID, loopID parley.ID) (parley.Lo
 	if err != nil {
 		return parley.Loop{}, err
 	}
-	if _, err := t.queueOf(h, h.Steers > 0); err != nil { // before the first change
+	if err := t.queueToEnd(h); err != nil { // before the first change
 		return parley.Loop{}, err
 	}
 	t.endLoop(h, loop.Loop, parley.LoopStopped, parley.LoopReasonStopped)

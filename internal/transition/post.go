@@ -253,7 +253,7 @@ func (t *Tx) interrupt(
 		h.Cancel, h.hint.Cancel = h.TurnID, h.TurnID
 		return nil
 	}
-	if _, err := t.queueOf(h, h.Steers > 0); err != nil {
+	if err := t.queueToEnd(h); err != nil {
 		return err
 	}
 	t.enqueue(h, m, h.takeFront(), posting.Idempotency)

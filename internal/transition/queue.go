@@ -54,6 +54,13 @@ func (t *Tx) queueOf(h *Head, whole bool) (*queue, error) {
 	}
 }
 
+// queueToEnd reads as much of the queue as the end of the first unfinished turn needs: all of it if steers become
+// turns, or if messages would have entered with the turn's trigger.
+func (t *Tx) queueToEnd(h *Head) error {
+	_, err := t.queueOf(h, h.Steers > 0 || h.Mode == parley.ModeBackground && h.TurnStatus == parley.TurnQueued)
+	return err
+}
+
 // startsSeveral reports whether the entries will start more than one turn.
 func (q *queue) startsSeveral() bool {
 	var first parley.ID

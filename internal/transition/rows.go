@@ -1,6 +1,7 @@
 package transition
 
 import (
+	"encoding/json"
 	"time"
 
 	"example.org/parley"
@@ -101,9 +102,15 @@ type Rows interface {
 
 	// InboxItem reads an item of a workspace's inboxes.
 	InboxItem(workspaceID, id parley.ID) (*parley.InboxItem, error)
-	// Recipient returns the principal who gets what is for an owner: the owner, or the oldest admin who can still sign
-	// in if the owner cannot any more.
-	Recipient(workspaceID, ownerID parley.ID) (parley.ID, error)
+	// Recipient returns the principal who gets what is for an owner, the first of these who can sign in: the owner, if
+	// they are known to be a person; briefTo, unless that is zero; the owner; the oldest admin. The owner if none can.
+	Recipient(workspaceID, ownerID, briefTo parley.ID) (parley.ID, error)
+	// Cited finds a message by its sequence in an undeleted session of a workspace, with the session's owner; nil if
+	// there is none, or it is still being written.
+	Cited(workspaceID, sessionID parley.ID, sequence int64) (*CitedMessage, error)
+	// SharesWork reports whether a session worked for a root, or for what another session sent: whether it sent or
+	// received a delegation of the root, or received one of that session. What goes to people does not count.
+	SharesWork(workspaceID, sessionID, rootID, senderID parley.ID) (bool, error)
 
 	// Schedule reads a schedule of a workspace; nil if there is none. CreatedSchedule finds the one that was created
 	// under an idempotency key. CountSchedules counts those of an agent and of its workspace; counts within the bounds
@@ -111,6 +118,18 @@ type Rows interface {
 	Schedule(workspaceID, id parley.ID) (*parley.Schedule, error)
 	CreatedSchedule(workspaceID parley.ID, key string) (Earlier, error)
 	CountSchedules(workspaceID, agentID parley.ID) (ofAgent, ofWorkspace int64, err error)
+
+	// KnowledgeItem reads an item of a workspace; nil if there is none. CreatedKnowledge finds the one that was created
+	// under an idempotency key. CountKnowledge counts those of an agent; a count within the bounds still holds when the
+	// transition is written.
+	KnowledgeItem(workspaceID, id parley.ID) (*parley.KnowledgeItem, error)
+	CreatedKnowledge(workspaceID parley.ID, key string) (Earlier, error)
+	CountKnowledge(workspaceID, agentID parley.ID) (int64, error)
+	// UsableKnowledge reads what prompts of an agent may be told, pinned items first, then the latest changed; with
+	// proposed also procedures that nobody has approved.
+	UsableKnowledge(reach store.KnowledgeReach, proposed bool) ([]parley.KnowledgeItem, error)
+	// ChosenKnowledge reads the block in use of a session; nil if there is none.
+	ChosenKnowledge(h *Head) (*parley.KnowledgeBlock, error)
 
 	// Accepted reads what a session's owner has accepted; nil for a session older than recorded acceptances.
 	Accepted(h *Head) (*parley.Accepted, error)
@@ -165,6 +184,13 @@ type Rows interface {
 	MayClaim(processID parley.ID) (bool, error)
 	// Alive reports whether a process has an unexpired lease.
 	Alive(processID parley.ID) (bool, error)
+}
+
+// CitedMessage is what a citation leads to.
+type CitedMessage struct {
+	ID       parley.ID
+	OwnerID  parley.ID // of its session
+	Metadata json.RawMessage
 }
 
 // Earlier is what an idempotency key was used for; zero id: nothing.

@@ -114,8 +114,7 @@ func (t *Tx) PostScheduled(post store.ScheduledPost) (*parley.ScheduleRun, error
 	} else if _, err := t.post(h, message, parley.ID{}); err != nil {
 		return nil, err
 	}
-	t.moveSchedule(h, now, run, post.NextAt)
-	return run, nil
+	return run, t.moveSchedule(h, now, run, post.NextAt)
 }
 
 // scheduledMessage returns the message of a run.
@@ -169,14 +168,16 @@ func (t *Tx) skips(h *Head, s *parley.Schedule, message store.NewMessage) (parle
 
 // moveSchedule takes a schedule to its next time, under the lock of the background session. A run that is the third in
 // a row to be skipped raises the alarm.
-func (t *Tx) moveSchedule(h *Head, s *parley.Schedule, run *parley.ScheduleRun, next parley.Time) {
+func (t *Tx) moveSchedule(h *Head, s *parley.Schedule, run *parley.ScheduleRun, next parley.Time) error {
 	Move(s, run, next, t.now)
 	h.Changes.Schedules = append(h.Changes.Schedules, MovedSchedule{s, run})
-	if run != nil && run.State == parley.RunSkipped && s.SkippedInARow == parley.ScheduleAlertAfter {
-		t.event(h, parley.ID{}, event.ScheduleAlert{
-			ScheduleID: s.ID, Name: s.Name, Skipped: s.SkippedInARow, Reason: run.Reason, DueAt: run.DueAt,
-		}.Encode())
+	if run == nil || run.State != parley.RunSkipped || s.SkippedInARow != parley.ScheduleAlertAfter {
+		return nil
 	}
+	t.event(h, parley.ID{}, event.ScheduleAlert{
+		ScheduleID: s.ID, Name: s.Name, Skipped: s.SkippedInARow, Reason: run.Reason, DueAt: run.DueAt,
+	}.Encode())
+	return t.alertSkipped(h, s, run.Reason)
 }
 
 // Move takes a schedule to its next time, after a run; nil: none.

@@ -42,6 +42,9 @@ func (t *Tx) UpdateSession(scope store.Scope, id parley.ID, change store.Session
 			return parley.Session{}, err
 		}
 	}
+	if session.ArchivedAt != 0 && before.ArchivedAt == 0 && h.InBackground() {
+		h.leave(EndDelegations{SubjectID: h.ID, Session: true, Archived: true, Until: t.now}, 0)
+	}
 	if err := t.limitsChanged(h, &before); err != nil {
 		return parley.Session{}, err
 	}

@@ -226,6 +226,11 @@ func (t *Tx) SettleTool(fence store.Fence, settle store.ToolSettle) (parley.Mess
 			return parley.Message{}, err
 		}
 	}
+	if settle.Refused != nil {
+		if err := t.alertChain(h, call, settle.Refused); err != nil {
+			return parley.Message{}, err
+		}
+	}
 	child := h.cancelChild(call)
 	if err := t.recordResult(h, m); err != nil || h.Cancel != fence.TurnID {
 		return *m, err

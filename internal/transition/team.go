@@ -90,14 +90,21 @@ func (t *Tx) open(session parley.Session, most int64) (*Head, error) {
 	return h, nil
 }
 
-// Doing returns the first line of a user message's content; "" if there is none.
-func Doing(content json.RawMessage) string {
+// Doing returns the first line of what a delegation asks for, if a message carries one, or else that of the user
+// message's content; "" if there is none.
+func Doing(content json.RawMessage, delegated string) string {
+	if delegated != "" {
+		return parley.DelegationTitle(delegated)
+	}
 	var said parley.UserContent
 	if len(content) == 0 || json.Unmarshal(content, &said) != nil {
 		return ""
 	}
 	return parley.TitleFrom(said.Text)
 }
+
+// TitleLook is how many characters of a delegation's text are read for its title.
+const TitleLook = 512
 
 // BackgroundKeys returns the keys of the background sessions of agents.
 func BackgroundKeys(agents []parley.Agent) []string {

@@ -74,6 +74,40 @@ func (t *Tx) member(h *Head, m *parley.Message) (*parley.Turn, error) {
 	return turn, nil
 }
 
+// apart takes a queued message out of those that begin a turn together, as long as others are left, and reports whether
+// it did: the work does not wait for the message any more, and the first of the others becomes the turn's trigger.
+func (t *Tx) apart(h *Head, m *parley.Message) (bool, error) {
+	if h.Mode != parley.ModeBackground || m.Steer || m.TurnID.IsZero() || !carriesDelegation(m) {
+		return false, nil
+	}
+	turn, err := t.turnOf(h, m.TurnID)
+	if err != nil {
+		return false, err
+	}
+	if turn.TriggerMessageID == m.ID {
+		q, err := t.queueOf(h, true)
+		if err != nil {
+			return false, err
+		}
+		others := q.members(turn)
+		if len(others) == 0 {
+			return false, nil
+		}
+		turn.TriggerMessageID = others[0].ID
+		h.saveTurn(turn)
+	}
+	h.Changes.Heard = append(h.Changes.Heard, Heard{MessageID: m.ID})
+	return true, nil
+}
+
+// turnOf returns an unfinished turn of a session.
+func (t *Tx) turnOf(h *Head, turnID parley.ID) (*parley.Turn, error) {
+	if turnID == h.TurnID {
+		return t.currentTurn(h)
+	}
+	return t.readTurn(h, turnID)
+}
+
 // enterMembers enters what waits to begin a turn with its trigger.
 func (t *Tx) enterMembers(h *Head, turn *parley.Turn) error {
 	if h.Queued == 0 || h.Mode != parley.ModeBackground {

@@ -15,8 +15,10 @@
 //	fail-<class>-<n>[-<ms>]       fails in the turn's first n attempts, then echoes; asks to wait so long between them
 //	object[-<n>]                  answers with an object of the schema asked for; wrong in the turn's first n attempts
 //	script                        does what the JSON in the user's text says (ScriptSchema)
+//	team                          works as an agent of a team: delegates, asks, reports and briefs
 //
-// Asked for a summary of a conversation, each but lorem gives a short digest of it.
+// Asked for a summary of a conversation, each but lorem gives a short digest of it. Asked for knowledge from a piece of
+// work, each gives the last thing that was said there.
 package sim
 
 import (
@@ -58,6 +60,7 @@ func Models() []model.Info {
 		"object",
 		"object-1",
 		"script",
+		"team",
 	}
 	models := make([]model.Info, len(names))
 	for i, name := range names {
@@ -79,7 +82,7 @@ func Info(name string) model.Info {
 		Known:         err == nil,
 		Reasoning:     name == "reason" || name == "script",
 		Caching:       true,
-		Tools:         name == "tool" || name == "script",
+		Tools:         name == "tool" || name == "script" || name == "team",
 		Search:        true, // it says what it was asked for
 		Output:        model.OutputSchema,
 		Vision:        name == "echo" || name == "tool" || name == "script",
@@ -132,6 +135,9 @@ func (m *Model) Stream(ctx context.Context, encoded model.EncodedRequest) iter.S
 		defer a.close()
 		if _, paced := simulated.(lorem); request.Purpose == parley.PurposeCompaction && !paced {
 			simulated = digest{}
+		}
+		if request.Purpose == parley.PurposeKnowledge {
+			simulated = drawing{}
 		}
 		simulated.play(a)
 	}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,12 @@ func testDelegations(t *testing.T, open Open) {
 		"MovesThatMeet":                  delegationRaces,
 		"SendersOfOneRootKeepItsBound":   delegationRootRace,
 		"AnswersOfDifferentWorkAreApart": delegationApart,
+		"AFullBatchOfAnswers":            delegationFullBatch,
+		"ManyHops":                       delegationHops,
+		"AFullQueue":                     delegationFull,
+		"ADeadlinePassesWhileItWaits":    delegationExpiresWaiting,
+		"MetadataLikeADelegations":       delegationLook,
+		"WhatATeamWaitsFor":              teamDelegations,
 	})
 }
 
@@ -144,7 +151,11 @@ func (w *world) is(t reporter, id parley.ID, want parley.DelegationStatus) parle
 	return d
 }
 
-// heard returns the first lines of what agents wrote into a session's record, with the turn that each is in.
+// citedAs is how a message says how it is cited.
+var citedAs = regexp.MustCompile(` \[[0-9a-f-]{36}:[0-9]+\]`)
+
+// heard returns the first lines of what agents wrote into a session's record, without citations, with the turn that
+// each is in.
 func (w *world) heard(t reporter, session parley.ID) (lines []string, turns []parley.ID) {
 	t.Helper()
 	for _, m := range w.check(t, session).Record {
@@ -153,7 +164,7 @@ func (w *world) heard(t reporter, session parley.ID) (lines []string, turns []pa
 			continue
 		}
 		must(t, "Unmarshal", json.Unmarshal(m.Content, &content))
-		lines = append(lines, strings.ReplaceAll(content.Text, "\n\n", " | "))
+		lines = append(lines, citedAs.ReplaceAllString(strings.ReplaceAll(content.Text, "\n\n", " | "), ""))
 		turns = append(turns, m.TurnID)
 	}
 	return lines, turns
@@ -315,8 +326,8 @@ func delegationQuestion(t *testing.T, w *world) {
 		`Answer to your question to lead (lead), "Where?": | North.`)
 }
 
-// delegationReports: a report is a note that wakes the lead; a final one answers the task, once, and what was passed on
-// for it is called off.
+// delegationReports: a report is a note that wakes the lead; a final one answers the task, once, and tasks and
+// questions that were passed on for it are called off. Reports and briefings still arrive.
 func delegationReports(t *testing.T, w *world) {
 	c := w.crew(t)
 	id := c.hands(t, c.task(c.scout, "Look."))[0]
@@ -333,16 +344,19 @@ func delegationReports(t *testing.T, w *world) {
 	c.is(t, id, parley.DelegationRunning)
 	below := c.sends(t, work, 2, c.task(c.runner, "Run."))[0]
 	c.errands(t)
-	final := c.sends(t, work, 3, tells("All quiet.", true))[0]
+	brief := parley.Sending{Kind: parley.DelegationBriefing, Text: "All is quiet there.", Title: "Quiet"}
+	last := c.sends(t, work, 3, tells("All quiet.", true), tells("By the way.", false), brief)
 	c.is(t, id, parley.DelegationAnswered)
 	c.errands(t)
-	c.is(t, final, parley.DelegationDelivered)
+	for _, sent := range last { // what says something arrives, although the work has ended
+		c.is(t, sent, parley.DelegationDelivered)
+	}
 	c.is(t, below, parley.DelegationCancelled)
 	work.Turn.Step = 3
 	c.answer(t, work, "I have reported.")
 	c.errands(t)
 	c.answer(t, c.claimed(t)["lead"], "Done.")
-	c.hears(t, c.at, "Report from scout (scout): | Half way.", lookAnswer)
+	c.hears(t, c.at, "Report from scout (scout): | Half way.", lookAnswer, "Report from scout (scout): | By the way.")
 }
 
 // delegationFails: a task ends as its turn does, and its sender is told why.

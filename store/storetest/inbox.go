@@ -23,6 +23,14 @@ func testInbox(t *testing.T, open Open) {
 		"TheListAndItsFilters":         inboxList,
 		"NobodyElsesInbox":             inboxScope,
 		"WhoGetsWhatTheOwnerCannotGet": inboxRecipient,
+		"WhoIsBriefedForTheOwner":      inboxBriefTo,
+		"CitationsAreChecked":          inboxCitations,
+		"APersonsAnswerIsCited":        inboxCitesPersons,
+		"AFailedRunIsAnAlert":          alertFailedRun,
+		"AFailedDelegateIsNone":        alertFailedDelegate,
+		"SkippedRunsAreAnAlert":        alertSkipped,
+		"ASpentBudgetIsAnAlert":        alertBudget,
+		"AStoppedChainIsAnAlert":       alertChain,
 	})
 }
 
@@ -80,6 +88,11 @@ func inboxBriefing(t *testing.T, w *world) {
 	tape := c.record()
 	id := c.hands(t, briefing("the harvest"))[0]
 	d := c.is(t, id, parley.DelegationDelivered)
+	listed, err := c.store.Delegations(c.ctx, c.scope, store.DelegationQuery{AgentID: c.lead.ID})
+	must(t, "Delegations", err)
+	if len(listed) != 1 { // it is from the agent, and to a person through the same agent
+		t.Errorf("the agent's delegations are %+v", listed)
+	}
 	item := c.item(t)
 	session, err := c.store.Session(c.ctx, c.scope, item.SessionID)
 	must(t, "Session", err)
@@ -98,7 +111,7 @@ func inboxBriefing(t *testing.T, w *world) {
 		ID: parley.InboxItemID(id), WorkspaceID: c.scope.WorkspaceID, PrincipalID: c.owner.ID,
 		Type: parley.InboxBriefing, Title: "the harvest", Summary: "It is the harvest", AgentID: c.lead.ID,
 		SessionID: d.ToSessionID, MessageID: d.MessageID, SourceSessionID: c.at, SourceMessageID: d.CallMessageID,
-		DelegationID: id, CreatedAt: d.DeliveredAt,
+		DelegationID: id, Citations: []parley.InboxCitation{}, CreatedAt: d.DeliveredAt,
 	}
 	if diff := cmp.Diff(want, item); diff != "" {
 		t.Errorf("the item (-want +got):\n%s", diff)
@@ -198,7 +211,8 @@ func inboxAnswered(t *testing.T, w *world) {
 	var said parley.UserContent
 	must(t, "Unmarshal", json.Unmarshal(home.Trigger.Content, &said))
 	if home.Fence.SessionID != c.at || home.Trigger.Author != c.owner.Author() ||
-		said.Text != "Answer to your question to the person you work for, \"Which field?\":\n\nThe northern one." {
+		citedAs.ReplaceAllString(said.Text, "") !=
+			"Answer to your question to the person you work for, \"Which field?\":\n\nThe northern one." {
 		t.Errorf("the lead was woken by %+v: %q", home.Trigger.Author, said.Text)
 	}
 	d = c.is(t, id, parley.DelegationAnswered)

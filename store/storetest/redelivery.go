@@ -30,6 +30,7 @@ func Redelivery(t *testing.T, db store.Store, outbox OutboxRows) {
 			w.resultAgain(t, left, outbox)
 			w.approvalAgain(t, left, outbox)
 			w.delegationAgain(t, left, outbox)
+			w.inboxAgain(t, outbox)
 		})
 	}
 	t.Run("UnreadableErrands", func(t *testing.T) {
@@ -120,6 +121,49 @@ func (w *world) delegationAgain(t *testing.T, left func(), outbox OutboxRows) {
 	c.answer(t, c.claim(t), "Done.")
 	c.claimsNothing(t)
 	c.hears(t, c.at, lookAnswer)
+}
+
+// inboxAgain brings a briefing, a question, an alert and an approval into the owner's inbox twice each, and reads each
+// in between: the second time changes nothing.
+func (w *world) inboxAgain(t *testing.T, outbox OutboxRows) {
+	t.Helper()
+	agent := w.worker(t, "herald")
+	at := w.background(t, &agent).ID
+	twice := func(what string, kind parley.InboxType) {
+		t.Helper()
+		outbox.Keep()
+		w.errands(t)
+		items := w.inbox(t, store.InboxQuery{Type: kind, AgentID: agent.ID})
+		if len(items) != 1 {
+			t.Fatalf("%s made %d items: %+v", what, len(items), items)
+		}
+		w.reads(t, items[0])
+		items = w.inbox(t, store.InboxQuery{Type: kind, AgentID: agent.ID})
+		record := w.check(t, items[0].SessionID)
+		outbox.Repeat()
+		w.errands(t)
+		if diff := cmp.Diff(items, w.inbox(t, store.InboxQuery{Type: kind, AgentID: agent.ID})); diff != "" {
+			t.Errorf("%s again (-once +twice):\n%s", what, diff)
+		}
+		w.unchanged(t, what, items[0].SessionID, record)
+	}
+	w.post(t, at, w.say("Off you go."))
+	claim := w.claim(t)
+	w.sends(t, claim, 1, briefing("the harvest"))
+	twice("a briefing", parley.InboxBriefing)
+	w.sends(t, claim, 2, asks("Which field?"))
+	twice("a question", parley.InboxQuestion)
+	question := w.inbox(t, store.InboxQuery{Type: parley.InboxQuestion, AgentID: agent.ID})[0]
+	_, err := w.answers(question.ID, "The northern one.") // so that its deadline passes at once
+	must(t, "AnswerInboxItem", err)
+	below := w.session(t, func(s *parley.Session) {
+		s.Kind, s.ParentSessionID, s.Mode = parley.KindTool, at, parley.ModeBackground
+	})
+	w.post(t, below, w.say("work"))
+	w.waits(t, w.claim(t))
+	twice("an alert", parley.InboxAlert)
+	w.callAsking(t, claim.Fence, 3, 1, map[int]store.Ask{0: anHour()})
+	twice("an approval", parley.InboxApproval)
 }
 
 // approvalAgain tells a root twice about a question, and twice about its answer.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.org/parley"
 	"example.org/parley/store"
 )
@@ -17,6 +19,7 @@ func testTeams(t *testing.T, open Open) {
 		"WhoMayLeadWhom":                     teamRules,
 		"AnArchiveKeepsNobodyWithoutALead":   teamArchive,
 		"ATeamIsBounded":                     teamBounds,
+		"TheAgentsAroundAnAgent":             teamAround,
 		"EachMemberHasABackgroundSession":    teamBackground,
 		"TwoChangesMakeNoCircle":             teamCircleRace,
 		"TwoChangesMakeNoTeamTooLarge":       teamSizeRace,
@@ -24,6 +27,7 @@ func testTeams(t *testing.T, open Open) {
 		"APersonGoesFirst":                   urgentFirst,
 		"APersonHurriesWhatWaits":            urgentHurries,
 		"ALoopArchivesNoBackgroundSession":   backgroundLoop,
+		"WhenATeamRunsNext":                  teamNextRuns,
 	})
 }
 
@@ -271,6 +275,39 @@ func teamBounds(t *testing.T, w *world) {
 	refused(t, "and does not come back", w.becomes(reactivated, second), parley.CodeInvalid)
 }
 
+// teamAround: around an agent are its lead and its direct subordinates, of its own workspace.
+func teamAround(t *testing.T, w *world) {
+	top := w.worker(t, "top")
+	middle := w.worker(t, "middle", lead(top.ID))
+	w.worker(t, "beside", lead(top.ID))
+	first := w.worker(t, "first", lead(middle.ID))
+	w.worker(t, "second", lead(middle.ID))
+	w.worker(t, "deeper", lead(first.ID))
+	w.worker(t, "alone")
+	for _, test := range []struct {
+		center parley.Agent
+		want   string
+	}{
+		{middle, "first middle second top"},
+		{top, "beside middle top"},
+		{first, "deeper first middle"},
+	} {
+		found, err := w.store.Agents(w.ctx, w.scope.WorkspaceID, store.AgentQuery{Around: test.center.ID, Limit: 10})
+		must(t, "Agents", err)
+		var slugs []string
+		for i := range found {
+			slugs = append(slugs, found[i].Slug)
+		}
+		if got := strings.Join(slugs, " "); got != test.want {
+			t.Errorf("around %s are %s; want %s", test.center.Slug, got, test.want)
+		}
+	}
+	foreign, err := w.store.Agents(w.ctx, parley.NewID(), store.AgentQuery{Around: middle.ID, Limit: 10})
+	if len(foreign) > 0 || err != nil {
+		t.Errorf("another workspace finds %d agents, %v", len(foreign), err)
+	}
+}
+
 // teamBackground: the transaction that puts an agent below a lead opens the background sessions of both, once.
 func teamBackground(t *testing.T, w *world) {
 	count := func(agent *parley.Agent) int {
@@ -462,5 +499,74 @@ func backgroundLoop(t *testing.T, w *world) {
 	w.answer(t, w.iteration(t, loop.ID, 1), "1")
 	if state := w.sessionState(t, session.ID); state.ArchivedAt != 0 || state.Status != parley.SessionCompleted {
 		t.Errorf("after the loop the session is %+v", state)
+	}
+}
+
+// teamDelegations: a session's open delegations are read the newest first and a bounded number of them; what has ended,
+// what it received and what others sent are not among them.
+func teamDelegations(t *testing.T, w *world) {
+	c := w.crew(t)
+	read := func(ids ...parley.ID) []parley.TeamDelegation {
+		t.Helper()
+		found, err := c.store.TeamDelegations(c.ctx, c.scope.WorkspaceID, ids)
+		must(t, "TeamDelegations", err)
+		return found
+	}
+	long := "\n  Look  \n" + strings.Repeat("far ", 1000)
+	ids := c.hands(t, c.task(c.scout, long), c.task(c.clerk, "Write it down."))
+	at, other := c.background(t, &c.scout).ID, c.background(t, &c.clerk).ID
+	got := read(c.at, at, other)
+	if len(got) != 2 || got[0].ID != ids[1] || got[1].ID != ids[0] {
+		t.Fatalf("the lead waits for %+v; want %s, then %s", got, ids[1], ids[0])
+	}
+	whole := c.delegation(t, ids[0])
+	want := parley.TeamDelegation{
+		ID: whole.ID, Kind: parley.DelegationTask, Status: parley.DelegationDelivered, ToAgentID: c.scout.ID,
+		Title: "Look", DeadlineAt: whole.DeadlineAt, CreatedAt: whole.CreatedAt, FromSessionID: c.at,
+	}
+	if diff := cmp.Diff(want, got[1]); diff != "" {
+		t.Errorf("an open delegation differs (-want +got):\n%s", diff)
+	}
+	if found := read(at); len(found) != 0 {
+		t.Errorf("the receiver waits for %+v", found)
+	}
+	if found := read(); len(found) != 0 {
+		t.Errorf("nobody waits for %+v", found)
+	}
+	foreign, err := c.store.TeamDelegations(c.ctx, c.neighbour(t, "next").scope.WorkspaceID, []parley.ID{c.at})
+	must(t, "TeamDelegations", err)
+	if len(foreign) != 0 {
+		t.Errorf("another workspace reads %+v", foreign)
+	}
+
+	claims := c.claimed(t)
+	sessions, err := c.store.TeamSessions(c.ctx, c.scope, []parley.Agent{c.scout})
+	must(t, "TeamSessions", err)
+	if len(sessions) != 1 || sessions[0].Doing != "Look" {
+		t.Errorf("the scout does %+v; want its task", sessions)
+	}
+	c.answer(t, claims["scout"], "Found it.")
+	if got = read(c.at); len(got) != 1 || got[0].ID != ids[1] {
+		t.Errorf("after an answer it waits for %+v; want %s", got, ids[1])
+	}
+}
+
+// teamNextRuns: of an agent's schedules, the earliest counts; none that is paused, and none of another workspace.
+func teamNextRuns(t *testing.T, w *world) {
+	next := func(at parley.Time) func(*parley.Schedule) { return func(s *parley.Schedule) { s.NextAt = at } }
+	early, idle := w.worker(t, "early"), w.worker(t, "idle")
+	w.schedule(t, early.ID, next(longDue+2))
+	w.schedule(t, early.ID, next(longDue+1))
+	w.schedule(t, idle.ID, next(0), func(s *parley.Schedule) { s.Enabled = false })
+	agents := []parley.ID{early.ID, idle.ID}
+	got, err := w.store.NextRuns(w.ctx, w.scope.WorkspaceID, agents)
+	must(t, "NextRuns", err)
+	if diff := cmp.Diff(map[parley.ID]parley.Time{early.ID: longDue + 1}, got); diff != "" {
+		t.Errorf("the next runs differ (-want +got):\n%s", diff)
+	}
+	got, err = w.store.NextRuns(w.ctx, w.neighbour(t, "next").scope.WorkspaceID, agents)
+	must(t, "NextRuns", err)
+	if len(got) != 0 {
+		t.Errorf("another workspace reads the next runs %v", got)
 	}
 }

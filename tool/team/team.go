@@ -2,6 +2,8 @@
 // a subordinate asks its lead and reports to it; leads brief and ask the person they work for. Which of them an agent
 // has depends on its place in its team; the worker offers them in the agent's background session, and nowhere else.
 // The package owns no state: what a tool sends is recorded with its result, and delivered by the outbox.
+//
+// Its tools of knowledge are offered in every session that is told what its agent knows.
 package team
 
 import (
@@ -28,11 +30,8 @@ const (
 // sourceName is the Source of these tools.
 const sourceName = "team"
 
-// maxMembers bounds the subordinates that one definition lists, and maxDescription how much of each description.
-const (
-	maxMembers     = 64
-	maxDescription = 300 // bytes
-)
+// maxDescription bounds how much of each subordinate's description a definition shows, in bytes.
+const maxDescription = 300
 
 // Agents reads the agents of a workspace. A store.Store implements it.
 type Agents interface {
@@ -40,70 +39,62 @@ type Agents interface {
 	Agents(ctx context.Context, workspaceID parley.ID, query store.AgentQuery) ([]parley.Agent, error)
 }
 
+// Store is what the tools read and write. A store.Store implements it.
+type Store interface {
+	Agents
+	Knowledge
+}
+
 // Source makes the tools of agents. It implements tool.Background.
-type Source struct{ agents Agents }
+type Source struct {
+	agents    Agents
+	knowledge Knowledge
+}
 
 var _ tool.Background = Source{}
 
 // Tools returns the source of the team's tools.
-func Tools(agents Agents) Source { return Source{agents} }
+func Tools(store Store) Source { return Source{store, store} }
 
 // ToolsOf implements tool.Background.
 func (s Source) ToolsOf(ctx context.Context, workspaceID, agentID parley.ID) (tools []tool.Tool, err error) {
-	agent, err := s.agents.Agent(ctx, workspaceID, agentID.String())
+	around, err := s.agents.Agents(ctx, workspaceID, store.AgentQuery{Around: agentID, Limit: parley.MaxPage})
 	if err != nil {
 		return nil, err
 	}
-	members, err := s.members(ctx, workspaceID, agentID)
-	if err != nil {
-		return nil, err
-	}
+	lead, members := placeOf(agentID, around)
 	if len(members) > 0 {
 		tools = append(tools, delegate(members))
 	}
-	if lead, err := s.lead(ctx, &agent); err != nil {
-		return nil, err
-	} else if lead != nil {
-		tools = append(tools, report(lead), request(lead))
-		if len(members) > 0 {
-			tools = append(tools, brief())
-		}
-	} else {
-		tools = append(tools, requestOfPerson(), brief())
+	if lead == nil {
+		return append(tools, requestOfPerson(), brief()), nil
+	}
+	tools = append(tools, report(lead), request(lead))
+	if len(members) > 0 {
+		tools = append(tools, brief())
 	}
 	return tools, nil
 }
 
-// lead reads an agent's lead; nil if it has none that works.
-func (s Source) lead(ctx context.Context, agent *parley.Agent) (*parley.Agent, error) {
-	if agent.LeadID.IsZero() {
-		return nil, nil
-	}
-	lead, err := s.agents.Agent(ctx, agent.WorkspaceID, agent.LeadID.String())
-	switch {
-	case parley.ErrorCode(err) == parley.CodeNotFound, err == nil && lead.Status != parley.AgentActive:
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	return &lead, nil
-}
-
-// members reads the active subordinates of an agent, by slug.
-func (s Source) members(ctx context.Context, workspaceID, leadID parley.ID) (members []parley.Agent, err error) {
-	query := store.AgentQuery{Status: parley.AgentActive, Limit: parley.MaxPage}
-	for {
-		page, err := s.agents.Agents(ctx, workspaceID, query)
-		if err != nil || len(page) == 0 {
-			return members, err
+// placeOf returns the active lead of an agent, nil if it has none, and its active subordinates by slug, from the agents
+// around it.
+func placeOf(agentID parley.ID, around []parley.Agent) (lead *parley.Agent, members []parley.Agent) {
+	var leadID parley.ID
+	for i := range around {
+		if around[i].ID == agentID {
+			leadID = around[i].LeadID
 		}
-		for i := range page {
-			if page[i].LeadID == leadID && len(members) < maxMembers {
-				members = append(members, page[i])
-			}
-		}
-		query.AfterSlug = page[len(page)-1].Slug
 	}
+	for i := range around {
+		switch agent := &around[i]; {
+		case agent.Status != parley.AgentActive:
+		case agent.LeadID == agentID:
+			members = append(members, *agent)
+		case agent.ID == leadID:
+			lead = agent
+		}
+	}
+	return lead, members
 }
 
 // sends is a tool whose result sends something to another agent of the team.
@@ -261,8 +252,9 @@ func brief() tool.Tool {
 			Name: CreateInboxItem,
 			Description: "Puts a briefing into the inbox of the person you work for: what was found, what was " +
 				"decided, what they should know. They are not there while you work, so one briefing with everything " +
-				"at the end of the work helps them more than several. It wants no answer; to ask, use request_input " +
-				"if you have it.",
+				"at the end of the work helps them more than several. After each claim, cite the message that it " +
+				"comes from, as [session:sequence]: copy the citations of the answers and reports that you read. " +
+				"It wants no answer; to ask, use request_input if you have it.",
 			Parameters: object([]string{"title", "summary", "text"},
 				`"summary":{"description":"Two or three sentences with what matters most.","type":"string"},`+
 					`"text":{"description":"The whole briefing, in Markdown.","type":"string"},`+

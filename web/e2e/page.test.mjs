@@ -30,11 +30,11 @@ test('a tool waits for approval, runs, and shows its result', async () => {
   const session = await server.session('What time is it?', { agent_id: agent.id, model: 'sim/tool' });
   const page = await tab(`/c/${session.id}`);
   await page.getByText('May current_time run with exactly these arguments?').waitFor();
-  await page.getByRole('link', { name: 'Approvals 1' }).waitFor();
+  await page.getByRole('link', { name: 'Inbox 1' }).waitFor();
   await page.getByRole('button', { name: 'Approve once' }).click();
   await page.getByText('Simulated: the tool current_time answered').waitFor();
   await page.getByRole('region', { name: 'Tools: current_time' }).getByLabel('done').waitFor();
-  await until(async () => (await page.getByRole('link', { name: /^Approvals/ }).innerText()) === 'Approvals');
+  await until(async () => (await page.getByRole('link', { name: /^Inbox/ }).innerText()) === 'Inbox');
   right(page);
 });
 
@@ -241,7 +241,7 @@ once('axe finds no problem, in light and dark colours', async () => {
   const agent = (await server.ask('GET', '/v1/agents')).data[0];
   const call = (await server.ask('GET', `/v1/sessions/${session.id}/calls`)).data[0];
   const page = await tab('/new', { colorScheme: 'light' });
-  for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=context`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, `/c/${session.id}/inspect?only=calls,events&row=call-${call.id}`, '/search', '/search?q=time', '/inbox', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/import', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
+  for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=context`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, `/c/${session.id}/inspect?only=calls,events&row=call-${call.id}`, '/search', '/search?q=time', '/inbox', '/team', '/team/nobody', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/import', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
     if (address !== '/nowhere-at-all') await page.goto(server.url + address);
     await page.locator('main').waitFor();
     await until(async () => (await page.locator('[role=status]', { hasText: 'Loading' }).count()) === 0, `${address} has loaded`);

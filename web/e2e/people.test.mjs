@@ -178,7 +178,7 @@ once('a server that admits everybody on its machine says so on every page', asyn
   try {
     const session = await server.session('Hello');
     const page = await open(context, server, '/new');
-    for (const address of ['/new', `/c/${session.id}`, `/c/${session.id}/inspect`, '/search', '/inbox', '/agents', '/projects', '/usage', '/audit', '/settings/keys', '/nowhere']) {
+    for (const address of ['/new', `/c/${session.id}`, `/c/${session.id}/inspect`, '/search', '/inbox', '/team', '/agents', '/projects', '/usage', '/audit', '/settings/keys', '/nowhere']) {
       await page.goto(server.url + address);
       await page.getByRole('navigation', { name: 'Conversations' }).waitFor();
       const note = page.getByRole('region', { name: 'Notice' });

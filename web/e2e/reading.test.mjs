@@ -134,7 +134,7 @@ once('questions and failures wait beside approvals', async () => {
   const page = await tab('/inbox');
   const asked = page.locator(`[data-question="${session.id}"]`);
   await asked.getByText('Which one?').waitFor();
-  await page.getByRole('link', { name: 'Approvals 1' }).waitFor();
+  await page.getByRole('link', { name: 'Inbox 1' }).waitFor();
   const broke = page.locator(`[data-failed="${failed.id}"]`);
   await broke.getByText('Check the provider').waitFor();
   await accessible(page, 'questions and failures');

@@ -54,7 +54,14 @@ export const inspectRoute = createRoute({
   validateSearch: (search: Record<string, unknown>) => strings(search, 'only', 'row', 'of', 'part', 'with'),
 });
 
-const inbox = createRoute({ getParentRoute: () => root, path: '/inbox', component: part(() => import('./pages/inbox'), 'InboxPage') });
+export const inboxRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/inbox',
+  component: part(() => import('./pages/inbox'), 'InboxPage'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'unread', 'type', 'agent', 'item'), // item: the one that is open
+});
+const teams = createRoute({ getParentRoute: () => root, path: '/team', component: part(() => import('./pages/teamlist'), 'TeamsPage') });
+export const teamRoute = createRoute({ getParentRoute: () => root, path: '/team/$lead', component: part(() => import('./pages/team'), 'TeamPage') });
 const agents = createRoute({ getParentRoute: () => root, path: '/agents', component: part(() => import('./pages/agentlist'), 'AgentsPage') });
 export const searchRoute = createRoute({
   getParentRoute: () => root,
@@ -100,7 +107,7 @@ const settingsHome = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inbox, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
+  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inboxRoute, teams, teamRoute, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
   defaultPreload: 'intent',
   defaultPendingComponent: Arriving,
   // Values in an address are always text: a search for 42 is one for "42".

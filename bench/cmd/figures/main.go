@@ -89,6 +89,8 @@ func parts() []part {
 		{"prefix", prefixFigures},
 		{"fair", fairFigures},
 		{"search", searchFigures},
+		{"delegations", delegationFigures},
+		{"schedules", scheduleFigures},
 	}
 }
 

@@ -43,7 +43,7 @@ export interface SessionWaiting {
   // What it waits for.
   reason: 'approval' | 'tool_result' | 'input' | 'child' | 'budget' | 'rate_limit' | 'outside';
   // The limit that was reached; null for rate_limit and while the model's price is unknown.
-  limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | 'max_cost' | 'max_seconds' | 'session_tokens' | 'session_cost' | 'daily_tokens' | 'daily_cost' | null;
+  limit?: 'max_steps' | 'max_tool_calls' | 'max_tokens' | 'max_cost' | 'max_seconds' | 'session_tokens' | 'session_cost' | 'daily_tokens' | 'daily_cost' | 'chain_tokens' | 'chain_cost' | null;
   // For people: which limit was reached, and what to do.
   sentence?: string;
 }
@@ -572,7 +572,8 @@ export interface InboxCreated {
   item: InboxItem;
 }
 
-// InboxUpdated reports that an item of the watcher's own inbox was read, was answered or ended without an answer.
+// InboxUpdated reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or
+// that its alert was raised again.
 export interface InboxUpdated {
   // The item as it is now.
   item: InboxItem;
@@ -583,9 +584,9 @@ export interface LimitWarning {
   // The turn that comes near the limit.
   turn_id: ID;
   // The limit.
-  limit: 'max_steps' | 'max_tool_calls' | 'max_tokens' | 'max_cost' | 'max_seconds' | 'session_tokens' | 'session_cost' | 'daily_tokens' | 'daily_cost';
+  limit: 'max_steps' | 'max_tool_calls' | 'max_tokens' | 'max_cost' | 'max_seconds' | 'session_tokens' | 'session_cost' | 'daily_tokens' | 'daily_cost' | 'chain_tokens' | 'chain_cost';
   // Whose limit it is.
-  scope: 'turn' | 'session' | 'agent';
+  scope: 'turn' | 'session' | 'agent' | 'chain';
   // How much is used.
   spent: number;
   // How much there is.

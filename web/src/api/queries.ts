@@ -2,7 +2,7 @@ import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react
 import { Offline, Problem, request, requestText } from './http';
 import { rawMember } from './raw';
 import { type Filter, ROLES } from '../chat/chapters';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow, Workspace } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, InboxItem, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow, Workspace } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -61,6 +61,9 @@ const inState = (status: string, limit: number, signal: AbortSignal) => request<
 
 // questionList lists the conversations whose agents wait for an answer.
 export const questionList = () => queryOptions({ queryKey: ['questions'], queryFn: ({ signal }) => inState('waiting', WHOLE, signal).then((sessions) => sessions.filter((one) => one.wait_reason === 'input')) });
+
+// unreadList are the latest items of the person's inbox that are not read.
+export const unreadList = () => list<InboxItem>('/v1/inbox', 'inbox', { unread: 'true' });
 
 // callsAndResults are the latest tool calls and results of a session, newest first.
 export const callsAndResults = (session: Session) =>

@@ -9,6 +9,8 @@ export interface components {
              * @description Seconds until an approval that nobody answers is denied; default 86400.
              */
             approval_timeout: number | null;
+            /** Format: uuid */
+            brief_to_id: string | null;
             /**
              * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
              * @enum {string|null}
@@ -23,12 +25,19 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             description: string;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants: components["schemas"]["Grant"][];
             /** Format: uuid */
             id: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens: number | null;
             /** Format: uuid */
             lead_id: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
@@ -112,6 +121,11 @@ export interface components {
              */
             approval_timeout?: number;
             /**
+             * Format: uuid
+             * @description The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user.
+             */
+            brief_to_id?: string | null;
+            /**
              * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
              * @enum {string}
              */
@@ -121,10 +135,17 @@ export interface components {
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][];
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens?: number;
             /** Format: uuid */
             lead_id?: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
@@ -199,6 +220,11 @@ export interface components {
              */
             approval_timeout?: number | null;
             /**
+             * Format: uuid
+             * @description The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user.
+             */
+            brief_to_id?: string | null;
+            /**
              * @description How long the provider's cache keeps the beginning of a request, where it offers a choice. By default an hour if tools may wait for people, clients or other agents, else five minutes.
              * @enum {string|null}
              */
@@ -208,10 +234,17 @@ export interface components {
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge?: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][] | null;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens?: number | null;
             /** Format: uuid */
             lead_id?: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
@@ -831,7 +864,7 @@ export interface components {
             parallel_tool_calls: boolean | null;
             provider: string;
             /** @enum {string|null} */
-            purpose: "compaction" | "replay" | "warm" | null;
+            purpose: "compaction" | "replay" | "warm" | "knowledge" | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
@@ -927,6 +960,8 @@ export interface components {
             first_token_ms: number | null;
             /** Format: uuid */
             id: string;
+            /** @description What the system prompt tells from earlier work, with the messages that it comes from. */
+            knowledge: components["schemas"]["KnowledgeShown"][];
             /** @description The messages of the record up to this call that the model was not shown, and why. */
             left_out: components["schemas"]["LeftOut"][];
             /** @description The session's limits, in effect now. */
@@ -950,7 +985,7 @@ export interface components {
             parts: components["schemas"]["Part"][];
             provider: string;
             /** @enum {string|null} */
-            purpose: "compaction" | "replay" | "warm" | null;
+            purpose: "compaction" | "replay" | "warm" | "knowledge" | null;
             /** @description Why it is not exact. */
             reason: string | null;
             /**
@@ -1123,6 +1158,28 @@ export interface components {
             turn: components["schemas"]["Turn"];
             /** @description The queued turns that were cancelled with it. */
             turns: (string | null)[];
+        };
+        ChainSpending: {
+            /** @description The limit, of the session where it began or of that session's agent. */
+            chain_cost: number | null;
+            /**
+             * Format: int64
+             * @description The limit, of the session where it began or of that session's agent.
+             */
+            chain_tokens: number | null;
+            /** @description US dollars. */
+            cost: number;
+            /** @description US dollars. */
+            reserved_cost: number;
+            /** Format: int64 */
+            reserved_tokens: number;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /** Format: int64 */
+            tokens: number;
         };
         Change: {
             /** @description From here on the provider cannot use its cache. */
@@ -2411,11 +2468,18 @@ export interface components {
             content: components["schemas"]["UserInput"];
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the parent session's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -2640,11 +2704,18 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the parent session's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -2824,6 +2895,14 @@ export interface components {
             /** @description What the agent that asked is told. */
             text?: string | null;
         };
+        InboxCitation: {
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: int64 */
+            sequence: number;
+            /** Format: uuid */
+            session_id: string;
+        };
         /** @description Reports a new item in the inbox of the principal who watches; nobody else is told. */
         InboxCreated: {
             item: components["schemas"]["InboxItem"];
@@ -2849,6 +2928,7 @@ export interface components {
             answered_at: string | null;
             /** Format: uuid */
             approval_id: string | null;
+            citations: components["schemas"]["InboxCitation"][];
             /** Format: date-time */
             closed_at: string | null;
             /** Format: date-time */
@@ -2880,11 +2960,11 @@ export interface components {
             /** @description Whether you have read it. */
             read?: boolean | null;
         };
-        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or that its alert was raised again. */
         InboxUpdated: {
             item: components["schemas"]["InboxItem"];
         };
-        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer. */
+        /** @description Reports that an item of the watcher's own inbox was read, was answered or ended without an answer, or that its alert was raised again. */
         InboxUpdatedEvent: {
             data: components["schemas"]["InboxUpdated"];
             /**
@@ -2953,6 +3033,86 @@ export interface components {
             /** @description The caller's own by default. A new one is created. */
             workspace?: string;
         };
+        KnowledgeInput: {
+            /** @description Id or slug of the agent; for scope team of its lead. */
+            agent_id: string | null;
+            /**
+             * @description fact by default.
+             * @enum {string}
+             */
+            kind?: "fact" | "preference" | "procedure";
+            /** @description Tell it before others. */
+            pinned?: boolean;
+            /**
+             * @description Whose prompts are told it: the agent's, the default, or those of its whole team.
+             * @enum {string}
+             */
+            scope?: "agent" | "team";
+            /** @description What is known, in a sentence or two. */
+            text: string | null;
+        };
+        KnowledgeItem: {
+            /** Format: uuid */
+            agent_id: string | null;
+            /** Format: date-time */
+            approved_at: string | null;
+            /** Format: uuid */
+            approved_by_id: string | null;
+            author: components["schemas"]["Author"];
+            /** Format: date-time */
+            changed_at: string | null;
+            /** Format: int64 */
+            confidence: number;
+            /** Format: date-time */
+            confirmed_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "fact" | "preference" | "procedure";
+            pinned: boolean;
+            /** @enum {string} */
+            scope: "agent" | "team";
+            sources: components["schemas"]["KnowledgeSource"][];
+            /** @enum {string} */
+            status: "active" | "superseded" | "forgotten";
+            /** Format: uuid */
+            superseded_by_id: string | null;
+            /** Format: uuid */
+            supersedes_id: string | null;
+            text: string;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        KnowledgePatch: {
+            /** @description Of a procedure: whether it may be used. */
+            approved?: boolean | null;
+            /** @enum {string|null} */
+            kind?: "fact" | "preference" | "procedure" | null;
+            pinned?: boolean | null;
+            /** @description Whoever changes it is its author from then on. */
+            text?: string | null;
+        };
+        KnowledgeShown: {
+            /** Format: date-time */
+            changed_at: string | null;
+            /** Format: uuid */
+            item_id: string | null;
+            /** @enum {string} */
+            kind: "fact" | "preference" | "procedure";
+            sources: components["schemas"]["KnowledgeSource"][];
+        };
+        KnowledgeSource: {
+            /** Format: uuid */
+            message_id: string | null;
+            /** @enum {string} */
+            role: "user" | "assistant" | "tool_call" | "tool_result" | "summary" | "system";
+            /** Format: int64 */
+            sequence: number;
+            /** Format: uuid */
+            session_id: string;
+        };
         Leaver: {
             /** Format: uuid */
             message_id: string | null;
@@ -2994,14 +3154,14 @@ export interface components {
              * @description The limit.
              * @enum {string}
              */
-            limit: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost";
+            limit: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost" | "chain_tokens" | "chain_cost";
             /** @description How much there is. */
             of: number;
             /**
              * @description Whose limit it is.
              * @enum {string}
              */
-            scope: "turn" | "session" | "agent";
+            scope: "turn" | "session" | "agent" | "chain";
             /**
              * Format: double
              * @description Spent divided by of.
@@ -3040,6 +3200,13 @@ export interface components {
             type: "limit.warning";
         };
         Limits: {
+            /** @description US dollars for everything that one message in an agent's background session begins, as chain_tokens. */
+            chain_cost?: number | null;
+            /**
+             * Format: int64
+             * @description Tokens for everything that one message in an agent's background session begins: its turn, and the turns of all agents that work for it by delegations. A turn that could exceed it fails as limit.
+             */
+            chain_tokens?: number | null;
             /** @description US dollars per UTC day: for all sessions of an agent, or for one session with its tool sessions. */
             daily_cost?: number | null;
             /**
@@ -3083,6 +3250,10 @@ export interface components {
             session_tokens?: number | null;
         };
         LimitsPatch: {
+            /** @description US dollars. */
+            chain_cost?: number | null;
+            /** Format: int64 */
+            chain_tokens?: number | null;
             /** @description US dollars. */
             daily_cost?: number | null;
             /** Format: int64 */
@@ -3254,6 +3425,8 @@ export interface components {
             cache_ttl: string | null;
             cached_response: boolean | null;
             dropped: components["schemas"]["Dropped"] | null;
+            /** Format: uuid */
+            knowledge_id?: string | null;
             middleware: string[] | null;
             offered: components["schemas"]["OfferedTools"] | null;
             policy: string;
@@ -3899,6 +4072,11 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageKnowledgeItem: {
+            data: components["schemas"]["KnowledgeItem"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageLoop: {
             data: components["schemas"]["Loop"][];
             /** @description The cursor of the next page; null at the end. */
@@ -4338,11 +4516,18 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the parent session's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -4794,6 +4979,8 @@ export interface components {
             created_at: string;
             /** Format: int64 */
             depth: number;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            draw_knowledge: boolean | null;
             /** @enum {string|null} */
             during: "queue" | "steer" | "interrupt" | "reject" | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the agent's. */
@@ -4811,6 +4998,11 @@ export interface components {
             key: string | null;
             /** @enum {string} */
             kind: "agent" | "tool";
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the agent's.
+             */
+            knowledge_tokens: number | null;
             /** Format: int64 */
             last_event_sequence: number;
             /** Format: int64 */
@@ -4936,6 +5128,8 @@ export interface components {
             agent: components["schemas"]["Spending"] | null;
             /** Format: uuid */
             agent_id: string;
+            /** @description Of a background session: the chain that its latest turn works for; null unless chains are limited. */
+            chain: components["schemas"]["ChainSpending"] | null;
             /** @description In effect: the session's own, else its agent's, without the daily ones. */
             limits: components["schemas"]["Limits"];
             session: components["schemas"]["Spending"];
@@ -5124,6 +5318,8 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            draw_knowledge?: boolean;
             /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
             dry_run?: boolean;
             /**
@@ -5144,6 +5340,11 @@ export interface components {
              * @enum {string}
              */
             kind?: "agent" | "tool";
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the agent's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the agent's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -5249,6 +5450,8 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            draw_knowledge?: boolean | null;
             /** @enum {string|null} */
             during?: "queue" | "steer" | "interrupt" | "reject" | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the agent's. */
@@ -5256,6 +5459,11 @@ export interface components {
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Nearer than the agent's. */
             grants?: components["schemas"]["Grant"][] | null;
             instructions?: string | null;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the agent's.
+             */
+            knowledge_tokens?: number | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the agent's. */
             limits?: components["schemas"]["LimitsPatch"] | null;
             /**
@@ -5419,7 +5627,7 @@ export interface components {
              * @description The limit that was reached; null for rate_limit and while the model's price is unknown.
              * @enum {string|null}
              */
-            limit?: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost" | null;
+            limit?: "max_steps" | "max_tool_calls" | "max_tokens" | "max_cost" | "max_seconds" | "session_tokens" | "session_cost" | "daily_tokens" | "daily_cost" | "chain_tokens" | "chain_cost" | null;
             /**
              * @description What it waits for.
              * @enum {string}
@@ -5472,10 +5680,17 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge?: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][] | null;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens?: number | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits?: components["schemas"]["LimitsPatch"] | null;
             /**
@@ -6017,6 +6232,23 @@ export interface components {
             slug: string;
             total: components["schemas"]["TreeTotal"];
         };
+        TeamDelegation: {
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            deadline_at: string | null;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "task" | "question" | "report" | "briefing";
+            /** @enum {string} */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            title: string;
+            /** Format: uuid */
+            to_agent_id: string | null;
+            /** Format: uuid */
+            to_principal_id: string | null;
+        };
         TeamLead: {
             description: string;
             /** Format: uuid */
@@ -6039,6 +6271,9 @@ export interface components {
             /** Format: uuid */
             lead_id: string | null;
             name: string;
+            /** Format: date-time */
+            next_run_at: string | null;
+            open_delegations: components["schemas"]["TeamDelegation"][];
             slug: string;
         };
         TeamSession: {
@@ -6494,7 +6729,7 @@ export interface components {
             /** Format: int64 */
             output_tokens: number;
             /** @enum {string|null} */
-            purpose: "step" | "compaction" | "replay" | "dry_run" | null;
+            purpose: "step" | "compaction" | "replay" | "knowledge" | "dry_run" | null;
             /** @description US dollars. */
             saved: number;
             /** Format: uuid */
@@ -6684,6 +6919,7 @@ export type CallReplayed = components['schemas']['CallReplayed'];
 export type CallReplayedEvent = components['schemas']['CallReplayedEvent'];
 export type CancelInput = components['schemas']['CancelInput'];
 export type CancelResult = components['schemas']['CancelResult'];
+export type ChainSpending = components['schemas']['ChainSpending'];
 export type Change = components['schemas']['Change'];
 export type ChangeCost = components['schemas']['ChangeCost'];
 export type ChangeInput = components['schemas']['ChangeInput'];
@@ -6757,6 +6993,7 @@ export type ImportInput = components['schemas']['ImportInput'];
 export type Imported = components['schemas']['Imported'];
 export type ImportedSession = components['schemas']['ImportedSession'];
 export type InboxAnswerInput = components['schemas']['InboxAnswerInput'];
+export type InboxCitation = components['schemas']['InboxCitation'];
 export type InboxCreated = components['schemas']['InboxCreated'];
 export type InboxCreatedEvent = components['schemas']['InboxCreatedEvent'];
 export type InboxItem = components['schemas']['InboxItem'];
@@ -6765,6 +7002,11 @@ export type InboxUpdated = components['schemas']['InboxUpdated'];
 export type InboxUpdatedEvent = components['schemas']['InboxUpdatedEvent'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
+export type KnowledgeInput = components['schemas']['KnowledgeInput'];
+export type KnowledgeItem = components['schemas']['KnowledgeItem'];
+export type KnowledgePatch = components['schemas']['KnowledgePatch'];
+export type KnowledgeShown = components['schemas']['KnowledgeShown'];
+export type KnowledgeSource = components['schemas']['KnowledgeSource'];
 export type Leaver = components['schemas']['Leaver'];
 export type Leaving = components['schemas']['Leaving'];
 export type LeftOut = components['schemas']['LeftOut'];
@@ -6822,6 +7064,7 @@ export type PageEntry = components['schemas']['PageEntry'];
 export type PageFile = components['schemas']['PageFile'];
 export type PageInboxItem = components['schemas']['PageInboxItem'];
 export type PageKey = components['schemas']['PageKey'];
+export type PageKnowledgeItem = components['schemas']['PageKnowledgeItem'];
 export type PageLoop = components['schemas']['PageLoop'];
 export type PageMessage = components['schemas']['PageMessage'];
 export type PageMessageId = components['schemas']['PageMessageID'];
@@ -6934,6 +7177,7 @@ export type Stubs = components['schemas']['Stubs'];
 export type SummaryInput = components['schemas']['SummaryInput'];
 export type TaskInput = components['schemas']['TaskInput'];
 export type Team = components['schemas']['Team'];
+export type TeamDelegation = components['schemas']['TeamDelegation'];
 export type TeamLead = components['schemas']['TeamLead'];
 export type TeamMember = components['schemas']['TeamMember'];
 export type TeamSession = components['schemas']['TeamSession'];

@@ -9,6 +9,7 @@ import { part } from '../live/arrive';
 import { Transcript } from '../live/transcript';
 import { useMine, useReader } from '../components/role';
 import { typing } from '../components/shortcuts';
+import { titled } from '../components/tab';
 import { titleOf } from '../components/title';
 import { Announcer } from './activity';
 import { Composer } from './composer';
@@ -85,7 +86,7 @@ function Chat({ id }: { id: string }) {
   const abilities = useAbilities(session?.agent_id ?? null, session?.model ?? null);
   const { data: agent } = useQuery({ ...agentOf(session?.agent_id ?? ''), enabled: session !== null });
   useEffect(() => {
-    document.title = transcript.state === 'failed' ? 'No conversation – Parley' : session?.title ? `${titleOf(session)} – Parley` : 'Parley';
+    titled(transcript.state === 'failed' ? 'No conversation – Parley' : session?.title ? `${titleOf(session)} – Parley` : 'Parley');
   }, [session?.title, transcript.state]);
   if (transcript.state === 'failed') {
     return (

@@ -18,7 +18,8 @@ const PAUSE_MS = 120; // after typing, before messages are searched
 const PLACES = [
   ['New conversation', '/new'],
   ['Search', '/search'],
-  ['Approvals', '/inbox'],
+  ['Inbox', '/inbox'],
+  ['Teams', '/team'],
   ['Agents', '/agents'],
   ['Projects', '/projects'],
   ['Usage', '/usage'],

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
-import { Bot, ChartColumn, Folder, Inbox, LogOut, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, UserRound, X } from 'lucide-react';
+import { Bot, ChartColumn, Folder, Inbox, LogOut, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, UserRound, Users, X } from 'lucide-react';
 import { type ReactNode, Suspense, useRef, useState, useSyncExternalStore } from 'react';
-import { approvalList, principal, questionList } from '../api/queries';
+import { principal } from '../api/queries';
 import { Problem } from '../api/http';
 import { part } from '../live/arrive';
 import { feed } from '../live/feed';
@@ -11,7 +11,9 @@ import { signOut } from './person';
 import { OutboxNote } from './outboxnote';
 import { SessionList } from './sessionlist';
 import { useShortcuts } from './shortcuts';
+import { counted } from './tab';
 import { cx, IconButton } from './ui';
+import { useWaits } from './waits';
 
 const FirstKey = part(() => import('../pages/firstkey'), 'FirstKey');
 const Palette = part(() => import('./palette'), 'Palette');
@@ -69,8 +71,7 @@ export function Shell() {
 }
 
 function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
-  const { data: waiting } = useQuery(approvalList('pending'));
-  const { data: questions } = useQuery(questionList());
+  const waits = useWaits();
   const { data: me } = useQuery(principal());
   return (
     <nav
@@ -118,8 +119,11 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
       </div>
       <SessionList />
       <div className="border-t border-line p-2">
-        <Place to="/inbox" icon={<Inbox size={16} />} badge={(waiting?.length ?? 0) + (questions?.length ?? 0)}>
-          Approvals
+        <Place to="/inbox" icon={<Inbox size={16} />} badge={waits}>
+          Inbox
+        </Place>
+        <Place to="/team" icon={<Users size={16} />}>
+          Teams
         </Place>
         <Place to="/agents" icon={<Bot size={16} />}>
           Agents
@@ -163,7 +167,7 @@ function Place({ to, icon, badge, children }: { to: string; icon: ReactNode; bad
     >
       <span aria-hidden>{icon}</span>
       {children}
-      {!!badge && <span className="ml-auto rounded-full bg-warn-soft px-1.5 text-xs font-semibold text-warn">{badge}</span>}
+      {!!badge && <span className="ml-auto rounded-full bg-warn-soft px-1.5 text-xs font-semibold text-warn">{counted(badge)}</span>}
     </Link>
   );
 }

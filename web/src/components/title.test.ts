@@ -10,6 +10,7 @@ test.each([
   ['2 * 3 * 4 and a_b_c, x**2', '2 * 3 * 4 and a_b_c, x**2'],
   ['#hashtag stays', '#hashtag stays'],
   ['const f = a => a ** 2', 'const f = a => a ** 2'],
+  ['It burns [01976c1e-7a4b-7def-8123-456789abcde2:12].', 'It burns.'],
 ])('%s is shown as %s', (title, shown) => {
   expect(plainTitle(title)).toBe(shown);
 });

@@ -1,6 +1,8 @@
 import { QueryClient, QueryObserver } from '@tanstack/react-query';
 import { afterEach, expect, test, vi } from 'vitest';
 import { request } from '../api/http';
+import type { StreamEvent } from '../api/events';
+import { feed } from './feed';
 import { followWorkspace } from './workspace';
 
 afterEach(() => vi.unstubAllGlobals());
@@ -17,4 +19,21 @@ test('while nobody is signed in, the principal is not fetched again: the sign-in
   expect(queries.isFetching()).toBe(0);
   expect(seen.slice(seen.indexOf('error'))).toEqual(['error']);
   end();
+});
+
+test('a delegation makes the teams of its agents old, and no others', async () => {
+  let tell: (event: StreamEvent) => void = () => {};
+  vi.spyOn(feed, 'onWorkspace').mockImplementation((listener) => ((tell = listener), () => {}));
+  const queries = new QueryClient();
+  followWorkspace(queries);
+  const team = (session: string) => ({ members: [{ background: null }, { background: { session_id: session } }] });
+  queries.setQueryData(['team', 'a'], team('one'));
+  queries.setQueryData(['team', 'b'], team('two'));
+  queries.setQueryData(['inbox', 'unread'], []);
+  tell({ type: 'delegation.sent', session_id: 'one', data: { from_session_id: 'one', to_session_id: null } } as unknown as StreamEvent);
+  const old = (...key: string[]) => queries.getQueryState(key)?.isInvalidated;
+  await vi.waitFor(() => expect(old('team', 'a')).toBe(true));
+  expect([old('team', 'b'), old('inbox', 'unread')]).toEqual([false, false]);
+  tell({ type: 'inbox.created', data: { item: {} } } as unknown as StreamEvent);
+  await vi.waitFor(() => expect(old('inbox', 'unread')).toBe(true));
 });

@@ -1,7 +1,7 @@
-import type { QueryClient } from '@tanstack/react-query';
+import type { QueryClient, QueryKey } from '@tanstack/react-query';
 import { firstSessions } from '../api/queries';
 import { Problem, request, whenUnauthorised } from '../api/http';
-import type { ID, Session } from '../api/types';
+import type { ID, Session, Team } from '../api/types';
 import { feed } from './feed';
 import { changed, refreshLists, type SessionPages } from './lists';
 
@@ -23,7 +23,17 @@ export function followWorkspace(queries: QueryClient): void {
         else void queries.invalidateQueries({ queryKey: [name] });
       }
       stale.clear();
+      for (const queryKey of teams) void queries.invalidateQueries({ queryKey, exact: true });
+      teams.clear();
     }, SETTLE_MS);
+  };
+  // A team is fetched again only if one of its members did something.
+  const teams = new Set<QueryKey>();
+  const teamsAgain = (...sessions: (ID | null | undefined)[]) => {
+    for (const [key, team] of queries.getQueriesData<Team>({ queryKey: ['team'] })) {
+      if (team?.members.some((one) => one.background && sessions.includes(one.background.session_id))) teams.add(key);
+    }
+    if (teams.size > 0) fetchAgain();
   };
   // Revoking a key ends the connection, and other requests are refused: then the shell asks
   // for another key. It stays while somebody types one; signing in reloads the page.
@@ -38,11 +48,12 @@ export function followWorkspace(queries: QueryClient): void {
     const id = event.session_id;
     switch (event.type) {
       case 'resync':
-        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures');
+        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures', 'inbox', 'teams', 'team', 'delegations', 'schedules');
         break;
       case 'session.status_changed':
         if (id) change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason });
-        fetchAgain('sessions', 'tree', 'questions', 'failures');
+        fetchAgain('sessions', 'tree', 'questions', 'failures', 'schedules', 'knowledge');
+        teamsAgain(id);
         if (event.data.status === 'waiting' || event.data.status === 'running') fetchAgain('approvals');
         break;
       case 'session.updated':
@@ -57,6 +68,20 @@ export function followWorkspace(queries: QueryClient): void {
       case 'approval.approved':
       case 'approval.resolved':
         fetchAgain('approvals');
+        break;
+      case 'inbox.created':
+      case 'inbox.updated':
+        fetchAgain('inbox');
+        break;
+      case 'delegation.sent':
+      case 'delegation.delivered':
+      case 'delegation.running':
+      case 'delegation.answered':
+      case 'delegation.failed':
+      case 'delegation.cancelled':
+      case 'delegation.expired':
+        fetchAgain('delegations');
+        teamsAgain(event.data.from_session_id, event.data.to_session_id);
         break;
     }
   });

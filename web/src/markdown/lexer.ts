@@ -1,6 +1,15 @@
 import { Lexer, Marked, type Token, type TokenizerAndRendererExtension, type TokensList } from 'marked';
 
 export const MATH = 'math';
+export const SOURCE = 'source';
+
+// Source is a message that a text names as [session:sequence]: where a claim comes from.
+export interface Source {
+  type: typeof SOURCE;
+  raw: string;
+  session: string;
+  sequence: string;
+}
 
 // Formulas stay as they were written: Markdown would take their underscores and asterisks
 // for emphasis, and their backslashes for escapes. A dollar sign before a space or after
@@ -18,7 +27,20 @@ const formula = (level: 'block' | 'inline', rule: RegExp, begins: RegExp): Token
   },
 });
 
-const { defaults } = new Marked({ breaks: true, extensions: [formula('block', BLOCK, /^(?:\$\$|\\\[)/m), formula('inline', INLINE, /\$|\\[([]/)] });
+// The server checks the sources of what agents send to people; the page only leads there.
+const NAMED = /^\[([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):(\d{1,15})\]/i;
+
+const source: TokenizerAndRendererExtension = {
+  name: SOURCE,
+  level: 'inline',
+  start: (text) => text.search(/\[[0-9a-f]{8}-/i),
+  tokenizer: (text): Source | undefined => {
+    const found = NAMED.exec(text);
+    return found ? { type: SOURCE, raw: found[0], session: found[1]!, sequence: found[2]! } : undefined;
+  },
+};
+
+const { defaults } = new Marked({ breaks: true, extensions: [formula('block', BLOCK, /^(?:\$\$|\\\[)/m), formula('inline', INLINE, /\$|\\[([]/), source] });
 
 // A text may be written to stop every page that shows it: reading a line of brackets or
 // asterisks takes time that grows with the square of its length, and each level of quotes

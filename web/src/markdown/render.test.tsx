@@ -61,3 +61,15 @@ test('many long paragraphs are read up to a bound together', () => {
   expect(element.querySelectorAll('p').length).toBe(10);
   expect(element.querySelectorAll('em').length).toBe(1);
 });
+
+const SESSION = '01976c1e-7a4b-7def-8123-456789abcde2';
+
+test('a source is a link to its message, and other brackets stay as they are', () => {
+  const element = shown(`It burns **by itself [${SESSION}:12]**, [1], [a:2] and [${SESSION}:].`);
+  const [link, ...more] = element.querySelectorAll('a');
+  expect(more).toEqual([]);
+  expect(link!.getAttribute('href')).toBe(`/c/${SESSION}?at=12`);
+  expect(link!.closest('strong')).not.toBeNull();
+  expect(element.textContent).toBe(`It burns by itself [12], [1], [a:2] and [${SESSION}:].`);
+  expect(shown(`\`[${SESSION}:12]\``).querySelector('a')).toBeNull();
+});

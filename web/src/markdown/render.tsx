@@ -1,7 +1,8 @@
 import type { Token, Tokens } from 'marked';
 import { Fragment, type ReactNode } from 'react';
 import { CodeBlock } from './code';
-import { MATH } from './lexer';
+import { MATH, SOURCE, type Source } from './lexer';
+import { SourceLink } from './source';
 
 // Tokens become React elements: raw HTML stays text, links may only use http, https and
 // mailto, and no image is fetched.
@@ -94,6 +95,10 @@ function piece(token: Token): ReactNode {
     case 'del': {
       const Tag = token.type;
       return <Tag>{inline(token.tokens)}</Tag>;
+    }
+    case SOURCE: {
+      const { session, sequence } = token as unknown as Source;
+      return <SourceLink session={session} sequence={sequence} />;
     }
     case 'codespan':
       return <code>{plain((token as Tokens.Codespan).text)}</code>;

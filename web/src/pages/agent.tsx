@@ -3,13 +3,14 @@ import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { Archive, ArchiveRestore, MessageSquarePlus } from 'lucide-react';
 import { type FormEvent, useEffect, useState } from 'react';
 import { request } from '../api/http';
-import { agentOf, modelList, principal, sessionOf, toolList } from '../api/queries';
+import { agentList, agentOf, modelList, principal, sessionOf, toolList } from '../api/queries';
 import type { Agent, ChangeInput, ToolRef } from '../api/types';
 import { fullTime } from '../components/format';
 import { PolicyFields } from '../components/policyfields';
 import { SettingFields, wrongIn } from '../components/settingfields';
+import { titled } from '../components/tab';
 import { titleOf } from '../components/title';
-import { Badge, Button, Failed, Field, Input, Loading, Page, TextArea } from '../components/ui';
+import { Badge, Button, Failed, Field, Input, Loading, Page, Select, TextArea } from '../components/ui';
 import { Cost } from '../context/cost';
 import { editedAgent, editOf, keepEdit, settingsIn } from './agentedit';
 import { NoSuch } from './errors';
@@ -19,7 +20,7 @@ export function AgentPage() {
   const { id } = useParams({ from: '/agents/$id' });
   const agent = useQuery(agentOf(id));
   useEffect(() => {
-    if (!agent.isError) document.title = `${agent.data?.name ?? 'Agent'} – Parley`;
+    if (!agent.isError) titled(`${agent.data?.name ?? 'Agent'} – Parley`);
   }, [agent.data?.name, agent.isError]);
   if (agent.isPending) {
     return (
@@ -58,7 +59,7 @@ function Editor({ agent }: { agent: Agent }) {
       (next) => {
         done();
         queries.setQueryData(['agent', agent.id], next);
-        void queries.invalidateQueries({ queryKey: ['agents'] });
+        for (const name of ['agents', 'teams', 'team']) void queries.invalidateQueries({ queryKey: [name] });
       },
       (failed: unknown) => setFailure(failed),
     );
@@ -126,6 +127,7 @@ function Editor({ agent }: { agent: Agent }) {
             </datalist>
           </Field>
         </div>
+        <Lead agent={agent} value={draft.lead_id} fixed={fixed} onChange={(lead_id) => set({ lead_id })} />
         <Field label="Description">
           <Input value={draft.description} readOnly={fixed} onChange={(event) => set({ description: event.target.value })} />
         </Field>
@@ -188,6 +190,26 @@ function Editor({ agent }: { agent: Agent }) {
       </form>
       <Versions agent={agent} />
     </Page>
+  );
+}
+
+// Lead is the agent that leads an agent: agents of one owner form teams.
+function Lead({ agent, value, fixed, onChange }: { agent: Agent; value: string | null; fixed: boolean; onChange: (lead: string | null) => void }) {
+  const agents = useQuery(agentList()).data ?? [];
+  const may = agents.filter((one) => one.id !== agent.id && one.owner_id !== null && one.owner_id === agent.owner_id);
+  if (may.length === 0 && !value) return null;
+  return (
+    <Field label="Lead" hint="The agent that it works for, in a team.">
+      <Select value={value ?? ''} disabled={fixed} onChange={(event) => onChange(event.target.value || null)}>
+        <option value="">No lead</option>
+        {value && !may.some((one) => one.id === value) && <option value={value}>{agents.find((one) => one.id === value)?.name ?? 'Another agent'}</option>}
+        {may.map((one) => (
+          <option key={one.id} value={one.id}>
+            {one.name}
+          </option>
+        ))}
+      </Select>
+    </Field>
   );
 }
 

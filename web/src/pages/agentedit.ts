@@ -2,7 +2,7 @@ import { FIELD_SETTINGS } from '../api/settings';
 import type { Agent } from '../api/types';
 import { keepDraft, readDraft } from '../chat/draft';
 
-const FIELDS: (keyof Agent)[] = ['name', 'description', 'system_prompt', 'model', 'tools', 'context_policy', ...FIELD_SETTINGS.map(({ name }) => name)];
+const FIELDS: (keyof Agent)[] = ['name', 'description', 'system_prompt', 'model', 'lead_id', 'tools', 'context_policy', ...FIELD_SETTINGS.map(({ name }) => name)];
 
 // Edit is a person's unsaved changes to an agent.
 export type Edit = Partial<Agent>;
@@ -15,7 +15,7 @@ export function editOf(agent: Agent, draft: Agent): Edit {
 }
 
 // settingsIn returns what of an edit changes how sessions run.
-export function settingsIn({ name: _name, description: _description, ...settings }: Edit): Edit {
+export function settingsIn({ name: _name, description: _description, lead_id: _lead, ...settings }: Edit): Edit {
   return settings;
 }
 

@@ -8,6 +8,7 @@ import type { Agent } from '../api/types';
 import { time } from '../components/format';
 import { CreateDialog } from '../components/create';
 import { useReader } from '../components/role';
+import { titled } from '../components/tab';
 import { Badge, Button, Empty, Failed, Field, Input, Loading, Page } from '../components/ui';
 
 export function AgentsPage() {
@@ -16,7 +17,7 @@ export function AgentsPage() {
   const reader = useReader();
   const agents = useQuery(agentList(archived ? 'any' : 'active'));
   useEffect(() => {
-    document.title = 'Agents – Parley';
+    titled('Agents – Parley');
   }, []);
   return (
     <Page

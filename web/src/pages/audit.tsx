@@ -5,6 +5,7 @@ import { useEffect } from 'react';
 import { auditList } from '../api/queries';
 import { fullTime } from '../components/format';
 import { useRole } from '../components/role';
+import { titled } from '../components/tab';
 import { Button, Empty, Failed, Loading, Page } from '../components/ui';
 
 export function AuditPage() {
@@ -17,7 +18,7 @@ export function AuditPage() {
   const entries = useInfiniteQuery({ ...auditList(filter), enabled: role === 'admin' });
   const rows = entries.data?.pages.flatMap((page) => page.data) ?? [];
   useEffect(() => {
-    document.title = 'Audit – Parley';
+    titled('Audit – Parley');
   }, []);
   if (role && role !== 'admin') {
     return (

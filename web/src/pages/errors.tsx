@@ -2,6 +2,7 @@ import { Link, type ErrorComponentProps } from '@tanstack/react-router';
 import { Compass } from 'lucide-react';
 import { useEffect } from 'react';
 import { Problem } from '../api/http';
+import { titled } from '../components/tab';
 import { Empty, Failed, Page } from '../components/ui';
 
 export function NotFound() {
@@ -16,12 +17,12 @@ export function NotFound() {
   );
 }
 
-// NoSuch replaces an agent or a project that cannot be shown, because it does not exist
+// NoSuch replaces an agent, a project or a team that cannot be shown, because it does not exist
 // or the server cannot return it now.
-export function NoSuch({ what, list, error, onRetry }: { what: 'agent' | 'project'; list: '/agents' | '/projects'; error: unknown; onRetry: () => void }) {
+export function NoSuch({ what, list, error, onRetry }: { what: 'agent' | 'project' | 'team'; list: '/agents' | '/projects' | '/team'; error: unknown; onRetry: () => void }) {
   const none = error instanceof Problem && error.status === 404;
   useEffect(() => {
-    document.title = none ? `No such ${what} – Parley` : 'Parley';
+    titled(none ? `No such ${what} – Parley` : 'Parley');
   }, [none, what]);
   if (!none) {
     return (

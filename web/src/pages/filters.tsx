@@ -59,7 +59,8 @@ function Within({ id, onWiden }: { id: string; onWiden: () => void }) {
   );
 }
 
-function Choice({ label, value, all, options, onChange }: { label: string; value: string; all: string; options: [string, string][]; onChange: (value: string) => void }) {
+// Choice is one filter: a value, or all.
+export function Choice({ label, value, all, options, onChange }: { label: string; value: string; all: string; options: [string, string][]; onChange: (value: string) => void }) {
   return (
     <Select aria-label={label} value={value} onChange={(event) => onChange(event.target.value)} className={cx('truncate sm:w-36', value ? 'font-medium' : 'text-soft')}>
       <option value="">{all}</option>

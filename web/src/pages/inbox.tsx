@@ -1,170 +1,83 @@
-import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
-import { ShieldCheck } from 'lucide-react';
-import { useEffect, useState } from 'react';
-import { approvalList, callsAndResults, failureList, lastTurnOf, questionList, sessionOf } from '../api/queries';
-import type { Approval, Session } from '../api/types';
-import { Answer } from '../chat/answer';
-import { ApprovalCard } from '../chat/approval';
-import { ErrorCard } from '../chat/failure';
-import { askedBy } from '../chat/tools';
-import { writingOf } from '../chat/writing';
-import { Written } from '../chat/written';
-import { Payload } from '../components/payload';
-import { fullTime, time } from '../components/format';
-import { Badge, Button, Empty, Failed, Loading, Page } from '../components/ui';
-import { titleOf } from '../components/title';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Inbox } from 'lucide-react';
+import { useEffect } from 'react';
+import { agentList, approvalList, questionList } from '../api/queries';
+import { titled } from '../components/tab';
+import { Button, Empty, Failed, Loading, Page } from '../components/ui';
+import { Conversations } from '../inbox/conversations';
+import { Item, TYPES } from '../inbox/item';
+import { withOpened } from '../inbox/list';
+import { inboxItem, inboxList, itemedApprovals } from '../inbox/queries';
+import { Choice } from './filters';
+
+type Filter = { unread?: string; type?: string; agent?: string; item?: string };
 
 export function InboxPage() {
-  const [all, setAll] = useState(false);
+  const { item: open, ...filter } = useSearch({ from: '/inbox' });
+  const navigate = useNavigate();
+  const choose = (change: Filter) => void navigate({ to: '/inbox', search: { item: open, ...filter, ...change }, replace: true });
+  const agents = useQuery(agentList('any'));
+  const list = useInfiniteQuery(inboxList(filter));
+  const opened = useQuery({ ...inboxItem(open ?? ''), enabled: !!open });
+  const itemed = useQuery(itemedApprovals());
   const pending = useQuery(approvalList('pending'));
   const questions = useQuery(questionList());
-  const failures = useQuery(failureList());
-  const decided = useQuery({ ...approvalList(''), enabled: all });
-  useEffect(() => {
-    document.title = 'Approvals – Parley';
-  }, []);
+  useEffect(() => titled('Inbox – Parley'), []);
+  const items = withOpened(list.data?.pages.flatMap((page) => page.data) ?? [], open ? opened.data : undefined);
+  const filtered = Object.values(filter).some(Boolean);
+  const nothing = list.data && items.length === 0;
   return (
-    <Page title="Approvals" about="What waits for a person: calls that may destroy something, each approved by itself, and questions of agents. Below them, what failed last.">
-      {pending.isPending && <Loading what="approvals" />}
-      {pending.isError && <Failed error={pending.error} onRetry={() => void pending.refetch()} />}
-      {pending.data?.length === 0 && questions.data?.length === 0 && <Empty icon={<ShieldCheck size={28} />} title="Nothing waits for you." />}
-      <ul className="space-y-4">
-        {pending.data?.map((approval) => (
-          <li key={approval.id} className="space-y-3 rounded-2xl border border-line p-4">
-            <Where approval={approval} />
-            <Arguments approval={approval} />
-            <ApprovalCard approval={approval} />
-          </li>
+    <Page title="Inbox" about="What agents that work on their own have for you, and what waits in conversations.">
+      {(filtered || items.length > 0) && <Filters choice={filter} agents={agents.data ?? []} onChange={choose} />}
+      {list.isPending && <Loading what="the inbox" />}
+      {list.isError && <Failed error={list.error} onRetry={() => void list.refetch()} />}
+      {open && opened.isError && <Failed error={opened.error} onRetry={() => void opened.refetch()} />}
+      {nothing && filtered && (
+        <Empty icon={<Inbox size={28} />} title="No item matches.">
+          <Button onClick={() => choose({ unread: undefined, type: undefined, agent: undefined })}>Show all items</Button>
+        </Empty>
+      )}
+      {nothing && !filtered && pending.data?.length === 0 && questions.data?.length === 0 && (
+        <Empty icon={<Inbox size={28} />} title="Nothing waits for you.">
+          <p>
+            Agents of a{' '}
+            <Link to="/team" className="text-accent underline underline-offset-2">
+              team
+            </Link>{' '}
+            work on their own, and brief and ask you here.
+          </p>
+        </Empty>
+      )}
+      <ul aria-label="Items" className="space-y-3">
+        {items.map((item) => (
+          <Item
+            key={item.id}
+            item={item}
+            agent={agents.data?.find((one) => one.id === item.agent_id)?.name ?? 'An agent'}
+            open={item.id === open}
+            onToggle={() => choose({ item: item.id === open ? undefined : item.id })}
+          />
         ))}
       </ul>
-      {questions.isError && <Failed error={questions.error} onRetry={() => void questions.refetch()} />}
-      {!!questions.data?.length && (
-        <section aria-labelledby="questions" className="mt-8">
-          <h2 id="questions" className="mb-3 font-semibold">
-            Questions
-          </h2>
-          <ul className="space-y-4">
-            {questions.data.map((session) => (
-              <Question key={session.id} session={session} />
-            ))}
-          </ul>
-        </section>
+      {list.hasNextPage && (
+        <Button className="mt-3" disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+          Show earlier items
+        </Button>
       )}
-      {failures.isError && <Failed error={failures.error} onRetry={() => void failures.refetch()} />}
-      {!!failures.data?.length && (
-        <section aria-labelledby="failures" className="mt-8">
-          <h2 id="failures" className="mb-3 font-semibold">
-            Failed
-          </h2>
-          <ul className="space-y-4">
-            {failures.data.map((session) => (
-              <Failure key={session.id} session={session} />
-            ))}
-          </ul>
-        </section>
-      )}
-      <div className="mt-8">
-        {!all ? (
-          <Button onClick={() => setAll(true)}>Show decided approvals</Button>
-        ) : (
-          <Decided approvals={(decided.data ?? []).filter((approval) => approval.state !== 'pending')} />
-        )}
-      </div>
+      <Conversations itemed={new Set(itemed.data)} />
     </Page>
   );
 }
 
-// Arguments are what would be called: a file as a file, everything else as it is.
-function Arguments({ approval }: { approval: Approval }) {
-  const writing = writingOf(approval.tool_name, approval.arguments);
-  return writing ? <Written writing={writing} former={null} /> : <Payload name="Arguments" tree text={JSON.stringify(approval.arguments, null, 2)} />;
-}
-
-function Question({ session }: { session: Session }) {
-  const { data: messages } = useQuery(callsAndResults(session));
-  const answered = new Set(messages?.flatMap((one) => (one.role === 'tool_result' ? [one.tool_call_id] : [])));
-  const open = messages?.filter((one) => one.role === 'tool_call' && !answered.has(one.tool_call_id)) ?? [];
+function Filters({ choice, agents, onChange }: { choice: Filter; agents: { id: string; name: string }[]; onChange: (change: Filter) => void }) {
   return (
-    <li className="space-y-3 rounded-2xl border border-line p-4" data-question={session.id}>
-      <Title session={session} />
-      {open.toReversed().map((call) => {
-        const asked = askedBy(call);
-        return asked && <Answer key={call.id} question={asked} call={call} />;
-      })}
-    </li>
-  );
-}
-
-function Failure({ session }: { session: Session }) {
-  const { data: turn } = useQuery(lastTurnOf(session));
-  return (
-    <li className="rounded-2xl border border-line p-4" data-failed={session.id}>
-      <Title session={session} />
-      {turn?.error && <ErrorCard failure={turn.error} turn={turn.id} session={session.id} />}
-    </li>
-  );
-}
-
-function Title({ session }: { session: Session }) {
-  return (
-    <p className="flex items-center justify-between gap-3 text-sm">
-      <Link to="/c/$id" params={{ id: session.id }} dir="auto" className="truncate font-medium text-accent underline underline-offset-2">
-        {titleOf(session, 'A conversation')}
-      </Link>
-      <time className="shrink-0 text-xs text-faint" dateTime={session.updated_at}>
-        {fullTime(session.updated_at)}
-      </time>
-    </p>
-  );
-}
-
-function Where({ approval }: { approval: Approval }) {
-  const { data: session } = useQuery(sessionOf(approval.session_id));
-  return (
-    <p className="flex items-center justify-between gap-3 text-sm">
-      <Link to="/c/$id" params={{ id: approval.root_id }} className="truncate font-medium text-accent underline underline-offset-2">
-        {session ? titleOf(session, 'A conversation') : 'A conversation'}
-      </Link>
-      <time className="shrink-0 text-xs text-faint" dateTime={approval.created_at}>
-        {fullTime(approval.created_at)}
-      </time>
-    </p>
-  );
-}
-
-const TONES = { approved: 'good', denied: 'bad', expired: 'warn', cancelled: 'plain', pending: 'plain' } as const;
-
-function Decided({ approvals }: { approvals: Approval[] }) {
-  if (approvals.length === 0) return <p className="text-sm text-faint">No decided approvals yet.</p>;
-  return (
-    <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Decided approvals">
-    <table className="w-full min-w-96 text-left text-sm">
-      <thead className="text-xs text-faint">
-        <tr>
-          <th className="py-2 font-medium">Tool</th>
-          <th className="font-medium">State</th>
-          <th className="font-medium">Conversation</th>
-          <th className="text-right font-medium">Asked</th>
-        </tr>
-      </thead>
-      <tbody className="divide-y divide-line">
-        {approvals.map((approval) => (
-          <tr key={approval.id}>
-            <td className="py-2 font-mono text-xs">{approval.tool_name}</td>
-            <td>
-              <Badge tone={TONES[approval.state]}>{approval.state}</Badge>
-            </td>
-            <td>
-              <Link to="/c/$id" params={{ id: approval.session_id }} className="text-accent underline underline-offset-2">
-                open
-              </Link>
-            </td>
-            <td className="text-right text-xs text-faint">{time(approval.created_at)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <div role="group" aria-label="Filters" className="mb-4 grid grid-cols-2 items-center gap-2 sm:flex">
+      <Choice label="Type" value={choice.type ?? ''} all="All types" options={Object.entries(TYPES)} onChange={(type) => onChange({ type: type || undefined })} />
+      <Choice label="Agent" value={choice.agent ?? ''} all="All agents" options={agents.map((one) => [one.id, one.name])} onChange={(agent) => onChange({ agent: agent || undefined })} />
+      <label className="flex h-9 items-center gap-2 text-sm">
+        <input type="checkbox" checked={choice.unread === 'true'} onChange={(event) => onChange({ unread: event.target.checked ? 'true' : undefined })} /> Only unread
+      </label>
     </div>
   );
 }

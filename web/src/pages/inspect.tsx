@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { Missing } from '../chat/missing';
 import { Button, cx, IconButton, Loading } from '../components/ui';
 import { number } from '../components/format';
+import { titled } from '../components/tab';
 import { titleOf } from '../components/title';
 import { Detail } from '../inspect/detail';
 import { Inspection } from '../inspect/inspection';
@@ -55,7 +56,7 @@ function Inspector({ id, look, go }: { id: string; look: Look; go: (change: Look
   const wantsEvents = only.includes('events');
   useEffect(() => inspection.showEvents(wantsEvents), [inspection, wantsEvents]);
   useEffect(() => {
-    document.title = transcript.state === 'failed' ? 'No conversation – Parley' : `Inspector: ${transcript.session ? titleOf(transcript.session) : ''} – Parley`;
+    titled(transcript.state === 'failed' ? 'No conversation – Parley' : `Inspector: ${transcript.session ? titleOf(transcript.session) : ''} – Parley`);
   }, [transcript.session?.title, transcript.state]);
   const spans = useMemo(() => spansOf(entries, Date.now()), [entries]);
   const rows = useMemo(() => entries.filter((entry) => shows(entry, chosen(look.only))), [entries, look.only]);

@@ -8,6 +8,7 @@ import { useAbilities } from '../chat/abilities';
 import { Composer } from '../chat/composer';
 import { writeOn } from '../chat/focus';
 import { useReader } from '../components/role';
+import { titled } from '../components/tab';
 import { Badge, Empty } from '../components/ui';
 import { part } from '../live/arrive';
 import { feed } from '../live/feed';
@@ -30,7 +31,7 @@ export function NewPage() {
   const chooses = useQuery(principal()).data?.may_choose_directories;
   const [looking, setLooking] = useState(false);
   useEffect(() => {
-    document.title = 'New conversation – Parley';
+    titled('New conversation – Parley');
     if (Object.values(choice).some(Boolean)) return;
     const last = JSON.parse(localStorage.getItem(KEY) ?? '{}') as Choice;
     if (Object.values(last).some(Boolean)) void navigate({ to: '/new', search: last, replace: true });

@@ -7,6 +7,7 @@ import { projectOf, sessionList } from '../api/queries';
 import { compact, money, number, time } from '../components/format';
 import { useReader } from '../components/role';
 import { StatusDot, statusName } from '../components/status';
+import { titled } from '../components/tab';
 import { Button, Dialog, Empty, Failed, Loading, Page } from '../components/ui';
 import { titleOf } from '../components/title';
 import { NoSuch } from './errors';
@@ -22,7 +23,7 @@ export function ProjectPage() {
   const [removing, setRemoving] = useState(false);
   const [error, setError] = useState('');
   useEffect(() => {
-    if (!asked.isError) document.title = `${project?.name ?? 'Project'} – Parley`;
+    if (!asked.isError) titled(`${project?.name ?? 'Project'} – Parley`);
   }, [project?.name, asked.isError]);
   if (asked.isError) return <NoSuch what="project" list="/projects" error={asked.error} onRetry={() => void asked.refetch()} />;
   return (

@@ -5,6 +5,7 @@ import { useEffect, useState } from 'react';
 import { principal, projectList } from '../api/queries';
 import { time } from '../components/format';
 import { useReader } from '../components/role';
+import { titled } from '../components/tab';
 import { Button, Empty, Failed, Loading, Page } from '../components/ui';
 import { DirectoryDialog } from '../projects/directory';
 
@@ -14,7 +15,7 @@ export function ProjectsPage() {
   const [adding, setAdding] = useState(false);
   const reader = useReader();
   useEffect(() => {
-    document.title = 'Projects – Parley';
+    titled('Projects – Parley');
   }, []);
   const chooses = useQuery(principal()).data?.may_choose_directories;
   const add = chooses && (

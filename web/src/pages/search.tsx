@@ -5,6 +5,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { Offline, Problem } from '../api/http';
 import { type SearchChoice, searchFor } from '../api/search';
 import { useSettled } from '../components/settled';
+import { titled } from '../components/tab';
 import { Button, cx, Empty, Failed, Input, Loading, Page } from '../components/ui';
 import { Filters, unfiltered } from './filters';
 import { Hit } from './hit';
@@ -25,7 +26,7 @@ export function SearchPage() {
   const settled = useSettled(text, PAUSE_MS);
   const go = (next: SearchChoice, replace: boolean) => void navigate({ to: '/search', search: next, replace });
   useEffect(() => {
-    document.title = choice.q ? `${choice.q} – Search – Parley` : 'Search – Parley';
+    titled(choice.q ? `${choice.q} – Search – Parley` : 'Search – Parley');
   }, [choice.q]);
   // Typed text goes into the address, and navigating to an address fills the field.
   useEffect(() => {

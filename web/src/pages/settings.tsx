@@ -10,6 +10,7 @@ import { keepFreshKey } from '../components/freshkey';
 import { signOut } from '../components/person';
 import { Secret } from '../components/secret';
 import { ShortcutTable } from '../components/shortcutlist';
+import { titled } from '../components/tab';
 import { choose, type Theme, useTheme } from '../components/theme';
 import { part } from '../live/arrive';
 import { Badge, Button, cx, Dialog, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
@@ -32,7 +33,7 @@ export function SettingsPage() {
   const { section } = useParams({ from: '/settings/$section' });
   const name = SECTIONS.find(([key]) => key === section)?.[1] ?? 'No such settings';
   useEffect(() => {
-    document.title = `${name} – Parley`;
+    titled(`${name} – Parley`);
   }, [name]);
   return (
     <Page wide title="Settings">

@@ -1,15 +1,18 @@
-import { useNavigate } from '@tanstack/react-router';
-import { Brain, Hand, RotateCcw, Wrench } from 'lucide-react';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { Brain, Hand, RotateCcw, Users, Wrench } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { Session } from '../api/types';
 import { writeOn } from '../chat/focus';
 import { feed } from '../live/feed';
 
-interface Starter {
+interface Card {
   icon: ReactNode;
   name: string;
   about: string;
+}
+
+interface Starter extends Card {
   model: string;
   text: string;
   more?: Record<string, unknown>; // of the session
@@ -29,24 +32,29 @@ const STARTERS: Starter[] = [
   { icon: <RotateCcw size={16} />, name: 'Watch it fail, and try again', about: 'The provider cannot be reached twice; the third attempt succeeds.', model: 'sim/fail-network-2-2500', text: 'Are you there?' },
 ];
 
+const TEAM: Card = { icon: <Users size={16} />, name: 'Watch a team work on its own', about: 'A lead hands work to four agents, they ask and report, and what they find comes to your inbox.' };
+
 // Starters begin conversations with the simulator that show what Parley does, for people
 // without a key.
 export function Starters() {
   const navigate = useNavigate();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
-  const begin = ({ model, text, more }: Starter) => {
+  const start = (going: Promise<void>) => {
     setBusy(true);
-    request<Session>('/v1/sessions', { key: crypto.randomUUID(), body: { model, ...more, client_id: `page-${feed.tab}`, message: { role: 'user', content: { text } } } }).then(
-      (session) => {
-        writeOn();
-        void navigate({ to: '/c/$id', params: { id: session.id } });
-      },
-      (failure: unknown) => {
-        setError(sentence(failure));
-        setBusy(false);
-      },
-    );
+    going.catch((failure: unknown) => {
+      setError(sentence(failure));
+      setBusy(false);
+    });
+  };
+  const begin = async ({ model, text, more }: Starter) => {
+    const session = await request<Session>('/v1/sessions', { key: crypto.randomUUID(), body: { model, ...more, client_id: `page-${feed.tab}`, message: { role: 'user', content: { text } } } });
+    writeOn();
+    void navigate({ to: '/c/$id', params: { id: session.id } });
+  };
+  const assemble = async () => {
+    const team = await request<{ slug: string }>('/v1/teams/example', { method: 'POST' });
+    void navigate({ href: `/team/${team.slug}` });
   };
   return (
     <section aria-label="Try it with the simulator" className="mx-auto w-full max-w-3xl px-4 pb-6">
@@ -54,23 +62,39 @@ export function Starters() {
       <ul className="grid gap-2 sm:grid-cols-2">
         {STARTERS.map((starter) => (
           <li key={starter.model}>
-            <button type="button" disabled={busy} onClick={() => begin(starter)} className="flex h-full w-full items-start gap-3 rounded-xl border border-line bg-raised p-3 text-left transition-colors hover:border-line-strong hover:bg-hover">
-              <span aria-hidden className="mt-0.5 text-accent">
-                {starter.icon}
-              </span>
-              <span>
-                <span className="block text-sm font-medium">{starter.name}</span>
-                <span className="mt-0.5 block text-xs text-soft">{starter.about}</span>
-              </span>
-            </button>
+            <CardButton {...starter} disabled={busy} onClick={() => start(begin(starter))} />
           </li>
         ))}
+        <li>
+          <CardButton {...TEAM} disabled={busy} onClick={() => start(assemble())} />
+        </li>
       </ul>
+      <p className="mt-2 text-xs text-faint">
+        What agents have for you while you are away waits in your{' '}
+        <Link to="/inbox" className="text-accent underline">
+          inbox
+        </Link>
+        .
+      </p>
       {error && (
         <p role="alert" className="mt-2 text-sm text-bad">
           {error}
         </p>
       )}
     </section>
+  );
+}
+
+function CardButton({ icon, name, about, disabled, onClick }: Card & { disabled: boolean; onClick: () => void }) {
+  return (
+    <button type="button" disabled={disabled} onClick={onClick} className="flex h-full w-full items-start gap-3 rounded-xl border border-line bg-raised p-3 text-left transition-colors hover:border-line-strong hover:bg-hover">
+      <span aria-hidden className="mt-0.5 text-accent">
+        {icon}
+      </span>
+      <span>
+        <span className="block text-sm font-medium">{name}</span>
+        <span className="mt-0.5 block text-xs text-soft">{about}</span>
+      </span>
+    </button>
   );
 }

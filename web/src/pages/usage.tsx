@@ -6,6 +6,7 @@ import { type ReactNode, Suspense, useEffect, useMemo } from 'react';
 import { usageBy } from '../api/queries';
 import type { UsageRow } from '../api/types';
 import { compact, money, number } from '../components/format';
+import { titled } from '../components/tab';
 import { cx, Empty, Failed, Loading, Page } from '../components/ui';
 import { costOf, daysFrom, inputOf, largestOf, type Layer, layersOf, savedOf, since, tokensOf } from '../usage/series';
 import { nameOf, UsageTable } from '../usage/table';
@@ -27,7 +28,7 @@ export function UsagePage() {
   const group = GROUPS.find(([key]) => key === search.by)?.[0] ?? 'model';
   const byDay = useQuery({ ...usageBy('day', since(days)), placeholderData: keepPreviousData });
   useEffect(() => {
-    document.title = 'Usage – Parley';
+    titled('Usage – Parley');
   }, []);
   const go = (change: { days?: string; by?: string }) => void navigate({ to: '/usage', search: { ...search, ...change }, replace: true });
   const total = byDay.data?.total;

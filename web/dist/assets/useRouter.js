@@ -1,0 +1,1 @@
+import{r as e}from"./rolldown-runtime.js";import{n as t}from"./jsx-runtime.js";var n=e(t(),1),r=n.createContext(null);function i(e){return n.useContext(r)}export{r as n,i as t};

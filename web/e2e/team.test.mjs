@@ -1,0 +1,138 @@
+// Teams: who works on what, who waits for whom, and when they work by themselves.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { accessible, once, right, until } from './harness.mjs';
+import { server, stage, tab } from './stage.mjs';
+
+stage();
+
+const SLOW = 'sim/lorem-600-1000'; // answers for ten minutes, unless it is stopped
+
+async function team() {
+  const word = crypto.randomUUID().slice(0, 8);
+  const lead = await server.ask('POST', '/v1/agents', { name: `Editor ${word}`, description: 'Leads the desk.', model: 'sim/script' });
+  const scout = await server.ask('POST', '/v1/agents', { name: `Scout ${word}`, model: SLOW, lead_id: lead.id });
+  return { lead, scout };
+}
+
+once('without a team, the page says how to begin with one', async () => {
+  const page = await tab('/team');
+  await page.getByText('No teams yet.').waitFor();
+  await page.getByText('parley team example').waitFor();
+  await accessible(page, 'no teams');
+  const lead = await server.ask('POST', '/v1/agents', { name: 'Editor' });
+  const scout = await server.ask('POST', '/v1/agents', { name: 'Scout' });
+  await page.goto(`${server.url}/agents/${scout.id}`);
+  await page.getByRole('combobox', { name: 'Lead' }).selectOption('Editor');
+  await page.getByRole('button', { name: 'Save as version 2' }).click();
+  await page.getByText(/version 2,/).waitFor();
+  await page.getByRole('link', { name: 'Teams' }).click();
+  await page.locator(`[data-team="${lead.slug}"]`).getByText('Scout').waitFor();
+  right(page);
+});
+
+test('a task is given, handed on and cancelled, and the pages of the team show it as it happens', async () => {
+  const { lead, scout } = await team();
+  const page = await tab('/team');
+  const card = page.locator(`[data-team="${lead.slug}"]`);
+  await card.getByText(scout.name).waitFor();
+  await card.getByRole('link', { name: lead.name, exact: true }).click();
+  await page.getByText('Nothing was handed over yet.').waitFor();
+  assert.equal(await page.title(), `${lead.name} – Teams – Parley`);
+  await accessible(page, 'a new team');
+
+  await page.getByRole('button', { name: `Give ${lead.name} a task` }).click();
+  const steps = [[{ tool_call: { name: 'delegate_to_agent', arguments: { agent: scout.slug, task: 'Look at the **lamp**.\n\nThoroughly.' } } }], [{ text: 'It is at work.' }], [{ text: 'So be it.' }]];
+  await page.getByLabel('Task', { exact: true }).fill(JSON.stringify(steps));
+  await page.getByRole('button', { name: 'Give the task' }).click();
+  await page.getByRole('link', { name: 'Watch it' }).waitFor();
+
+  const row = page.locator('[data-delegation]');
+  await row.getByText('At work').waitFor();
+  const waits = page.locator(`[data-member="${lead.slug}"]`).getByText(`Waits for ${scout.name}: task “Look at the lamp.”`);
+  await waits.waitFor();
+  await page.locator(`[data-member="${scout.slug}"]`).getByText('Running: Look at the lamp.').waitFor();
+  const [delegation] = (await server.ask('GET', `/v1/delegations?agent=${scout.id}`)).data;
+  await row.getByRole('button', { expanded: false }).click();
+  await row.locator('.prose-chat strong', { hasText: 'lamp' }).waitFor();
+  await accessible(page, 'a team at work');
+  const phone = await tab(`/team/${lead.slug}`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+  await phone.locator('[data-delegation]').waitFor();
+  assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
+  await accessible(phone, 'a team at work on a phone in the dark');
+  right(phone);
+
+  const overview = await tab('/team');
+  await overview.locator(`[data-team="${lead.slug}"]`).getByText(`Waits for ${scout.name}`).waitFor();
+  await accessible(overview, 'the teams');
+  await row.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Cancel the delegation' }).click();
+  await row.getByText('Cancelled').waitFor();
+  await waits.waitFor({ state: 'detached' });
+  await overview.locator(`[data-team="${lead.slug}"]`).getByText(`Waits for ${scout.name}`).waitFor({ state: 'detached' });
+  await row.getByRole('link', { name: 'Where it arrived' }).click();
+  await page.waitForURL(new RegExp(`/c/${delegation.to_session_id}\\?at=${delegation.message_id}$`));
+  right(page);
+  right(overview);
+});
+
+test('a schedule shows its next times before it is made; it is paused, changed and deleted', async () => {
+  const { lead, scout } = await team();
+  const page = await tab(`/team/${lead.slug}`);
+  await page.getByText('Nobody has a schedule.').waitFor();
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const dialog = page.getByRole('dialog');
+  const times = dialog.getByRole('group', { name: 'Next times' }).locator('time');
+  await until(async () => (await times.count()) === 5, 'the usual times show');
+  await dialog.getByLabel('Cron').fill('0 25 * * *');
+  await dialog.getByText(/hour/).last().waitFor();
+  await until(async () => (await times.count()) === 0, 'a wrong time has none');
+  await dialog.getByLabel('Cron').fill('30 7 1 1 *');
+  await dialog.getByLabel('Time zone').fill('UTC');
+  await until(async () => (await times.first().getAttribute('datetime'))?.includes('-01-01T07:30:00'), 'the times are those of the text');
+  await dialog.getByRole('combobox', { name: 'Agent' }).selectOption({ label: scout.name });
+  await dialog.getByLabel('Name').fill('New year');
+  await dialog.getByLabel('Message').fill('Wish us well.');
+  await accessible(page, 'the editor of a schedule');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const row = page.locator('[data-schedule]');
+  await row.getByText('30 7 1 1 * (UTC)').waitFor();
+  await page.locator(`[data-member="${scout.slug}"]`).getByText('Runs next').waitFor();
+  await row.getByRole('button', { name: 'History' }).click();
+  await row.getByText('It has not run yet.').waitFor();
+  await accessible(page, 'a schedule');
+
+  await row.getByRole('button', { name: 'Pause' }).click();
+  await row.getByText('Paused', { exact: true }).waitFor();
+  await page.locator(`[data-member="${scout.slug}"]`).getByText('Runs next').waitFor({ state: 'detached' });
+  await row.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByLabel('When').selectOption('every');
+  await dialog.getByRole('textbox', { name: /^Every/ }).fill('90m');
+  await until(async () => (await times.count()) === 5, 'the other times show');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await row.getByText('every 90m').waitFor();
+  const [stored] = (await server.ask('GET', `/v1/schedules?agent=${scout.id}`)).data;
+  assert.deepEqual([stored.cron, stored.every, stored.message, stored.enabled], [null, '90m', 'Wish us well.', false]);
+  await row.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete the schedule' }).click();
+  await page.getByText('Nobody has a schedule.').waitFor();
+  right(page);
+});
+
+test('what a team knows is listed, pinned and forgotten', async () => {
+  const { lead, scout } = await team();
+  await server.ask('POST', '/v1/knowledge', { agent_id: lead.id, scope: 'team', text: 'The lamp burns until dawn.' });
+  await server.ask('POST', '/v1/knowledge', { agent_id: scout.id, text: 'Gulls sleep at noon.' });
+  const page = await tab(`/team/${lead.slug}`);
+  const item = page.locator('[data-knowledge]');
+  await item.getByText('The lamp burns until dawn.').waitFor();
+  await item.getByRole('button', { name: 'Pin' }).click();
+  await item.getByText('Pinned').waitFor();
+  await accessible(page, 'what a team knows');
+  await item.getByRole('button', { name: 'Forget' }).click();
+  await item.getByText('forgotten').waitFor();
+  await page.getByRole('combobox', { name: 'Who knows it' }).selectOption(scout.slug);
+  await item.getByText('Gulls sleep at noon.').waitFor();
+  right(page);
+});
