@@ -62,10 +62,11 @@ func (c *UserContent) UnmarshalJSON(raw []byte) error {
 // AssistantContent is a run of reasoning and the text after it: Parts in order, and the same in the short form, as in
 // UserContent.
 type AssistantContent struct {
-	Parts     []Part `json:"parts,omitempty"`
-	Reasoning string `json:"reasoning,omitempty"`
-	Refusal   string `json:"refusal,omitempty"`
-	Text      string `json:"text"`
+	Object    json.RawMessage `json:"object,omitempty"` // what a text says as a structured answer; see Output
+	Parts     []Part          `json:"parts,omitempty"`
+	Reasoning string          `json:"reasoning,omitempty"`
+	Refusal   string          `json:"refusal,omitempty"`
+	Text      string          `json:"text"`
 }
 
 // plainAssistant is AssistantContent without its methods.
@@ -200,7 +201,7 @@ func EncodeContent[C UserContent | AssistantContent | ToolCallContent | ToolResu
 		}
 		return append(out, '}'), nil
 	case AssistantContent:
-		if len(c.Parts) > 0 {
+		if len(c.Parts)+len(c.Object) > 0 {
 			break
 		}
 		out := make([]byte, 0, len(c.Reasoning)+len(c.Refusal)+len(c.Text)+128)
@@ -311,7 +312,7 @@ func ValidateContent(role Role, raw json.RawMessage) (json.RawMessage, error) {
 				return nil, err
 			}
 			if content.differs() {
-				return nil, besideParts("text, reasoning and refusal")
+				return nil, besideParts("text, object, reasoning and refusal")
 			}
 		}
 		return EncodeContent(content)

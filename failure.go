@@ -15,13 +15,14 @@ const (
 	ClassInterrupted   ErrorClass = "interrupted" // the process died or lost its claim in the middle
 	ClassCrashLoop     ErrorClass = "crash_loop"  // its processes died, and nothing else explains it
 	ClassLimit         ErrorClass = "limit"       // a limit of the agent or session
+	ClassSchema        ErrorClass = "schema"      // the answer never satisfied the schema that was asked for
 	ClassInternal      ErrorClass = "internal"
 )
 
 // ErrorClasses lists every class.
 func ErrorClasses() []ErrorClass {
 	return []ErrorClass{ClassContentFilter, ClassRateLimit, ClassNetwork, ClassAuth, ClassModel, ClassStream,
-		ClassContextLength, ClassInterrupted, ClassCrashLoop, ClassLimit, ClassInternal}
+		ClassContextLength, ClassInterrupted, ClassCrashLoop, ClassLimit, ClassSchema, ClassInternal}
 }
 
 // Sentence returns the default explanation of a class for people; agents may replace it (RetryPolicy.Sentences).
@@ -48,6 +49,9 @@ func (c ErrorClass) Sentence() string {
 		return "Parley gave up on this turn because its process died several times while running it."
 	case ClassLimit:
 		return "A limit set for this agent or session was reached."
+	case ClassSchema:
+		return "The model's answer does not satisfy the schema that was asked for. Retry, loosen the schema, or choose " +
+			"another model."
 	default:
 		return "Something went wrong inside Parley. The server's log has the details under this turn's id."
 	}

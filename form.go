@@ -54,12 +54,26 @@ func (c *UserContent) differs() bool {
 // inParts is the content's short form as parts.
 func (c *AssistantContent) inParts() []Part {
 	parts := appendPart(make([]Part, 0, 1), PartReasoning, c.Reasoning)
-	return appendPart(appendPart(parts, PartText, c.Text), PartRefusal, c.Refusal)
+	parts = appendPart(appendPart(parts, PartText, c.Text), PartRefusal, c.Refusal)
+	if len(c.Object) > 0 {
+		parts = append(parts, Part{Type: PartObject, Object: c.Object})
+	}
+	return parts
 }
 
 func (c *AssistantContent) readShort() {
 	c.Text, c.Reasoning = textsOf(c.Parts, PartText), textsOf(c.Parts, PartReasoning)
-	c.Refusal = textsOf(c.Parts, PartRefusal)
+	c.Refusal, c.Object = textsOf(c.Parts, PartRefusal), nil
+	objects := 0
+	for i := range c.Parts {
+		if c.Parts[i].Type == PartObject {
+			c.Object = c.Parts[i].Object
+			objects++
+		}
+	}
+	if objects > 1 {
+		c.Object = nil
+	}
 }
 
 // Cite adds citations to the content's text. Their Start and End count characters; one that reaches beyond the text
@@ -97,7 +111,7 @@ func (c *AssistantContent) differs() bool {
 	said := AssistantContent{Parts: c.Parts}
 	said.readShort()
 	return c.Text != "" && c.Text != said.Text || c.Reasoning != "" && c.Reasoning != said.Reasoning ||
-		c.Refusal != "" && c.Refusal != said.Refusal
+		c.Refusal != "" && c.Refusal != said.Refusal || len(c.Object) > 0 && !sameJSON(c.Object, said.Object)
 }
 
 // ResultParts returns the JSON value of a tool's answer as parts: a string becomes a text, null nothing, other JSON an
@@ -135,12 +149,17 @@ func (c *ToolResultContent) differs() bool {
 	}
 	said := ToolResultContent{Parts: c.Parts}
 	said.readShort()
-	one, err := CanonicalJSON(c.Result)
-	if err != nil || said.Result == nil {
-		return true
+	return !sameJSON(c.Result, said.Result)
+}
+
+// sameJSON reports whether two values are the same; nil is none.
+func sameJSON(a, b json.RawMessage) bool {
+	one, err := CanonicalJSON(a)
+	if err != nil || b == nil {
+		return false
 	}
-	other, err := CanonicalJSON(said.Result)
-	return err != nil || !bytes.Equal(one, other)
+	other, err := CanonicalJSON(b)
+	return err == nil && bytes.Equal(one, other)
 }
 
 func appendPart(parts []Part, of PartType, text string) []Part {
@@ -289,6 +308,7 @@ func (r Role) hasParts() bool { return r == RoleUser || r == RoleAssistant || r 
 // rawContent holds the members of a content as JSON, and the short form of its parts.
 type rawContent struct {
 	parts, search, think, text, reasoning, refusal []byte
+	object                                         []byte
 	failure, time, success, result                 []byte
 	files, links                                   []byte
 	more                                           bool // the parts say more than the short form
@@ -354,6 +374,8 @@ func (c *rawContent) member(role Role, name string) *[]byte {
 		}
 	case RoleAssistant:
 		switch name {
+		case "object":
+			return &c.object
 		case "reasoning":
 			return &c.reasoning
 		case "refusal":
@@ -407,6 +429,7 @@ func (c *rawContent) append(to []byte, role Role) []byte {
 	}
 	member("files", c.files)
 	member("links", c.links)
+	member("object", c.object)
 	member("parts", c.parts)
 	member("reasoning", c.reasoning)
 	member("refusal", c.refusal)
@@ -423,7 +446,8 @@ type rawPart struct {
 
 // readParts sets the short form to what the parts say.
 func (c *rawContent) readParts(role Role) bool {
-	c.files, c.links, c.result = nil, nil, nil
+	c.files, c.links, c.result, c.object = nil, nil, nil, nil
+	objects := 0
 	var text, reasoning, refusal joining
 	n, first, readable := 0, rawPart{}, true
 	whole := eachElement(c.parts, func(raw []byte) {
@@ -448,7 +472,8 @@ func (c *rawContent) readParts(role Role) bool {
 		case PartLink:
 			c.links = listed(c.links, p.url)
 		case PartObject:
-			c.more = true
+			c.more, c.object = true, p.object
+			objects++
 		}
 	})
 	c.text, c.reasoning, c.refusal = text.text, reasoning.text, refusal.text
@@ -457,9 +482,12 @@ func (c *rawContent) readParts(role Role) bool {
 	}
 	switch role {
 	case RoleUser:
-		c.reasoning, c.refusal = nil, nil
+		c.reasoning, c.refusal, c.object = nil, nil, nil
 		return whole && readable
 	case RoleAssistant:
+		if objects > 1 {
+			c.object = nil
+		}
 		c.more = c.more || c.files != nil || c.links != nil
 		c.files, c.links = nil, nil
 		return whole && readable
@@ -545,7 +573,7 @@ func listed(list, value []byte) []byte {
 // makeParts derives the parts from the short form, as the methods inParts do, and fills in what the short form left
 // out.
 func (c *rawContent) makeParts(role Role) bool {
-	parts := make([]byte, 0, len(c.text)+len(c.reasoning)+len(c.refusal)+len(c.result)+128)
+	parts := make([]byte, 0, len(c.text)+len(c.reasoning)+len(c.refusal)+len(c.object)+len(c.result)+128)
 	parts = append(parts, '[')
 	part := func(before string, value []byte, after PartType) {
 		if len(parts) > 1 {
@@ -576,6 +604,9 @@ func (c *rawContent) makeParts(role Role) bool {
 		})) && readable
 	case RoleAssistant:
 		readable = text(c.reasoning, PartReasoning) && text(c.text, PartText) && text(c.refusal, PartRefusal)
+		if c.object != nil {
+			part(`{"object":`, c.object, `,"type":"object"}`)
+		}
 	default:
 		switch {
 		case c.result == nil:

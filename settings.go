@@ -12,6 +12,7 @@ type Settings struct {
 	Compaction      *CompactionSettings    `json:"compaction,omitempty"`
 	Grants          *[]Grant               `json:"grants,omitempty"`
 	Limits          *Limits                `json:"limits,omitempty"`
+	Output          *Output                `json:"output,omitempty"`
 	ResponseCache   *ResponseCacheSettings `json:"response_cache,omitempty"`
 	CacheTTL        *CacheTTL              `json:"cache_ttl,omitempty"`
 	ApprovalTimeout *int                   `json:"approval_timeout,omitempty"` // seconds
@@ -44,6 +45,7 @@ type SettingsPatch struct {
 	Compaction      Change[*CompactionSettings]    `json:"compaction,omitzero"`
 	Grants          Change[*[]Grant]               `json:"grants,omitzero"`
 	Limits          Change[*LimitsPatch]           `json:"limits,omitzero"` // limit by limit; null lifts all
+	Output          Change[*Output]                `json:"output,omitzero"`
 	ResponseCache   Change[*ResponseCacheSettings] `json:"response_cache,omitzero"`
 	CacheTTL        Change[*CacheTTL]              `json:"cache_ttl,omitzero"`
 	ApprovalTimeout Change[*int]                   `json:"approval_timeout,omitzero"`
@@ -72,6 +74,7 @@ type shownSettings struct {
 	Compaction      *CompactionSettings    `json:"compaction"`
 	Grants          *[]Grant               `json:"grants"`
 	Limits          *Limits                `json:"limits"`
+	Output          *Output                `json:"output"`
 	ResponseCache   *ResponseCacheSettings `json:"response_cache"`
 	CacheTTL        *CacheTTL              `json:"cache_ttl"`
 	ApprovalTimeout *int                   `json:"approval_timeout"`

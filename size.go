@@ -39,6 +39,9 @@ func (s *Settings) size() int {
 	if s.SystemPrompt != nil {
 		n += len(*s.SystemPrompt)
 	}
+	if o := s.Output; o != nil {
+		n += len(o.Name) + len(ValueOf(o.Schema))
+	}
 	if s.Tools != nil {
 		n += toolsSize(*s.Tools)
 	}

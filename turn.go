@@ -383,6 +383,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		CachedResponse bool          `json:"cached_response"`
 		Dropped        *Dropped      `json:"dropped"`
 		Offered        *OfferedTools `json:"offered"`
+		Rejected       *Rejected     `json:"rejected"`
 		KnowledgeID    ID            `json:"knowledge_id"`
 	}
 	shown := manifest{
@@ -397,6 +398,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		CachedResponse: c.Manifest.CachedResponse,
 		Dropped:        c.Manifest.Dropped,
 		Offered:        c.Manifest.Offered,
+		Rejected:       c.Manifest.Rejected,
 		KnowledgeID:    c.Manifest.KnowledgeID,
 	}
 	if shown.Middleware == nil {
@@ -454,9 +456,19 @@ type Manifest struct {
 	Dropped *Dropped `json:"dropped,omitempty"`
 	// Offered are tools that the request shows beside the agent's own; nil if there are none.
 	Offered *OfferedTools `json:"offered,omitempty"`
+	// Rejected is set if the request asks again because the answer before did not satisfy the schema.
+	Rejected *Rejected `json:"rejected,omitempty"`
 	// KnowledgeID is the block of knowledge behind the system prompt, see KnowledgeBlock; zero: there is none.
 	KnowledgeID ID `json:"knowledge_id,omitzero"`
 }
+
+// Rejected says why a structured answer was asked for again. The request ends with it.
+type Rejected struct {
+	Reason string `json:"reason"` // what does not satisfy the schema, at most MaxRejectedBytes
+}
+
+// MaxRejectedBytes bounds the reason of a Rejected.
+const MaxRejectedBytes = 320
 
 // OfferedTools are the tools for reading the conversation again that a request shows although the agent does not name
 // them.

@@ -137,7 +137,30 @@ func (e *Engine) checkSettings(scope setting.Scope, s *parley.Settings) error {
 			return err
 		}
 	}
+	if err := checkOutput(s.Output); err != nil {
+		return err
+	}
 	return e.checkTools(parley.ValueOf(s.Tools))
+}
+
+// checkOutput requires a schema that answers can be checked against, and stores it in its canonical form.
+func checkOutput(output *parley.Output) error {
+	if !output.Wanted() {
+		return nil
+	}
+	if _, err := schema.Read(*output.Schema); err != nil {
+		return parley.InvalidField(
+			"output.schema",
+			"this JSON Schema cannot be used: %s",
+			parley.Clip(err.Error(), 300),
+		)
+	}
+	canonical, err := parley.CanonicalJSON(*output.Schema)
+	if err != nil {
+		return parley.InvalidField("output.schema", "is not valid JSON")
+	}
+	output.Schema = (*json.RawMessage)(&canonical)
+	return nil
 }
 
 // checkTools requires every name to be a tool of the server or defined inline.

@@ -95,7 +95,7 @@ func Catalogue() []Description {
 			{Name: "turn_id", Doc: "The turn of the step.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "step", Doc: "Its number in the turn.", Type: reflect.TypeFor[int]()},
 			{Name: "attempt", Doc: "The attempt that comes next.", Type: reflect.TypeFor[int]()},
-			{Name: "class", Doc: "Why the last one failed.", Type: reflect.TypeFor[parley.ErrorClass](), Values: []string{"content_filter", "rate_limit", "network", "auth", "model", "stream", "context_length", "interrupted", "crash_loop", "limit", "internal"}},
+			{Name: "class", Doc: "Why the last one failed.", Type: reflect.TypeFor[parley.ErrorClass](), Values: []string{"content_filter", "rate_limit", "network", "auth", "model", "stream", "context_length", "interrupted", "crash_loop", "limit", "schema", "internal"}},
 			{Name: "wait_ms", Doc: "Milliseconds until the next one.", Type: reflect.TypeFor[int64]()},
 		}}},
 		{Event: parley.EventToolStarted, Durable: true, Object: Object{Name: "ToolStarted", Type: reflect.TypeFor[ToolStarted](), Doc: "Reports that a tool begins to run. Its call is already stored.", Fields: []Field{
@@ -356,7 +356,7 @@ func Catalogue() []Description {
 		{Event: parley.EventResync, Live: true, Object: Object{Name: "Resync", Type: reflect.TypeFor[Resync](), Doc: "Reports that events may be missing: read again what you show. It is the first frame of every workspace feed. With a session it concerns that session, without one the lists.", Fields: []Field{
 			{Name: "reason", Doc: "Why.", Type: reflect.TypeFor[parley.ResyncReason](), Values: []string{"connected", "overflow", "beyond", "missed", "unreadable"}},
 		}}},
-		{Event: parley.EventObjectPatch, Live: true, Reserved: true, Object: Object{Name: "ObjectPatch", Type: reflect.TypeFor[ObjectPatch](), Doc: "Will carry the growth of a JSON value while a model answers by a schema: derived from the text that streams, and never stored. It is reserved: its place and its form are settled, and nothing sends it yet.", Fields: []Field{
+		{Event: parley.EventObjectPatch, Live: true, Object: Object{Name: "ObjectPatch", Type: reflect.TypeFor[ObjectPatch](), Doc: "Says how the object of a structured answer grows. It follows the step.generating whose text it is derived from, and is never stored. The first patch of a message, for late readers too, begins with replace of the root; the sum is at every moment a part of the final object. Any answer whose text begins as a JSON object has patches; if it turns out to be none, they stop. The step's end is authoritative.", Fields: []Field{
 			{Name: "message_id", Doc: "The message whose object grows.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "patch", Doc: "To be applied in order.", Type: reflect.TypeFor[[]PatchOperation]()},
 		}}},

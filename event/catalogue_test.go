@@ -64,7 +64,7 @@ func described(t *testing.T, o *event.Object) {
 // TestEventsOfTheRequirements compares the catalogue with the list of C4 in the project's requirements.
 func TestEventsOfTheRequirements(t *testing.T) {
 	t.Parallel()
-	want := map[parley.EventType]string{"resync": "live", "step.generating": "live", "object.patch": "live, reserved"}
+	want := map[parley.EventType]string{"resync": "live", "step.generating": "live", "object.patch": "live"}
 	for _, durable := range []parley.EventType{
 		"step.started", "step.generated", "step.error", "step.retrying", "message.created", "message.queued",
 		"message.removed", "message.marked",

@@ -6,11 +6,12 @@ import (
 	"example.org/parley"
 )
 
-// ObjectPatch will carry the growth of a JSON value while a model answers by a schema:
-// derived from the text that streams, and never stored. It is reserved: its place and
-// its form are settled, and nothing sends it yet.
+// ObjectPatch says how the object of a structured answer grows. It follows the step.generating whose text it is derived
+// from, and is never stored. The first patch of a message, for late readers too, begins with replace of the root; the
+// sum is at every moment a part of the final object. Any answer whose text begins as a JSON object has patches; if it
+// turns out to be none, they stop. The step's end is authoritative.
 //
-//event:live,reserved
+//event:live
 type ObjectPatch struct {
 	MessageID parley.ID        `json:"message_id"` // the message whose object grows
 	Patch     []PatchOperation `json:"patch"`      // to be applied in order

@@ -66,8 +66,9 @@ func (r *registry) describeContents() {
 		"search": "The model may search the web for this turn.",
 		"think":  "Asks the model to reason if it can.",
 	}, "parts", "text")
-	say("AssistantContent", "An agent's message in parts; text, reasoning and refusal are its short form.",
+	say("AssistantContent", "An agent's message in parts; text, object, reasoning and refusal are its short form.",
 		map[string]string{
+			"object":    "The object of a structured answer, which its text says as JSON; left out if there is none.",
 			"text":      "The text of the part of type text; empty if there is none.",
 			"reasoning": "The text of the part of type reasoning; left out if there is none.",
 			"refusal":   "The text of the part of type refusal; left out if there is none.",

@@ -48,7 +48,7 @@ func (a *api) dryRun(x *exchange, flush time.Duration, run dryVerb) error {
 	}
 	pushed := stream.Push(func() *sse { return newSSE(x.w) })
 	defer pushed.End() // whatever happens
-	sink := stream.DrySink(func(frame *stream.Frame) error {
+	sink := stream.NewDrySink(func(frame *stream.Frame) error {
 		return pushed.Write(func(s *sse) error { return s.send(frame) })
 	})
 	_, err := run(x.r.Context(), engine.DryWatch{Flush: flush, Sink: sink})

@@ -382,7 +382,8 @@ func isSetting(t reflect.Type) bool {
 		t == reflect.TypeFor[parley.Limits]() || t == reflect.TypeFor[parley.MiddlewareSettings]() ||
 		t == reflect.TypeFor[parley.CompactionSettings]() ||
 		t == reflect.TypeFor[parley.ResponseCacheSettings]() ||
-		t == reflect.TypeFor[parley.ResponseFormat]()
+		t == reflect.TypeFor[parley.ResponseFormat]() ||
+		t == reflect.TypeFor[parley.Output]()
 }
 
 // amend adds to single schemas what their types cannot say.

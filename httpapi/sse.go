@@ -198,6 +198,8 @@ func appendFrame(to []byte, frame *stream.Frame) []byte {
 		raw := event.StepRaw{TurnID: r.TurnID, CallID: r.CallID, MessageID: r.MessageID, Offset: r.Offset, End: r.End,
 			Text: r.Text}
 		to = raw.AppendFrame(append(to, "event: step.raw\ndata: "...), frame.SessionID)
+	case stream.PatchFrame:
+		to = frame.Patch.AppendFrame(append(to, "event: object.patch\ndata: "...), frame.SessionID)
 	case stream.ResyncFrame:
 		return appendResync(to, frame.SessionID, frame.Reason)
 	}

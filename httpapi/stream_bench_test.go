@@ -14,8 +14,14 @@ import (
 	"example.org/parley/stream"
 )
 
-// BenchmarkStream is one token from the worker to the bytes that its reader is sent.
+// BenchmarkStream is one token from the worker to the bytes that its reader is sent: of a text, and of a structured
+// answer with its patches.
 func BenchmarkStream(b *testing.B) {
+	b.Run("Text", func(b *testing.B) { benchmarkStream(b, "") })
+	b.Run("Object", func(b *testing.B) { benchmarkStream(b, `{"text":"`) })
+}
+
+func benchmarkStream(b *testing.B, begins string) {
 	hub := live.New(quiet{}, live.Options{Log: slog.New(slog.DiscardHandler), Poll: time.Hour})
 	defer hub.Close()
 	session := parley.NewID()
@@ -30,7 +36,12 @@ func BenchmarkStream(b *testing.B) {
 	over := make(chan error, 1)
 	go func() { over <- newSSE(to).Write(b.Context(), watched) }() // ends when the hub closes
 	open := func() *live.Stream {
-		return hub.Open(live.StreamRef{SessionID: session, MessageID: parley.NewID(), Epoch: 1})
+		opened := hub.Open(live.StreamRef{SessionID: session, MessageID: parley.NewID(), Epoch: 1})
+		if begins != "" {
+			opened.Append(parley.KindText, begins)
+			<-to.sent
+		}
+		return opened
 	}
 	writing := open()
 	b.ReportAllocs()
@@ -46,20 +57,23 @@ func BenchmarkStream(b *testing.B) {
 	if err := <-over; err != nil {
 		b.Error(err)
 	}
+	b.ReportMetric(float64(to.bytes)/float64(b.N), "sent-B/op")
 }
 
 // turnstile tells of each write.
 type turnstile struct {
 	http.ResponseWriter
-	sent chan struct{}
+	sent  chan struct{}
+	bytes int64 // written so far; read when nothing is
 }
 
 func newTurnstile() *turnstile {
-	return &turnstile{&httptest.ResponseRecorder{}, make(chan struct{})}
+	return &turnstile{ResponseWriter: &httptest.ResponseRecorder{}, sent: make(chan struct{})}
 }
 
 // Write implements http.ResponseWriter.
 func (s *turnstile) Write(frames []byte) (int, error) {
+	s.bytes += int64(len(frames))
 	s.sent <- struct{}{}
 	return io.Discard.Write(frames)
 }

@@ -16,6 +16,10 @@ var freeJSON = map[string]string{
 	"ScriptedResult.result":    "what a tool answers is the tool's own",
 	"ObjectPart.object":        "an object of the client or the model",
 	"PatchOperation.value":     "a value in such an object",
+	"Output.schema":            "a JSON Schema",
+	"AssistantContent.object":  "as Part.object",
+	"AssistantInput.object":    "as Part.object",
+	"MessageContent.object":    "as Part.object",
 	"ResponseFormat.schema":    "a JSON Schema",
 }
 

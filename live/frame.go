@@ -2,6 +2,7 @@ package live
 
 import (
 	"example.org/parley"
+	"example.org/parley/event"
 	"example.org/parley/store"
 )
 
@@ -15,6 +16,7 @@ const (
 	FeedFrame                    // Feed
 	ResyncFrame                  // Reason: fetch again what is shown
 	RawFrame                     // Raw
+	PatchFrame                   // Patch; made by package stream
 )
 
 // Frame is one thing to send to a watcher. SessionID is set on all but resyncs
@@ -27,13 +29,14 @@ type Frame struct {
 	Feed      store.FeedEvent
 	Reason    parley.ResyncReason
 	Raw       *store.RawPiece
+	Patch     *event.ObjectPatch // valid until the next frame
 }
 
 // feed makes an empty frame a feed frame.
-func (f *Frame) feed(event *store.FeedEvent) {
+func (f *Frame) feed(news *store.FeedEvent) {
 	f.Kind = FeedFrame
-	f.SessionID = event.SessionID
-	f.Feed = *event
+	f.SessionID = news.SessionID
+	f.Feed = *news
 }
 
 // Delta is a piece of a streaming message's text. It continues the previous piece (Offset is that piece's End) or

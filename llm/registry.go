@@ -7,6 +7,7 @@
 package llm
 
 import (
+	"cmp"
 	_ "embed" // for the table of models
 	"encoding/json"
 	"slices"
@@ -37,6 +38,8 @@ type Provider struct {
 	Caching      bool         // unknown models have a prompt cache too
 	CacheHour    bool         // it keeps what unknown models cached for an hour too
 	Search       bool         // unknown models can search the web too
+	// how models are asked for an object, unless the table says otherwise; "": model.OutputSchema
+	Output model.OutputForm
 }
 
 // Registry implements model.Source. It never changes after NewRegistry.
@@ -120,6 +123,7 @@ func fallback(options Options) parley.ModelID {
 // complete fills in what follows from the provider.
 func complete(info model.Info, p Provider, name string) model.Info {
 	info.ID, info.Provider, info.Name = parley.ModelID(p.Name+"/"+name), p.Name, name
+	info.Output = cmp.Or(info.Output, p.Output, model.OutputSchema)
 	if p.Simulator {
 		info.Simulator, info.Price = true, &model.Price{}
 	}

@@ -92,9 +92,9 @@ func TestResolve(t *testing.T) {
 		{"sim/lorem-7-3", model.Info{Provider: "sim", Name: "lorem-7-3", Simulator: true, Known: true, Caching: true,
 			Price: &model.Price{}}},
 	} {
-		test.want.ID = test.id
-		model, info, err := r.Resolve(test.id)
-		if err != nil || model == nil {
+		test.want.ID, test.want.Output = test.id, model.OutputSchema
+		found, info, err := r.Resolve(test.id)
+		if err != nil || found == nil {
 			t.Errorf("%s: %v", test.id, err)
 			continue
 		}
@@ -160,5 +160,21 @@ func TestModels(t *testing.T) {
 	models[0].Name = "changed"
 	if r.Models()[0].Name == "changed" {
 		t.Error("a caller can change the registry's list")
+	}
+}
+
+// A model is asked for objects as the table says, else as its provider's models are.
+func TestResolveSaysHowObjectsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	anthropic := wire("anthropic", "")
+	anthropic.Output = model.OutputTool
+	r := registry(t, llm.Options{Providers: []llm.Provider{anthropic, wire("openai", "gpt-5"), simulator()}})
+	for id, want := range map[parley.ModelID]model.OutputForm{
+		"anthropic/claude-sonnet-4-5": model.OutputSubset, "anthropic/claude-3-haiku": model.OutputTool,
+		"openai/gpt-5": model.OutputSchema, "openai/new": model.OutputSchema, "sim/object": model.OutputSchema,
+	} {
+		if _, info, err := r.Resolve(id); err != nil || info.Output != want {
+			t.Errorf("%s is asked by %q, %v; want %q", id, info.Output, err, want)
+		}
 	}
 }

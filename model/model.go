@@ -56,10 +56,24 @@ type Info struct {
 	Vision        bool           `json:"vision"`
 	Search        bool           `json:"search"`         // its provider can search the web for an answer
 	ThinkTags     bool           `json:"think_tags"`     // it writes its reasoning as text between <think> and </think>
+	Output        OutputForm     `json:"output"`         // how it is asked for an object of a schema
 	ContextLength int            `json:"context_length"` // tokens
 	MaxOutput     int            `json:"max_output"`     // tokens of one answer
 	Price         *Price         `json:"price"`
 }
+
+// OutputForm is how a model is asked for an answer that is an object of a schema.
+type OutputForm string
+
+// The forms.
+const (
+	OutputSchema OutputForm = "schema" // the response format json_schema, with any schema
+	OutputSubset OutputForm = "subset" // the same, with the keywords that the provider can enforce
+	OutputTool   OutputForm = "tool"   // a tool that it has to call, whose parameters are the schema
+)
+
+// OutputForms lists the forms.
+func OutputForms() []OutputForm { return []OutputForm{OutputSchema, OutputSubset, OutputTool} }
 
 // Sees reports whether the model may be shown images. A model unknown to the registry is assumed to see.
 func (m Info) Sees() bool { return m.Vision || !m.Known }

@@ -192,6 +192,9 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	if p.Kind == model.PartToolResult && (row == nil || row.Role != parley.RoleToolResult) {
 		part.Reason = "the record has no result of this call; the model is told so"
 	}
+	if r := t.manifest.Rejected; p.Sequence == 0 && r != nil && p.Text == rejectedText(r) {
+		part.Reason = "says why the answer before was not accepted"
+	}
 	if p.Sequence == 0 && isNotice(t.manifest, p.Text) {
 		part.Reason = "says which messages are missing here"
 	}

@@ -79,6 +79,9 @@ func regroup(
 	if turn := texts.stubs.turn; turn != nil && turn.Dropped > 0 && !g.noted { // no step that follows is shown
 		g.notify(texts.gap())
 	}
+	if r := missing.rejected; r != nil {
+		g.notify(rejectedText(r))
+	}
 	return g.messages()
 }
 
@@ -144,6 +147,10 @@ func (g *grouping) addAssistant(m *parley.Message) {
 	for i := range content.Parts { // parts without a short form, from an outside agent
 		switch content.Parts[i].Type {
 		case parley.PartText, parley.PartReasoning, parley.PartRefusal:
+		case parley.PartObject:
+			if !parley.SaysObject(content.Text, content.Parts[i].Object) { // else the text shows it
+				g.current.parts = append(g.current.parts, textOfRow(m, content.Parts[i].Plain()))
+			}
 		default:
 			g.current.parts = append(g.current.parts, textOfRow(m, content.Parts[i].Plain()))
 		}

@@ -17,6 +17,7 @@ type Settings struct {
 	Retry      parley.RetryPolicy
 	Think      bool
 	Search     bool
+	Output     *parley.Output
 }
 
 // Resolve finds the settings of a trigger message's turn: the message's, else the session's, else the agent's, field by
@@ -33,6 +34,7 @@ func Resolve(
 	s := Settings{
 		Model: cmp.Or(set.Model, fallback), Parameters: set.Parameters, Tools: parley.ValueOf(set.Tools),
 		Policy: session.DefaultPolicy(), Retry: parley.ValueOf(set.Retry),
+		Output: set.Output,
 	}
 	if err := s.Model.Validate(); err != nil {
 		return Settings{}, err

@@ -211,7 +211,7 @@ func TestManifestStaysSmall(t *testing.T) {
 			running,
 			r.tail(len(r.rows)),
 		)
-		if n := manifestBytes(t, selection.Manifest); n > parley.MaxManifestBytes || n < parley.MaxManifestBytes*7/10 {
+		if n := manifestBytes(t, selection.Manifest); n > parley.MaxManifestBytes || n < parley.MaxManifestBytes/2 {
 			t.Errorf("manifest of %d bytes, want most of the room used", n)
 		}
 		if first := selection.Manifest.Ranges[0]; first.From == 1 || !strings.Contains(first.Reason, "set aside") {

@@ -258,6 +258,20 @@ var (
 		valid: valid[parley.Limits],
 	}}
 
+	// Output is the object that an answer must be.
+	Output = &Of[*parley.Output]{
+		Description: Description{
+			Name: "output", Label: "Structured output",
+			Kind: Object, Scopes: everywhere, Wins: Whole,
+			Doc: "A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and " +
+				"keeps the object beside the text; {} asks for plain text. Takes the place of response_format.",
+			Example: `{"schema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}`,
+		},
+		field:  func(s *parley.Settings) **parley.Output { return &s.Output },
+		change: func(p *parley.SettingsPatch) *parley.Change[*parley.Output] { return &p.Output },
+		valid:  valid[parley.Output],
+	}
+
 	// Middleware is the middleware around the calls.
 	Middleware = &Of[*parley.MiddlewareSettings]{
 		Description: Description{
@@ -464,6 +478,7 @@ var all = []Setting{
 	Tools,
 	Grants,
 	Limits,
+	Output,
 	Middleware,
 	Compaction,
 	CacheTTL,

@@ -24,6 +24,7 @@ const (
 	FeedFrame   = live.FeedFrame
 	ResyncFrame = live.ResyncFrame
 	RawFrame    = live.RawFrame
+	PatchFrame  = live.PatchFrame
 )
 
 // MaxSessions is the most sessions that one stream shows; callers check it.

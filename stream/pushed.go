@@ -66,19 +66,36 @@ func (p *Pushed[W]) beat(done <-chan struct{}) {
 	}
 }
 
-// DrySink passes the frames of a dry run to a function. Its events have no sequence, since no store has them.
-type DrySink func(frame *Frame) error
+// DrySink passes the frames of a dry run to a function. Its events have no sequence, since no store has them. It serves
+// one dry run.
+type DrySink struct {
+	write   func(frame *Frame) error
+	objects objects
+}
+
+// NewDrySink makes a DrySink.
+func NewDrySink(write func(frame *Frame) error) *DrySink { return &DrySink{write: write} }
 
 // Event implements runner.DrySink.
-func (d DrySink) Event(event parley.Event) error {
+func (d *DrySink) Event(event parley.Event) error {
 	event.Sequence = 0
-	return d(&Frame{Kind: live.EventFrame, SessionID: event.SessionID, Event: event})
+	return d.pass(&Frame{Kind: live.EventFrame, SessionID: event.SessionID, Event: event})
 }
 
 // Delta implements runner.DrySink.
-func (d DrySink) Delta(delta runner.DryDelta) error {
-	return d(&Frame{Kind: live.DeltaFrame, SessionID: delta.SessionID, Delta: live.Delta{
+func (d *DrySink) Delta(delta runner.DryDelta) error {
+	return d.pass(&Frame{Kind: live.DeltaFrame, SessionID: delta.SessionID, Delta: live.Delta{
 		SessionID: delta.SessionID, MessageID: delta.MessageID, Kind: delta.Kind,
 		Offset: delta.Offset, End: delta.End, Text: delta.Text,
 	}})
+}
+
+func (d *DrySink) pass(frame *Frame) error {
+	if err := d.write(frame); err != nil {
+		return err
+	}
+	if patch := d.objects.after(frame); patch != nil {
+		return d.write(&Frame{Kind: live.PatchFrame, SessionID: frame.SessionID, Patch: patch})
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"example.org/parley"
+	"example.org/parley/event"
 	"example.org/parley/live"
 )
 
@@ -14,17 +15,30 @@ import (
 type Stream struct {
 	watcher *live.Watcher
 	until   parley.ID
+	objects objects
+	patch   *event.ObjectPatch // to be shown next; nil for none
+	of      parley.ID          // its session
 }
 
 // ErrUnfinished is returned by Frames if a stream ends before its turn.
 var ErrUnfinished = errors.New("stream: it ended before the turn; the session was deleted or the process stops")
 
 // Next waits for the next frame. It returns io.EOF at the end of the stream. Any other error is ctx's or the store's;
-// Next may be called again.
-func (s *Stream) Next(ctx context.Context) (Frame, error) { return s.watcher.Next(ctx) }
+// Next may be called again. A delta by which an object grows is followed by its patch.
+func (s *Stream) Next(ctx context.Context) (Frame, error) {
+	if patch := s.patch; patch != nil {
+		s.patch = nil
+		return Frame{Kind: live.PatchFrame, SessionID: s.of, Patch: patch}, nil
+	}
+	frame, err := s.watcher.Next(ctx)
+	if err == nil && (frame.Kind == live.DeltaFrame || frame.Kind == live.EventFrame) {
+		s.patch, s.of = s.objects.after(&frame), frame.SessionID
+	}
+	return frame, err
+}
 
 // Buffered reports whether Next would return immediately, so that a writer need not send yet.
-func (s *Stream) Buffered() bool { return s.watcher.Buffered() }
+func (s *Stream) Buffered() bool { return s.patch != nil || s.watcher.Buffered() }
 
 // Close ends the stream.
 func (s *Stream) Close() { s.watcher.Close() }

@@ -279,10 +279,21 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 		return runner.Over, err
 	}
 	t.answer, t.calls = a, a.calls()
-	if len(t.calls) == 0 {
-		return runner.FinishNext, nil
+	if len(t.calls) > 0 {
+		return runner.CallNext, nil
 	}
-	return runner.CallNext, nil
+	if t.outputs.wanted() {
+		wrong, err := t.outputs.check(a)
+		if err != nil {
+			a.finish, a.call.Outcome, t.answer = "", parley.CallCancelled, nil // the turn was interrupted
+			return runner.Over, t.leave(a)
+		}
+		if wrong != "" {
+			t.answer = nil
+			return t.reject(a, wrong)
+		}
+	}
+	return runner.FinishNext, nil
 }
 
 // settleCalls settles a step whose answer has calls, and decides about each call.

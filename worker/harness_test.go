@@ -44,6 +44,7 @@ type scripted struct {
 	caching  bool
 	hour     bool // caches for an hour if asked, at twice the price
 	reads    int  // the context's length in tokens; 0: unknown
+	output   model.OutputForm
 
 	summaries *scripted // answers for summaryID if set
 }
@@ -116,6 +117,8 @@ func (m *scripted) Resolve(id parley.ModelID) (model.Model, model.Info, error) {
 		Vision:        m.vision,
 		Caching:       m.caching,
 		ContextLength: m.reads,
+		Output:        m.output,
+		Tools:         m.output == model.OutputTool,
 		Price:         &model.Price{Input: 1, Output: 2},
 	}
 	if m.hour {

@@ -54,21 +54,7 @@ func holds(ctx context.Context, until *parley.LoopUntil, text string) (bool, err
 	if err != nil {
 		return false, err
 	}
-	return wanted.Fits(ctx, jsonOf(text))
-}
-
-// jsonOf returns the JSON of an answer: all of its text, or the content of its only fenced block.
-func jsonOf(text string) string {
-	const fence = "```"
-	parts := strings.Split(text, fence)
-	if len(parts) != 3 {
-		return text
-	}
-	_, inside, found := strings.Cut(parts[1], "\n") // after the language's name
-	if !found {
-		return parts[1]
-	}
-	return inside
+	return wanted.Fits(ctx, parley.JSONIn(text))
 }
 
 // succeeded reports whether the iteration called a tool successfully, in this turn or in one that it resumes.

@@ -81,6 +81,9 @@ func (t *turn) prepare() (*parley.Failure, error) {
 		t.layers, err = t.w.layersOf(&t.claim.Session, &t.claim.Agent, &t.info)
 	}
 	if err == nil {
+		err = t.outputs.choose()
+	}
+	if err == nil {
 		t.responses.choose()
 		t.tools.await()
 		if err := t.tools.readTeam(); err != nil {
@@ -144,6 +147,7 @@ func (t *tools) find() error {
 	}
 	t.own = definitions[:min(len(definitions), parley.MaxTools)]
 	t.addTeam()
+	t.own = t.outputs.offer(t.own)
 	var err error
 	t.definitions, err = t.w.toolsets.of(t.own)
 	t.bare = t.definitions

@@ -51,7 +51,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		return nil, r.tooLong(budget, &selection), nil
 	}
 	holds, _ := r.weigh()
-	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers)
+	q.estimate = selection.Tokens + holds + prompt.TokensShown(selection.Bounds, steers) + r.outputs.tokens(at.step)
 	q.tokens = int64(budget.Scaled(q.estimate))
 	r.cut = selection.Cut
 	q.drops = dropping(r.claim.Session.Context, &selection)
@@ -83,6 +83,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		q.shown = selection.Messages
 		q.outlook = prompt.Foresee(r.settings.Policy, budget, &selection, r.claim.Turn)
 	}
+	selection.Manifest.Rejected = r.outputs.rejection(at.step)
 	selection.Manifest.Offered, selection.Edges = r.tools.offered, r.layers.Edges(r.ctx)
 	if block := r.knowledge.block; block != nil && block.Text != "" {
 		selection.Manifest.KnowledgeID = block.ID
@@ -96,6 +97,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	settings := r.settings
 	settings.Parameters = settings.Parameters.OfStep(at.step)
+	r.outputs.force(&settings.Parameters, len(r.tools.own) > 1)
 	request, manifest, err := prompt.Build(settings, selection, steers, r.definitions, files)
 	if _, draws := r.claim.Session.DrawnTurn(); draws {
 		request.Purpose = parley.PurposeKnowledge
@@ -113,6 +115,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 			q.beginnings, q.size = r.w.prefixes.beginnings(&request)
 		}
 		q.encoded, q.filter, err = r.encode(&request, &manifest)
+		q.filter = r.outputs.filter(q.filter)
 		if err == nil {
 			err = r.reserve(len(q.encoded.Body))
 		}

@@ -34,6 +34,9 @@ func (t *turn) resume(unusable *parley.Failure) (runner.Next, error) {
 	}
 	calls, answered := openCalls(state.Messages, step)
 	if !answered {
+		if err := t.outputs.recall(step); err != nil {
+			return runner.Over, err
+		}
 		t.position = position{step: step, attempt: state.Attempts + 1, steers: true}
 		return runner.AskNext, nil
 	}

@@ -25,6 +25,7 @@ type row struct {
 	refusal  strings.Builder
 	cited    []parley.Citation // of its text, counted in characters
 	metadata []byte            // of a tool_call, if any
+	object   json.RawMessage   // what its text says as a structured answer
 	data     []byte            // provider data
 	dataFrom int               // the block that it came with
 	reasoned bool              // has a reasoning block
@@ -117,6 +118,7 @@ func (r *row) settled(status parley.MessageStatus, failure *parley.Failure) (sto
 		),
 		Text:    r.stream.Text(parley.KindText),
 		Refusal: r.refusal.String(),
+		Object:  r.objectOf(status),
 	}
 	block.TokenEstimate = prompt.Estimate(
 		r.model,

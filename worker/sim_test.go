@@ -38,6 +38,8 @@ func TestSimulatedModels(t *testing.T) {
 		{"fail-auth-1", parley.TurnFailed, parley.ClassAuth, 1, "user assistant"},
 		{"fail-context_length-1", parley.TurnFailed, parley.ClassContextLength, 1, "user assistant"},
 		{"fail-content_filter-1", parley.TurnFailed, parley.ClassContentFilter, 1, "user assistant"},
+		{"object", parley.TurnCompleted, "", 1, "user assistant"},
+		{"object-1", parley.TurnCompleted, "", 1, "user assistant"}, // nobody checks it
 		{"no-such-model", parley.TurnFailed, parley.ClassModel, 0, "user"},
 	} {
 		t.Run(c.model, func(t *testing.T) {

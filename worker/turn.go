@@ -59,6 +59,7 @@ type turn struct {
 	asking     *asking
 	shortening *shortening
 	until      *until
+	outputs    *outputs
 }
 
 // newTurn joins the parts of a run.
@@ -70,11 +71,13 @@ func newTurn(c *claimed) *turn {
 		responses:  &responses{claimed: c},
 		shortening: &shortening{claimed: c},
 		until:      &until{c},
+		outputs:    &outputs{claimed: c},
 	}
 	t.budgets = &budgets{claimed: c, limits: t.limits}
-	t.tools = &tools{claimed: c, rules: t.rules}
+	t.tools = &tools{claimed: c, rules: t.rules, outputs: t.outputs}
 	t.requests = &requests{
-		claimed: c, tools: t.tools, responses: t.responses, shortening: t.shortening, knowledge: &knowledge{claimed: c},
+		claimed: c, tools: t.tools, responses: t.responses, shortening: t.shortening, outputs: t.outputs,
+		knowledge: &knowledge{claimed: c},
 	}
 	t.asking = &asking{
 		claimed: c, limits: t.limits, budgets: t.budgets, requests: t.requests, responses: t.responses,
@@ -109,6 +112,7 @@ type tools struct {
 	*claimed
 
 	rules   *rules
+	outputs *outputs
 	own     []parley.ToolDefinition // the agent's, as the model is shown them
 	team    []tool.Tool             // of these, those that the worker offers by itself
 	bare    prompt.Tools            // of these alone
@@ -123,6 +127,7 @@ type requests struct {
 	tools       *tools
 	responses   *responses
 	shortening  *shortening
+	outputs     *outputs
 	knowledge   *knowledge
 	keepsInputs bool                  // questions keep their inputs
 	fixed       int                   // estimated tokens of the system prompt and the agent's tools; 0: not yet known

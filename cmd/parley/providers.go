@@ -92,6 +92,7 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 		provider := llm.Provider{Name: p.Name, DefaultModel: p.DefaultModel}
 		switch p.Kind {
 		case kindAnthropic:
+			provider.Output = model.OutputTool // models older than those of the table know no format
 			model, err := anthropic.New(anthropic.Options{Name: p.Name, BaseURL: p.BaseURL, APIKey: key})
 			if err != nil {
 				return nil, nil, err
@@ -99,6 +100,9 @@ func buildModels(s settings, env func(string) string) (*llm.Registry, []closer, 
 			provider.Model, provider.Caching, open = model, true, append(open, model)
 			provider.CacheHour, provider.Search = p.Name == anthropic.DefaultName, true
 		default:
+			if p.Name == dashScope { // most of its models know no schema
+				provider.Output = model.OutputTool
+			}
 			model, err := openai.New(openai.Options{Name: p.Name, BaseURL: p.BaseURL, APIKey: key})
 			if err != nil {
 				return nil, nil, err

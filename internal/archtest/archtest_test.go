@@ -112,6 +112,7 @@ var rules = []struct {
 	{"internal/cgroup", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
+	{"internal/partialjson", []string{".", "event"}},
 	{"internal/timetable", []string{"."}},
 	{"internal/upload", []string{"."}},
 	{"internal/imports", []string{"."}},
@@ -176,8 +177,23 @@ var rules = []struct {
 			"tool",
 		},
 	},
-	{"stream", []string{".", "engine", "live", "runner", "store"}},
-	{"conversation", []string{".", "engine", "worker", "live", "stream", "model", "store", "tool", "event"}},
+	{"stream", []string{".", "engine", "event", "internal/partialjson", "live", "runner", "store"}},
+	{
+		"conversation",
+		[]string{
+			".",
+			"engine",
+			"worker",
+			"live",
+			"stream",
+			"model",
+			"store",
+			"tool",
+			"event",
+			"internal/partialjson",
+			"internal/schema",
+		},
+	},
 	{
 		"httpapi",
 		[]string{

@@ -164,3 +164,24 @@ func (s Schema) Check(ctx context.Context, arguments json.RawMessage) (wrong str
 	}
 	return parley.Clip(wrong, maxViolationBytes), nil
 }
+
+// Violation says why a text is not a JSON value that fits, "" if it is one. An error means that the check did not
+// finish: ErrBudget, or the end of ctx. The text then counts as not fitting.
+func (s Schema) Violation(ctx context.Context, text []byte) (wrong string, err error) {
+	done, err := take(ctx, len(text))
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	c := s.check(ctx)
+	given, err := c.decode(text)
+	switch {
+	case c.err != nil:
+		return "", c.err
+	case err != nil:
+		return "it is not JSON: " + err.Error(), nil
+	case s.root == nil || c.fits(s.root, &given) || c.err != nil:
+		return "", c.err
+	}
+	return parley.Clip(c.wrong, maxViolationBytes), nil
+}

@@ -20,7 +20,7 @@ type player interface{ play(a *answer) }
 
 // exists lists the simulator's models, for errors.
 const exists = "the simulator has echo, lorem-<tokens>-<ms per token>, tool, reason, fail-<class>-<n>[-<ms until the " +
-	"next attempt>], script and team"
+	"next attempt>], object[-<n>], script and team"
 
 // parseName finds the model with a name; CodeInvalid with the list if there is none.
 func parseName(name string) (player, error) {
@@ -33,10 +33,19 @@ func parseName(name string) (player, error) {
 		return reasoner{}, nil
 	case "script":
 		return scripted{}, nil
+	case "object":
+		return object{}, nil
 	case "team":
 		return teammate{}, nil
 	}
 	family, rest, _ := strings.Cut(name, "-")
+	if family == "object" {
+		wrong, ok := number(rest, 1, maxFailures)
+		if !ok {
+			return nil, unknownModel(name, "; object takes 1 to %d attempts that are wrong", maxFailures)
+		}
+		return object{wrong: wrong}, nil
+	}
 	first, second, found := cutLast(rest)
 	switch {
 	case family == "lorem" && found:

@@ -42,7 +42,8 @@ type (
 		Width     int            `json:"width"`
 	}
 	requestParameters struct {
-		MaxTokens *int `json:"max_tokens"`
+		MaxTokens      *int                   `json:"max_tokens"`
+		ResponseFormat *parley.ResponseFormat `json:"response_format"`
 	}
 	tool struct {
 		Description string          `json:"description"`

@@ -13,6 +13,7 @@
 //	tool                          calls current_time once, then tells its result
 //	reason                        reasons, then answers
 //	fail-<class>-<n>[-<ms>]       fails in the turn's first n attempts, then echoes; asks to wait so long between them
+//	object[-<n>]                  answers with an object of the schema asked for; wrong in the turn's first n attempts
 //	script                        does what the JSON in the user's text says (ScriptSchema)
 //	team                          works as an agent of a team: delegates, asks, reports and briefs
 //
@@ -50,7 +51,17 @@ func New() *Model { return &Model{} }
 
 // Models lists the simulator's models, with one example of each family.
 func Models() []model.Info {
-	names := []string{DefaultModel, "lorem-200-5", "tool", "reason", "fail-rate_limit-1", "script", "team"}
+	names := []string{
+		DefaultModel,
+		"lorem-200-5",
+		"tool",
+		"reason",
+		"fail-rate_limit-1",
+		"object",
+		"object-1",
+		"script",
+		"team",
+	}
 	models := make([]model.Info, len(names))
 	for i, name := range names {
 		models[i] = Info(name)
@@ -73,6 +84,7 @@ func Info(name string) model.Info {
 		Caching:       true,
 		Tools:         name == "tool" || name == "script" || name == "team",
 		Search:        true, // it says what it was asked for
+		Output:        model.OutputSchema,
 		Vision:        name == "echo" || name == "tool" || name == "script",
 		ContextLength: contextTokens,
 		Price:         &model.Price{},

@@ -192,7 +192,7 @@ export interface StepRetrying {
   // The attempt that comes next.
   attempt: number;
   // Why the last one failed.
-  class: 'content_filter' | 'rate_limit' | 'network' | 'auth' | 'model' | 'stream' | 'context_length' | 'interrupted' | 'crash_loop' | 'limit' | 'internal';
+  class: 'content_filter' | 'rate_limit' | 'network' | 'auth' | 'model' | 'stream' | 'context_length' | 'interrupted' | 'crash_loop' | 'limit' | 'schema' | 'internal';
   // Milliseconds until the next one.
   wait_ms: number;
 }
@@ -720,8 +720,10 @@ export interface Resync {
   reason: 'connected' | 'overflow' | 'beyond' | 'missed' | 'unreadable';
 }
 
-// ObjectPatch will carry the growth of a JSON value while a model answers by a schema: derived from the text that
-// streams, and never stored. It is reserved: its place and its form are settled, and nothing sends it yet.
+// ObjectPatch says how the object of a structured answer grows. It follows the step.generating whose text it is
+// derived from, and is never stored. The first patch of a message, for late readers too, begins with replace of the
+// root; the sum is at every moment a part of the final object. Any answer whose text begins as a JSON object has
+// patches; if it turns out to be none, they stop. The step's end is authoritative.
 export interface ObjectPatch {
   // The message whose object grows.
   message_id: ID;
@@ -930,6 +932,7 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'session.activated',
   'session.deactivated',
   'resync',
+  'object.patch',
   'context.dropped',
   'context.truncated',
   'context.assumed',

@@ -52,6 +52,8 @@ export interface components {
             /** @description The model that answers, as provider/model; by default the server's. */
             model: string | null;
             name: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. */
+            output: components["schemas"]["Output"] | null;
             /** Format: uuid */
             owner_id: string | null;
             owner_name: string | null;
@@ -158,6 +160,8 @@ export interface components {
             /** @description The model that answers, as provider/model; by default the server's. */
             model?: string;
             name?: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -255,6 +259,8 @@ export interface components {
             /** @description The model that answers, as provider/model; by default the server's. */
             model?: string | null;
             name?: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. */
+            output?: components["schemas"]["Output"] | null;
             /**
              * Format: uuid
              * @description For admins: the principal that may change the agent from now on; null leaves it to admins.
@@ -690,8 +696,10 @@ export interface components {
             kind: "person" | "service" | "agent";
             name: string;
         };
-        /** @description An agent's message in parts; text, reasoning and refusal are its short form. */
+        /** @description An agent's message in parts; text, object, reasoning and refusal are its short form. */
         AssistantContent: {
+            /** @description The object of a structured answer, which its text says as JSON; left out if there is none. */
+            object?: unknown;
             /** @description The content in parts, in their order. */
             parts: components["schemas"]["ContentPart"][];
             /** @description The text of the part of type reasoning; left out if there is none. */
@@ -703,6 +711,8 @@ export interface components {
         };
         /** @description A message of an agent outside, as parts or as text, reasoning and refusal. If both are given, they must agree. */
         AssistantInput: {
+            /** @description The object of a structured answer, which its text says as JSON; left out if there is none. */
+            object?: unknown;
             /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
             /** @description The text of the part of type reasoning; left out if there is none. */
@@ -2485,6 +2495,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the parent session's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the parent session's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the parent session's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -2571,7 +2583,7 @@ export interface components {
             /** Format: int64 */
             attempts: number | null;
             /** @enum {string} */
-            class: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "internal";
+            class: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "schema" | "internal";
             detail: string | null;
             /** Format: date-time */
             retry_at: string | null;
@@ -2582,7 +2594,7 @@ export interface components {
              * @description model by default.
              * @enum {string}
              */
-            class?: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "internal";
+            class?: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "schema" | "internal";
             detail?: string;
             /** @description For people. */
             sentence?: string;
@@ -2721,6 +2733,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the parent session's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the parent session's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the parent session's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -3417,6 +3431,7 @@ export interface components {
             offered: components["schemas"]["OfferedTools"] | null;
             policy: string;
             ranges: components["schemas"]["ManifestRange"][];
+            rejected: components["schemas"]["Rejected"] | null;
             stubs: components["schemas"]["Stubs"] | null;
             turn: components["schemas"]["TurnCut"] | null;
         };
@@ -3545,6 +3560,8 @@ export interface components {
             links?: string[];
             /** @description The tool. */
             name?: string;
+            /** @description The object of a structured answer, which its text says as JSON; left out if there is none. */
+            object?: unknown;
             /** @description The content in parts, in their order. */
             parts?: components["schemas"]["ContentPart"][];
             /** @description The text of the part of type reasoning; left out if there is none. */
@@ -3647,6 +3664,8 @@ export interface components {
             } | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the session's and the agent's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the session's and the agent's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the session's and the agent's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -3841,6 +3860,7 @@ export interface components {
             /** Format: int64 */
             max_output: number;
             name: string;
+            output: string;
             price: components["schemas"]["Price"] | null;
             provider: string;
             reasoning: boolean;
@@ -3908,7 +3928,7 @@ export interface components {
              */
             type: "object";
         };
-        /** @description Will carry the growth of a JSON value while a model answers by a schema: derived from the text that streams, and never stored. It is reserved: its place and its form are settled, and nothing sends it yet. */
+        /** @description Says how the object of a structured answer grows. It follows the step.generating whose text it is derived from, and is never stored. The first patch of a message, for late readers too, begins with replace of the root; the sum is at every moment a part of the final object. Any answer whose text begins as a JSON object has patches; if it turns out to be none, they stop. The step's end is authoritative. */
         ObjectPatch: {
             /**
              * Format: uuid
@@ -3918,7 +3938,7 @@ export interface components {
             /** @description To be applied in order. */
             patch: components["schemas"]["PatchOperation"][];
         };
-        /** @description Will carry the growth of a JSON value while a model answers by a schema: derived from the text that streams, and never stored. It is reserved: its place and its form are settled, and nothing sends it yet. */
+        /** @description Says how the object of a structured answer grows. It follows the step.generating whose text it is derived from, and is never stored. The first patch of a message, for late readers too, begins with replace of the root; the sum is at every moment a part of the final object. Any answer whose text begins as a JSON object has patches; if it turns out to be none, they stop. The step's end is authoritative. */
         ObjectPatchEvent: {
             data: components["schemas"]["ObjectPatch"];
             /**
@@ -3971,6 +3991,19 @@ export interface components {
              * @description The size in tokens at which it happens; null if none does.
              */
             tokens_most: number | null;
+        };
+        Output: {
+            /** @description The schema's name, for the provider; answer by default. */
+            name?: string | null;
+            /**
+             * Format: int64
+             * @description How often an answer that does not satisfy the schema is asked for again; default 2.
+             */
+            retries?: number | null;
+            /** @description JSON Schema of the answer; its type is object. Without it, the answer is plain text. */
+            schema?: unknown;
+            /** @description Ask the provider to follow the schema exactly, if it can. */
+            strict?: boolean | null;
         };
         OutsideGrown: {
             /** Format: date-time */
@@ -4282,6 +4315,8 @@ export interface components {
             } | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the session's and the agent's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the session's and the agent's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the session's and the agent's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -4508,6 +4543,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the parent session's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the parent session's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the parent session's. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -4565,6 +4602,9 @@ export interface components {
              * @enum {string}
              */
             visibility?: "private" | "workspace";
+        };
+        Rejected: {
+            reason: string;
         };
         Replay: {
             answer: components["schemas"]["ReplayAnswer"];
@@ -4986,6 +5026,8 @@ export interface components {
             mode: "foreground" | "background";
             /** @description The model that answers, as provider/model; by default the server's. Replaces the agent's. */
             model: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the agent's. */
+            output: components["schemas"]["Output"] | null;
             /** Format: uuid */
             owner_id: string;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the agent's. */
@@ -5325,6 +5367,8 @@ export interface components {
             mode?: "foreground" | "background";
             /** @description The model that answers, as provider/model; by default the server's. Replaces the agent's. */
             model?: string;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the agent's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the agent's. */
             parallel_tool_calls?: boolean | null;
             /** Format: uuid */
@@ -5435,6 +5479,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. Replaces the agent's. */
             model?: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. Replaces the agent's. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. Replaces the agent's. */
             parallel_tool_calls?: boolean | null;
             pinned?: boolean | null;
@@ -5656,6 +5702,8 @@ export interface components {
             middleware?: components["schemas"]["MiddlewareSettings"] | null;
             /** @description The model that answers, as provider/model; by default the server's. */
             model?: string | null;
+            /** @description A JSON Schema that the answer must satisfy. Parley checks it, asks again with the errors, and keeps the object beside the text; {} asks for plain text. Takes the place of response_format. */
+            output?: components["schemas"]["Output"] | null;
             /** @description Whether one answer may call several tools; by default the provider decides. */
             parallel_tool_calls?: boolean | null;
             /**
@@ -6055,7 +6103,7 @@ export interface components {
              * @description Why the last one failed.
              * @enum {string}
              */
-            class: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "internal";
+            class: "content_filter" | "rate_limit" | "network" | "auth" | "model" | "stream" | "context_length" | "interrupted" | "crash_loop" | "limit" | "schema" | "internal";
             /**
              * Format: int64
              * @description Its number in the turn.
@@ -7003,6 +7051,7 @@ export type ObjectPatch = components['schemas']['ObjectPatch'];
 export type ObjectPatchEvent = components['schemas']['ObjectPatchEvent'];
 export type OfferedTools = components['schemas']['OfferedTools'];
 export type Outlook = components['schemas']['Outlook'];
+export type Output = components['schemas']['Output'];
 export type OutsideGrown = components['schemas']['OutsideGrown'];
 export type OutsideResult = components['schemas']['OutsideResult'];
 export type PageAgent = components['schemas']['PageAgent'];
@@ -7049,6 +7098,7 @@ export type ReasoningPart = components['schemas']['ReasoningPart'];
 export type RedactPattern = components['schemas']['RedactPattern'];
 export type RefusalPart = components['schemas']['RefusalPart'];
 export type RegenerateInput = components['schemas']['RegenerateInput'];
+export type Rejected = components['schemas']['Rejected'];
 export type Replay = components['schemas']['Replay'];
 export type ReplayAnswer = components['schemas']['ReplayAnswer'];
 export type ReplayFrame = components['schemas']['ReplayFrame'];
