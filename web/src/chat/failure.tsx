@@ -23,6 +23,7 @@ const REMEDIES: Record<string, Remedy[]> = {
   crash_loop: ['inspect'],
   internal: ['inspect'],
   limit: ['inspect'],
+  schema: ['model', 'inspect'],
 };
 
 const LINK = 'inline-flex min-h-8 items-center rounded-lg border border-line-strong bg-bg px-3 text-sm font-medium hover:bg-hover';
