@@ -17,6 +17,8 @@ type Settings struct {
 	ApprovalTimeout *int                   `json:"approval_timeout,omitempty"` // seconds
 	Policy          *Policy                `json:"context_policy,omitempty"`
 	Retry           *RetryPolicy           `json:"retry_policy,omitempty"`
+	KnowledgeTokens *int                   `json:"knowledge_tokens,omitempty"`
+	DrawKnowledge   *bool                  `json:"draw_knowledge,omitempty"`
 }
 
 // SettingsPatch changes settings one by one: absent leaves a setting unchanged, null clears it.
@@ -47,6 +49,8 @@ type SettingsPatch struct {
 	ApprovalTimeout Change[*int]                   `json:"approval_timeout,omitzero"`
 	Policy          Change[*Policy]                `json:"context_policy,omitzero"`
 	Retry           Change[*RetryPolicy]           `json:"retry_policy,omitzero"`
+	KnowledgeTokens Change[*int]                   `json:"knowledge_tokens,omitzero"`
+	DrawKnowledge   Change[*bool]                  `json:"draw_knowledge,omitzero"`
 }
 
 // ValueOf returns the value behind a pointer; the zero value for nil.
@@ -73,4 +77,6 @@ type shownSettings struct {
 	ApprovalTimeout *int                   `json:"approval_timeout"`
 	Policy          *Policy                `json:"context_policy"`
 	Retry           *RetryPolicy           `json:"retry_policy"`
+	KnowledgeTokens *int                   `json:"knowledge_tokens"`
+	DrawKnowledge   *bool                  `json:"draw_knowledge"`
 }

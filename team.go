@@ -106,7 +106,7 @@ type TeamSession struct {
 	Status     SessionStatus `json:"status"`
 	WaitReason WaitReason    `json:"wait_reason,omitempty"`
 	TurnID     ID            `json:"turn_id"`    // the first unfinished work session; null: it has nothing to do
-	Doing      string        `json:"doing"`      // the first line of the task or the message that began it; "" without one
+	Doing      string        `json:"doing"`      // the first line of the task or message that began it; "" without one
 	Statistics Statistics    `json:"statistics"` // of the session itself; tool sessions stand in its tree
 	UpdatedAt  Time          `json:"updated_at"` // last activity
 

@@ -305,12 +305,13 @@ const (
 // CallPurpose is a call's purpose if it is not a turn's step.
 type CallPurpose string
 
-// The purposes. Only a turn's step has a turn and a message.
+// The purposes. Only a turn's step has a turn and a message; drawing knowledge is one too.
 const (
 	PurposeStep       CallPurpose = ""           // a turn's step (JSON null)
 	PurposeCompaction CallPurpose = "compaction" // it writes a summary
 	PurposeReplay     CallPurpose = "replay"     // a recorded request again, to compare
 	PurposeWarm       CallPurpose = "warm"       // it fills a cache
+	PurposeKnowledge  CallPurpose = "knowledge"  // it draws knowledge from background work
 )
 
 // Call is the record of one attempt at one model request.
@@ -382,6 +383,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		CachedResponse bool          `json:"cached_response"`
 		Dropped        *Dropped      `json:"dropped"`
 		Offered        *OfferedTools `json:"offered"`
+		KnowledgeID    ID            `json:"knowledge_id"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
@@ -395,6 +397,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		CachedResponse: c.Manifest.CachedResponse,
 		Dropped:        c.Manifest.Dropped,
 		Offered:        c.Manifest.Offered,
+		KnowledgeID:    c.Manifest.KnowledgeID,
 	}
 	if shown.Middleware == nil {
 		shown.Middleware = []string{}
@@ -451,6 +454,8 @@ type Manifest struct {
 	Dropped *Dropped `json:"dropped,omitempty"`
 	// Offered are tools that the request shows beside the agent's own; nil if there are none.
 	Offered *OfferedTools `json:"offered,omitempty"`
+	// KnowledgeID is the block of knowledge behind the system prompt, see KnowledgeBlock; zero: there is none.
+	KnowledgeID ID `json:"knowledge_id,omitzero"`
 }
 
 // OfferedTools are the tools for reading the conversation again that a request shows although the agent does not name

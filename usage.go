@@ -22,6 +22,7 @@ const (
 	UsageOfSteps       UsagePurpose = "step"
 	UsageOfCompactions UsagePurpose = UsagePurpose(PurposeCompaction)
 	UsageOfReplays     UsagePurpose = UsagePurpose(PurposeReplay)
+	UsageOfKnowledge   UsagePurpose = UsagePurpose(PurposeKnowledge)
 	UsageOfDryRuns     UsagePurpose = "dry_run"
 )
 

@@ -49,6 +49,8 @@ type Explained struct {
 	// Why it is not exact.
 	Reason string `json:"reason"`
 	Explanation
+	// What the system prompt tells from earlier work, with the messages that it comes from.
+	Knowledge []parley.KnowledgeShown `json:"knowledge"`
 	// The other attempts at the same step, oldest first: retries, and what they cost.
 	Attempts []Attempt `json:"other_attempts"`
 	// Null while the model's price or the usage is unknown.

@@ -19,8 +19,8 @@ type SessionBudget struct {
 	Chain     *ChainSpending `json:"chain" doc:"Of a background session: the chain that its latest turn works for; null unless chains are limited."`
 }
 
-// ChainSpending is what was spent of the budget of a chain: by the turn of the message that began it, and by the turns of
-// all agents that worked for it. Reserved is held by calls under way.
+// ChainSpending is what was spent of the budget of a chain: by the turn of the message that began it, and by the turns
+// of all agents that worked for it. Reserved is held by calls under way.
 type ChainSpending struct {
 	RootID         parley.ID     `json:"root_id" doc:"The message that began the chain."`
 	ChainTokens    *int64        `json:"chain_tokens" doc:"The limit, of the session where it began or of that session's agent."`

@@ -35,6 +35,7 @@ type Store interface {
 	store.DryRuns
 	store.Agents
 	store.Schedules
+	Knowledge
 	store.Teams
 	store.Projects
 	store.Keys
@@ -86,6 +87,17 @@ type Inbox interface {
 	AnswerInboxItem(
 		ctx context.Context, scope store.Scope, id parley.ID, answer store.InboxAnswer,
 	) (parley.InboxItem, error)
+}
+
+// Knowledge is what agents know, as the API uses it. See store.Knowledge for the contract.
+type Knowledge interface {
+	CreateKnowledge(ctx context.Context, item store.NewKnowledge) (parley.KnowledgeItem, bool, error)
+	UpdateKnowledge(ctx context.Context, items []parley.KnowledgeItem) ([]parley.KnowledgeItem, error)
+	KnowledgeItem(ctx context.Context, scope store.Scope, id parley.ID) (parley.KnowledgeItem, error)
+	KnowledgeItems(
+		ctx context.Context, scope store.Scope, query store.KnowledgeQuery,
+	) ([]parley.KnowledgeItem, error)
+	KnowledgeBlock(ctx context.Context, scope store.Scope, id parley.ID) (parley.KnowledgeBlock, error)
 }
 
 // Delegations are what the agents of teams send each other, as the API uses them. See store.Delegations for the

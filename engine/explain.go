@@ -28,6 +28,9 @@ type Explained struct {
 	Exact   bool            `json:"exact" doc:"Whether the rebuilt request has the hash of the one that was sent."`
 	Reason  string          `json:"reason,omitempty" doc:"Why it is not exact."`
 	Explanation
+	// Knowledge names what the request was told from earlier work.
+	Knowledge []parley.KnowledgeShown `json:"knowledge" doc:"What the system prompt tells from earlier work, with the messages that it comes from."`
+
 	Attempts []Attempt       `json:"other_attempts" doc:"The other attempts at the same step, oldest first: retries, and what they cost."`
 	Costs    *Costs          `json:"costs" doc:"Null while the model's price or the usage is unknown."`
 	Limits   parley.Limits   `json:"limits" doc:"The session's limits, in effect now."`
@@ -123,6 +126,9 @@ func (e *Engine) explain(ctx context.Context, scope store.Scope, detail *CallDet
 	if err := e.leftOut(ctx, scope, detail, again); err != nil {
 		return err
 	}
+	if err := e.knowledgeOf(ctx, scope, detail); err != nil {
+		return err
+	}
 	budget, err := e.limitsOf(ctx, scope, detail.SessionID)
 	if err != nil {
 		return err
@@ -132,6 +138,22 @@ func (e *Engine) explain(ctx context.Context, scope store.Scope, detail *CallDet
 		return err
 	}
 	return e.otherAttempts(ctx, scope, detail)
+}
+
+// knowledgeOf fills in the items of knowledge that a call was told.
+func (e *Engine) knowledgeOf(ctx context.Context, scope store.Scope, detail *CallDetail) error {
+	detail.Knowledge = []parley.KnowledgeShown{}
+	if detail.Manifest.KnowledgeID.IsZero() {
+		return nil
+	}
+	block, err := e.store.KnowledgeBlock(ctx, scope, detail.Manifest.KnowledgeID)
+	switch {
+	case err == nil:
+		detail.Knowledge = block.Items
+	case parley.ErrorCode(err) == parley.CodeNotFound: // of a dry run, which keeps none
+		err = nil
+	}
+	return err
 }
 
 func windowOf(info model.Info, estimated int, usage parley.Usage) Window {

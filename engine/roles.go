@@ -79,7 +79,7 @@ var permissions = [...]Permission{
 	{ReadAgents, "read and list agents and their versions", ReachAll, ReachAll, ReachAll},
 	{
 		WriteAgents,
-		"create agents; change and archive them, their schedules and tasks; warm their providers' caches",
+		"create agents; change and archive them, their schedules, tasks and knowledge; warm their providers' caches",
 		ReachNone,
 		ReachOwn,
 		ReachAll,

@@ -212,6 +212,15 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 			"",
 		)
 	}
+	known := reflect.TypeFor[parley.KnowledgeItem]()
+	for _, kind := range parley.KnowledgeKinds() {
+		made := idOf(do("createKnowledgeItem", known, 201, "POST", "/v1/knowledge",
+			`{"agent_id":"`+worker+`","kind":"`+string(kind)+`","text":"A `+string(kind)+`."}`))
+		do("getKnowledgeItem", known, 200, "GET", "/v1/knowledge/"+made, "")
+		do("updateKnowledgeItem", known, 200, "PATCH", "/v1/knowledge/"+made, `{"pinned":true}`)
+	}
+	do("listKnowledgeItems", reflect.TypeFor[page[parley.KnowledgeItem]](), 200, "GET",
+		"/v1/knowledge?agent="+worker, "")
 	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
 	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",
 		`{"every":"1h"}`)

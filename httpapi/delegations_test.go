@@ -119,7 +119,10 @@ func TestTheBudgetOfAChain(t *testing.T) {
 	lead := s.member(`{"name":"Lead","model":"sim/script","max_tokens":10,"limits":{"chain_tokens":1000000}}`)
 	works := s.member(fmt.Sprintf(`{"name":"Works","model":"sim/echo","lead_id":%q}`, lead.ID))
 	at, below := s.background(lead), s.background(works)
-	steps := []string{call("delegate_to_agent", map[string]string{"agent": "works", "task": "Look."}), `{"text":"Asked."}`}
+	steps := []string{
+		call("delegate_to_agent", map[string]string{"agent": "works", "task": "Look."}),
+		`{"text":"Asked."}`,
+	}
 	chain := func(at string) *engine.ChainSpending {
 		t.Helper()
 		return want[engine.SessionBudget](s, 200, "GET", at+"/budget", "").Chain

@@ -118,6 +118,13 @@ const (
 		`"overlap":"skip","missed":"once","author":{"kind":"person","id":"` + otherIDExample +
 		`","name":"ada"},"next_at":"` + timeExample + `","last_run":` + scheduleRunExample +
 		`,"skipped_in_a_row":0,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+	knowledgeExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` +
+		agentIDExample + `","scope":"agent","kind":"preference","text":"Releases are cut on Tuesdays.",` +
+		`"confidence":90,"pinned":true,"status":"active","author":{"kind":"agent","id":"` + agentIDExample +
+		`","name":"Release writer"},"sources":[{"session_id":"` + sessionIDExample + `","message_id":"` +
+		messageIDExample + `","sequence":12,"role":"user"}],"approved_at":null,"approved_by_id":null,` +
+		`"supersedes_id":null,"superseded_by_id":null,"created_at":"` + timeExample + `","changed_at":"` +
+		timeExample + `","confirmed_at":"` + timeExample + `"}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample +
 		`"],"removed":[],"turns":[],"children":[],"by":"holder"}`
 
@@ -131,7 +138,7 @@ const (
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy","gap":false}],` +
 		`"middleware":["redact@3"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
-		`"bounds":null,"dropped":null,"offered":null,"stubs":null},` +
+		`"bounds":null,"dropped":null,"offered":null,"stubs":null,"knowledge_id":null},` +
 		`"request_hash":"` +
 		hashExample +
 		`","encoder_version":1,` +
@@ -153,7 +160,8 @@ const (
 		`"window":{"context_length":1000000,"max_output":null,"used":12,"share":0.0001}`
 	callDetailExample = `{` + callFields +
 		`,"system_prompt":"You write release notes.","tools":[],"request":{"model":"echo"},"exact":true,` +
-		`"reason":null,` + explainedExample + `,"other_attempts":[],"costs":null,"limits":` + limitsExample +
+		`"reason":null,` + explainedExample + `,"knowledge":[],"other_attempts":[],"costs":null,"limits":` +
+		limitsExample +
 		`,"replays":[]}`
 	callDiffExample = `{"call_id":"` + otherIDExample + `","session_id":"` + sessionIDExample + `","with_id":"` +
 		otherIDExample + `","exact":true,"seconds_past":12.5,"identical":false,"first_difference":{"offset":61,` +

@@ -15,6 +15,7 @@ type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
 	slug, reader, approval, signIn, delegation, lead, schedule    string
+	knowledge                                                     string
 	item                                                          string
 }
 
@@ -87,6 +88,8 @@ func (s *testServer) build(workspace, slug string) estate {
 		auth...).ID.String()
 	e.schedule = want[parley.Schedule](s, 201, "POST", "/v1/schedules",
 		fmt.Sprintf(`{"agent_id":%q,"every":"1h","message":"Look around."}`, e.agent), auth...).ID.String()
+	e.knowledge = want[parley.KnowledgeItem](s, 201, "POST", "/v1/knowledge",
+		fmt.Sprintf(`{"agent_id":%q,"text":"Known to %s."}`, e.agent, slug), auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
 	e.delegation = s.handedOver(auth...).ID.String()
@@ -118,6 +121,8 @@ func (e estate) fill(path string) string {
 		e.loop,
 		"{schedule}",
 		e.schedule,
+		"{knowledge}",
+		e.knowledge,
 		"{file}",
 		e.file,
 		"{reader}",

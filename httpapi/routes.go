@@ -27,6 +27,7 @@ func listedRoutes() []route {
 		compactionRoutes(),
 		loopRoutes(),
 		scheduleRoutes(),
+		knowledgeRoutes(),
 		approvalRoutes(),
 		delegationRoutes(),
 		inboxRoutes(),

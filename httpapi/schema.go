@@ -92,7 +92,10 @@ func closedLists() map[reflect.Type]closed {
 			parley.DuringInterrupt,
 			parley.DuringReject,
 		),
-		reflect.TypeFor[parley.AgentStatus](): valuesOf(parley.AgentActive, parley.AgentArchived),
+		reflect.TypeFor[parley.AgentStatus]():     valuesOf(parley.AgentActive, parley.AgentArchived),
+		reflect.TypeFor[parley.KnowledgeKind]():   valuesOf(parley.KnowledgeKinds()...),
+		reflect.TypeFor[parley.KnowledgeStatus](): valuesOf(parley.KnowledgeStatuses()...),
+		reflect.TypeFor[parley.KnowledgeScope]():  valuesOf(parley.KnowledgeOfAgent, parley.KnowledgeOfTeam),
 		reflect.TypeFor[parley.PolicyKind](): valuesOf(
 			parley.PolicyAuto,
 			parley.PolicyAll,
@@ -175,12 +178,14 @@ func closedLists() map[reflect.Type]closed {
 			parley.UsageOfSteps,
 			parley.UsageOfCompactions,
 			parley.UsageOfReplays,
+			parley.UsageOfKnowledge,
 			parley.UsageOfDryRuns,
 		),
 		reflect.TypeFor[parley.CallPurpose](): valuesOf(
 			parley.PurposeCompaction,
 			parley.PurposeReplay,
 			parley.PurposeWarm,
+			parley.PurposeKnowledge,
 		),
 		reflect.TypeFor[parley.CompactionState](): valuesOf(
 			parley.CompactionNone,

@@ -89,7 +89,11 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 	}
 	b := tenant(workspaceID)
 	b.write(releaseLogs, workspaceID, sessionID, transition.PurgeLog{}.Kind())
-	for _, statement := range []string{"parked WHERE workspace_id = $1 AND session_id = $2",
+	const fromHere = "(SELECT item_id FROM parley.knowledge_sources WHERE workspace_id = $1 AND session_id = $2)"
+	for _, statement := range []string{"knowledge WHERE workspace_id = $1 AND id IN " + fromHere,
+		"knowledge_sources WHERE workspace_id = $1 AND item_id IN " + fromHere,
+		"knowledge_blocks WHERE workspace_id = $1 AND session_id = $2",
+		"parked WHERE workspace_id = $1 AND session_id = $2",
 		"compactions WHERE workspace_id = $1 AND session_id = $2",
 		"replays WHERE workspace_id = $1 AND session_id = $2",
 		"dry_calls WHERE workspace_id = $1 AND session_id = $2",

@@ -57,12 +57,14 @@ func (s *Store) TeamSizes(
 	return sizes, err
 }
 
-var teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content,
+func teamSessions() string {
+	return `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content,
  left(d.text, ` + strconv.Itoa(transition.TitleLook) + `), s.updated_at, ` + statisticsColumns + `
  FROM parley.sessions s` + headOfSession + `LEFT JOIN parley.turns t ON t.workspace_id = s.workspace_id
   AND t.id = h.turn_id
  LEFT JOIN parley.messages m ON m.workspace_id = s.workspace_id AND m.id = t.trigger_message_id
  LEFT JOIN parley.delegations d ON d.workspace_id = s.workspace_id AND d.message_id = m.id WHERE `
+}
 
 func scanTeamSession(r *row) parley.TeamSession {
 	return parley.TeamSession{
@@ -91,7 +93,7 @@ func (s *Store) TeamSessions(
 		s,
 		tenant(scope.WorkspaceID),
 		func(r *row) (parley.TeamSession, error) { return scanTeamSession(r), nil },
-		teamSessions+l.where.String(),
+		teamSessions()+l.where.String(),
 		len(agents),
 		l.args...)
 }

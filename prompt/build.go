@@ -97,6 +97,9 @@ func Rebuild(
 		Think:      call.Think,
 		Search:     call.Search,
 	}
+	if call.Purpose == parley.PurposeKnowledge {
+		request.Purpose = call.Purpose
+	}
 	return request, edges.Err()
 }
 

@@ -15,8 +15,8 @@ const (
 	// exceptions.
 	splitRun = 8
 	// steerRoom is kept free in a window's manifest for a step's steers, the names of middleware, a cache key, and the
-	// tools that are offered.
-	steerRoom = 512 + 448 + 160
+	// tools that are offered, and the block of knowledge.
+	steerRoom = 512 + 448 + 160 + 64
 	// smallManifest is a size in bytes below which exact counting is not worthwhile.
 	smallManifest = 1 << 10
 

@@ -359,6 +359,34 @@ var (
 		empty:  empty[parley.RetryPolicy],
 		valid:  valid[parley.RetryPolicy],
 	}
+
+	// KnowledgeTokens bounds what requests are told from earlier work.
+	KnowledgeTokens = &Of[*int]{
+		Description: Description{
+			Name: "knowledge_tokens", Label: "Knowledge, tokens",
+			Kind: Integer, Scopes: lasting, Wins: Whole,
+			Doc: "Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default " +
+				"2000 in the background session of an agent and in people's foreground sessions with it, and 0 in " +
+				"others.",
+			Min: 0, Max: parley.MaxKnowledgeTokens,
+			Example: `4000`,
+		},
+		field:  func(s *parley.Settings) **int { return &s.KnowledgeTokens },
+		change: func(p *parley.SettingsPatch) *parley.Change[*int] { return &p.KnowledgeTokens },
+	}
+
+	// DrawKnowledge has knowledge drawn from background work.
+	DrawKnowledge = &Of[*bool]{
+		Description: Description{
+			Name: "draw_knowledge", Label: "Draw knowledge from work",
+			Kind: Switch, Scopes: lasting, Wins: Whole,
+			Doc: "Whether the model draws knowledge from each work session in the agent's background session, by " +
+				"one more call after it; by default it does not.",
+			Example: `true`,
+		},
+		field:  func(s *parley.Settings) **bool { return &s.DrawKnowledge },
+		change: func(p *parley.SettingsPatch) *parley.Change[*bool] { return &p.DrawKnowledge },
+	}
 )
 
 // policies are the forms of a context policy.
@@ -443,6 +471,8 @@ var all = []Setting{
 	ApprovalTimeout,
 	Policy,
 	Retry,
+	KnowledgeTokens,
+	DrawKnowledge,
 }
 
 // names are the names of all settings in AppendJSON's form.

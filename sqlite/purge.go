@@ -71,7 +71,10 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	if _, err := t.exec(forgetLog, h.LogID); err != nil {
 		return false, err
 	}
-	for _, statement := range []string{"DELETE FROM session_logs WHERE session_id = ?",
+	for _, statement := range []string{
+		"DELETE FROM knowledge WHERE id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
+		"DELETE FROM knowledge_sources WHERE item_id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
+		"DELETE FROM knowledge_blocks WHERE session_id = ?", "DELETE FROM session_logs WHERE session_id = ?",
 		"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
 		"DELETE FROM replays WHERE session_id = ?", "DELETE FROM dry_calls WHERE session_id = ?",
 		"DELETE FROM deliveries WHERE session_id = ?", purgeSent, purgeReceived,

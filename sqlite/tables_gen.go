@@ -1581,6 +1581,197 @@ func insertScheduleRunArgs(to []arg, of *parley.ScheduleRun) []arg {
 	)
 }
 
+// knowledgeColumns reads "k".
+const knowledgeColumns = "k.id, k.workspace_id, k.agent_id, k.scope, k.kind, k.text, k.confidence, k.pinned, k.status, " +
+	"k.author_kind, k.author_id, k.author_name, k.sources, k.approved_at, k.approved_by_id, " +
+	"k.supersedes_id, k.superseded_by_id, k.revision, k.created_at, k.changed_at, k.confirmed_at"
+
+// fillKnowledge reads knowledgeColumns.
+func fillKnowledge(r *row, to *parley.KnowledgeItem) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.AgentID = r.id()
+	to.Scope = parley.KnowledgeScope(r.text())
+	to.Kind = parley.KnowledgeKind(r.text())
+	to.Text = r.text()
+	to.Confidence = r.int()
+	to.Pinned = r.bool()
+	to.Status = parley.KnowledgeStatus(r.text())
+	to.Author.Kind = parley.AuthorKind(r.text())
+	to.Author.ID = r.id()
+	to.Author.Name = r.text()
+	to.Sources = []parley.KnowledgeSource{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("sources", text, &to.Sources); err != nil {
+			return err
+		}
+	}
+	to.ApprovedAt = r.time()
+	to.ApprovedByID = r.id()
+	to.SupersedesID = r.id()
+	to.SupersededByID = r.id()
+	to.Revision = r.int64()
+	to.CreatedAt = r.time()
+	to.ChangedAt = r.time()
+	to.ConfirmedAt = r.time()
+	return nil
+}
+
+func scanKnowledge(r *row) (found parley.KnowledgeItem, err error) {
+	err = fillKnowledge(r, &found)
+	return found, err
+}
+
+// insertKnowledgeColumns and insertKnowledgePlaces are for an INSERT INTO knowledge, with the arguments of insertKnowledgeArgs.
+const insertKnowledgeColumns = "id, workspace_id, agent_id, scope, kind, text, confidence, pinned, status, author_kind, author_id, " +
+	"author_name, sources, approved_at, approved_by_id, supersedes_id, superseded_by_id, revision, " +
+	"idempotency_key, fingerprint, created_at, changed_at, confirmed_at"
+
+const insertKnowledgePlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+
+// insertKnowledgeArgs appends the arguments of its columns.
+func insertKnowledgeArgs(to []arg, of *transition.NewKnowledge) ([]arg, error) {
+	sources, err := encode(of.Sources)
+	if err != nil {
+		return nil, err
+	}
+	var idempotencyKey arg
+	if of.Idempotency.Key != "" {
+		idempotencyKey = of.Idempotency.Key
+	}
+	return append(to,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.AgentID,
+		string(of.Scope),
+		string(of.Kind),
+		of.Text,
+		of.Confidence,
+		of.Pinned,
+		string(of.Status),
+		string(of.Author.Kind),
+		&of.Author.ID,
+		of.Author.Name,
+		sources,
+		&of.ApprovedAt,
+		&of.ApprovedByID,
+		&of.SupersedesID,
+		&of.SupersededByID,
+		of.Revision,
+		idempotencyKey,
+		&of.Idempotency.Fingerprint,
+		&of.CreatedAt,
+		&of.ChangedAt,
+		&of.ConfirmedAt,
+	), nil
+}
+
+// updateKnowledgeSet is for an UPDATE of knowledge, with the arguments of updateKnowledgeArgs.
+const updateKnowledgeSet = "scope = ?, kind = ?, text = ?, confidence = ?, pinned = ?, status = ?, author_kind = ?, " +
+	"author_id = ?, author_name = ?, sources = ?, approved_at = ?, approved_by_id = ?, " +
+	"supersedes_id = ?, superseded_by_id = ?, revision = ?, changed_at = ?, confirmed_at = ?"
+
+// updateKnowledgeArgs appends the arguments of its columns.
+func updateKnowledgeArgs(to []arg, of *parley.KnowledgeItem) ([]arg, error) {
+	sources, err := encode(of.Sources)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 19),
+		string(of.Scope),
+		string(of.Kind),
+		of.Text,
+		of.Confidence,
+		of.Pinned,
+		string(of.Status),
+		string(of.Author.Kind),
+		&of.Author.ID,
+		of.Author.Name,
+		sources,
+		&of.ApprovedAt,
+		&of.ApprovedByID,
+		&of.SupersedesID,
+		&of.SupersededByID,
+		of.Revision,
+		&of.ChangedAt,
+		&of.ConfirmedAt,
+	), nil
+}
+
+// knowledgeBlockColumns reads "b".
+const knowledgeBlockColumns = "b.id, b.workspace_id, b.session_id, b.n, b.beginning, b.text, b.items, b.told, b.chosen_at"
+
+// fillKnowledgeBlock reads knowledgeBlockColumns.
+func fillKnowledgeBlock(r *row, to *parley.KnowledgeBlock) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.SessionID = r.id()
+	to.N = r.int()
+	to.Beginning = r.text()
+	to.Text = r.text()
+	to.Items = []parley.KnowledgeShown{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("items", text, &to.Items); err != nil {
+			return err
+		}
+	}
+	to.Told = []parley.KnowledgeTold{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("told", text, &to.Told); err != nil {
+			return err
+		}
+	}
+	to.ChosenAt = r.time()
+	return nil
+}
+
+func scanKnowledgeBlock(r *row) (found parley.KnowledgeBlock, err error) {
+	err = fillKnowledgeBlock(r, &found)
+	return found, err
+}
+
+// insertKnowledgeBlockColumns and insertKnowledgeBlockPlaces are for an INSERT INTO knowledge_blocks, with the arguments of insertKnowledgeBlockArgs.
+const insertKnowledgeBlockColumns = "id, workspace_id, session_id, n, beginning, text, items, told, chosen_at"
+
+const insertKnowledgeBlockPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?"
+
+// insertKnowledgeBlockArgs appends the arguments of its columns.
+func insertKnowledgeBlockArgs(to []arg, of *parley.KnowledgeBlock) ([]arg, error) {
+	items, err := encode(of.Items)
+	if err != nil {
+		return nil, err
+	}
+	told, err := encode(of.Told)
+	if err != nil {
+		return nil, err
+	}
+	return append(to,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.SessionID,
+		of.N,
+		of.Beginning,
+		of.Text,
+		items,
+		told,
+		&of.ChosenAt,
+	), nil
+}
+
+// updateKnowledgeBlockSet is for an UPDATE of knowledge_blocks, with the arguments of updateKnowledgeBlockArgs.
+const updateKnowledgeBlockSet = "told = ?"
+
+// updateKnowledgeBlockArgs appends the arguments of its columns.
+func updateKnowledgeBlockArgs(to []arg, of *parley.KnowledgeBlock) ([]arg, error) {
+	told, err := encode(of.Told)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 3),
+		told,
+	), nil
+}
+
 // auditColumns reads "a".
 const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, " +
 	"a.request_id"

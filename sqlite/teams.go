@@ -66,10 +66,12 @@ func (s *Store) TeamSizes(
 	return sizes, err
 }
 
-var teamSessions = `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content,
+func teamSessions() string {
+	return `SELECT s.id, s.agent_id, s.status, s.wait_reason, h.turn_id, m.content,
  substr(d.text, 1, ` + strconv.Itoa(transition.TitleLook) + `), s.updated_at, ` + statisticsColumns + `
  FROM sessions s JOIN heads h ON h.session_id = s.id LEFT JOIN turns t ON t.id = h.turn_id
  LEFT JOIN messages m ON m.id = t.trigger_message_id LEFT JOIN delegations d ON d.message_id = m.id WHERE `
+}
 
 func scanTeamSession(r *row) parley.TeamSession {
 	return parley.TeamSession{
@@ -99,7 +101,7 @@ func (s *Store) TeamSessions(
 	l.must("s.key IN (?"+strings.Repeat(", ?", len(keys)-1)+")", keys...)
 	err = s.read(ctx, func(c *conn) error {
 		sessions = nil
-		return c.each(teamSessions+l.where.String(), func(r *row) error {
+		return c.each(teamSessions()+l.where.String(), func(r *row) error {
 			sessions = append(sessions, scanTeamSession(r))
 			return nil
 		}, l.args...)

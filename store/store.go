@@ -28,6 +28,7 @@ type Store interface {
 	DryRuns
 	Agents
 	Schedules
+	Knowledge
 	Teams
 	Delegations
 	Inbox

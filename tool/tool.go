@@ -52,11 +52,13 @@ type Source interface {
 	Faults() []Fault
 }
 
-// Background is a source of tools that depend on the agent that uses them. The worker offers them by itself, in the
-// background sessions of agents and nowhere else: no agent names them.
+// Background is a source of tools that depend on the agent or the session that uses them. The worker offers them by
+// itself: no agent names them.
 type Background interface {
 	// ToolsOf returns the tools of an agent's background session, in the order in which the model is shown them.
 	ToolsOf(ctx context.Context, workspaceID, agentID parley.ID) ([]Tool, error)
+	// Knowing returns the tools of every session that is told what its agent knows.
+	Knowing() []Tool
 }
 
 // Fault is an unusable tool, which agents do not get, or a server that is away.

@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/prompt"
+	"example.org/parley/setting"
 	"example.org/parley/store"
 	"example.org/parley/tool"
 )
@@ -165,10 +166,16 @@ func (t *tools) readTeam() (err error) {
 	return err
 }
 
-// addTeam adds the tools of the agent's background session, as far as the agent has none of their names.
+// addTeam adds the tools of the agent's background session, and those of sessions that are told what the agent knows,
+// as far as the agent has none of their names.
 func (t *tools) addTeam() {
 	found := t.team
 	t.team = nil
+	session := &t.claim.Session
+	if source := t.w.options.Background; source != nil && (!t.info.Known || t.info.Tools) &&
+		session.KnowledgeTokens(setting.KnowledgeTokens.Nearest(&t.claim.Agent.Settings, &session.Settings)) > 0 {
+		found = append(found, source.Knowing()...)
+	}
 	for _, one := range found {
 		definition := one.Definition()
 		named := func(own parley.ToolDefinition) bool { return own.Name == definition.Name }

@@ -30,7 +30,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	if r.speaker != nil {
 		return r.speech(at, steers), nil, nil
 	}
-	q := &question{position: at, system: r.settings.System, tools: r.definitions.Text()}
+	q := &question{position: at, tools: r.definitions.Text()}
 	entering(steers)
 	r.unreserve()
 	if err := r.weighed(steers); err != nil {
@@ -39,7 +39,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	budget, selection, err := r.choose(steers)
 	if err == nil {
 		err = r.tools.offerFor(&selection)
-		q.tools = r.definitions.Text()
+		q.system, q.tools = r.settings.System, r.definitions.Text()
 	}
 	if err != nil {
 		return noQuestion(err)
@@ -84,6 +84,9 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 		q.outlook = prompt.Foresee(r.settings.Policy, budget, &selection, r.claim.Turn)
 	}
 	selection.Manifest.Offered, selection.Edges = r.tools.offered, r.layers.Edges(r.ctx)
+	if block := r.knowledge.block; block != nil && block.Text != "" {
+		selection.Manifest.KnowledgeID = block.ID
+	}
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
 	if err != nil {
 		return noQuestion(err)
@@ -94,8 +97,12 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	settings := r.settings
 	settings.Parameters = settings.Parameters.OfStep(at.step)
 	request, manifest, err := prompt.Build(settings, selection, steers, r.definitions, files)
+	if _, draws := r.claim.Session.DrawnTurn(); draws {
+		request.Purpose = parley.PurposeKnowledge
+	}
 	q.call = parley.Call{
 		WorkspaceID: r.fence.WorkspaceID, SessionID: r.fence.SessionID, TurnID: r.fence.TurnID, Step: at.step,
+		Purpose:  request.Purpose,
 		Provider: r.settings.Model.Provider(), Model: r.settings.Model, Parameters: settings.Parameters,
 		Think: r.settings.Think, Search: r.settings.Search, Manifest: manifest, Outcome: parley.CallOpen,
 		Expected: r.info.Price.Expected(q.tokens),
@@ -154,8 +161,28 @@ func (r *requests) readCut() error {
 	return nil
 }
 
-// choose chooses the part of the record that a request shows, and what it has room for.
+// choose chooses the part of the record that a request shows, what it has room for and, if the window has moved, what
+// it is told from earlier work.
 func (r *requests) choose(steers []parley.Message) (prompt.Budget, prompt.Selection, error) {
+	if err := r.knowledge.begin(); err != nil {
+		return prompt.Budget{}, prompt.Selection{}, err
+	}
+	budget, selection, err := r.windowed(steers)
+	if err != nil || !r.knowledge.moved(&selection) {
+		return budget, selection, err
+	}
+	if err := r.knowledge.choose(); err != nil {
+		return budget, selection, err
+	}
+	r.unweigh() // the block leaves more room, or less
+	if budget, selection, err = r.windowed(steers); err == nil {
+		err = r.knowledge.keep(&selection)
+	}
+	return budget, selection, err
+}
+
+// windowed chooses the part of the record that a request with the present system prompt shows.
+func (r *requests) windowed(steers []parley.Message) (prompt.Budget, prompt.Selection, error) {
 	if r.known == nil {
 		r.known = prompt.Known{}
 	}

@@ -53,6 +53,11 @@ type turnStore interface {
 	FinishTurn(ctx context.Context, fence store.Fence, end store.TurnEnd) (store.StepSettled, error)
 	ReleaseTurn(ctx context.Context, fence store.Fence) error
 
+	UsableKnowledge(ctx context.Context, reach store.KnowledgeReach) ([]parley.KnowledgeItem, error)
+	KnowledgeByID(ctx context.Context, scope store.Scope, ids []parley.ID) ([]parley.KnowledgeItem, error)
+	ChosenKnowledge(ctx context.Context, workspaceID, sessionID parley.ID) (*parley.KnowledgeBlock, error)
+	ChooseKnowledge(ctx context.Context, fence store.Fence, block parley.KnowledgeBlock) error
+
 	UseApprovals(ctx context.Context, fence store.Fence, uses []store.ApprovalUse) error
 
 	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)

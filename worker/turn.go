@@ -73,7 +73,9 @@ func newTurn(c *claimed) *turn {
 	}
 	t.budgets = &budgets{claimed: c, limits: t.limits}
 	t.tools = &tools{claimed: c, rules: t.rules}
-	t.requests = &requests{claimed: c, tools: t.tools, responses: t.responses, shortening: t.shortening}
+	t.requests = &requests{
+		claimed: c, tools: t.tools, responses: t.responses, shortening: t.shortening, knowledge: &knowledge{claimed: c},
+	}
 	t.asking = &asking{
 		claimed: c, limits: t.limits, budgets: t.budgets, requests: t.requests, responses: t.responses,
 		shortening: t.shortening,
@@ -108,7 +110,7 @@ type tools struct {
 
 	rules   *rules
 	own     []parley.ToolDefinition // the agent's, as the model is shown them
-	team    []tool.Tool             // of these, those of the agent's background session
+	team    []tool.Tool             // of these, those that the worker offers by itself
 	bare    prompt.Tools            // of these alone
 	offers  int                     // how many of recallTools are offered beside them
 	offered *parley.OfferedTools    // which, and why; nil for none
@@ -121,6 +123,7 @@ type requests struct {
 	tools       *tools
 	responses   *responses
 	shortening  *shortening
+	knowledge   *knowledge
 	keepsInputs bool                  // questions keep their inputs
 	fixed       int                   // estimated tokens of the system prompt and the agent's tools; 0: not yet known
 	recalling   [offersRecall + 1]int // of so many of recallTools, as far as they may be offered

@@ -34,6 +34,12 @@ func (r *requests) weigh() (holds, room int) {
 	return r.fixed + r.recalling[r.tools.offers], r.fixed + r.recalling[max(r.tools.offers, r.tools.mayOffer())]
 }
 
+// unweigh has the request weighed anew.
+func (r *requests) unweigh() {
+	r.fixed = 0
+	clear(r.recalling[:])
+}
+
 // tooLong returns the failure of a turn that does not fit into the model's context, whatever is left out.
 func (r *requests) tooLong(budget prompt.Budget, selection *prompt.Selection) *parley.Failure {
 	reserve := prompt.Reserve(r.info, r.settings.Parameters)

@@ -85,6 +85,9 @@ func (s *slowTeam) ToolsOf(context.Context, parley.ID, parley.ID) ([]tool.Tool, 
 	return nil, nil
 }
 
+// Knowing implements tool.Background.
+func (*slowTeam) Knowing() []tool.Tool { return nil }
+
 // takingTools are scripted models that may be offered tools.
 type takingTools struct{ *scripted }
 

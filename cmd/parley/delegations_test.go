@@ -38,7 +38,12 @@ func TestTeamsAndTheirDelegations(t *testing.T) {
 	d.say("chat", "--session", session.ID.String(),
 		`[[{"tool_call":{"name":"delegate_to_agent","arguments":{"agent":"researcher","task":"Look.\nEverywhere."}}}],`+
 			`[{"text":"It is at work."}]]`)
-	shows(d.say("team", "show", "editor"), "editor Editor completed", "researcher Researcher", "2 members of Local owner")
+	shows(
+		d.say("team", "show", "editor"),
+		"editor Editor completed",
+		"researcher Researcher",
+		"2 members of Local owner",
+	)
 	var listed struct{ Data []parley.Delegation }
 	read(&listed, "delegations", "list", "--agent", "editor")
 	if len(listed.Data) != 1 || listed.Data[0].Kind != parley.DelegationTask {

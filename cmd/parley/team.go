@@ -79,8 +79,15 @@ func printTeam(t terminal, team *parley.Team) error {
 	for i := range team.Members {
 		m := &team.Members[i]
 		row := []string{
-			strings.Repeat("  ", m.Depth) + m.Slug, m.Name, "-", "-", waitsFor(team, m), cmp.Or(m.NextRunAt.String(), "-"),
-			"-", "-", "-",
+			strings.Repeat("  ", m.Depth) + m.Slug,
+			m.Name,
+			"-",
+			"-",
+			waitsFor(team, m),
+			cmp.Or(m.NextRunAt.String(), "-"),
+			"-",
+			"-",
+			"-",
 		}
 		if s := m.Background; s != nil {
 			row[2], row[3] = string(s.Status), cmp.Or(s.Doing, "-")

@@ -971,6 +971,125 @@ func schedulesRunsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// knowledgeListCommand makes parley knowledge list: GET /v1/knowledge.
+func knowledgeListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List what agents know, newest first", Args: cobra.NoArgs}
+	var query client.KnowledgeItemsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	addAgentReference(command, &query.Agent, "agent", "only items of this agent, by id or slug")
+	command.Flags().Var(wordFlag(&query.Team), "team", "only items of this team, by id or slug of its lead")
+	command.Flags().Var(wordFlag(&query.Kind), "kind", "only items of this kind: fact, preference, procedure")
+	command.Flags().Var(wordFlag(&query.Status), "status", "only items of this status: active, superseded, forgotten")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.KnowledgeItem], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.KnowledgeItems(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, knowledgeTable())
+	})
+	return command
+}
+
+// knowledgeShowCommand makes parley knowledge show: GET /v1/knowledge/{knowledge}.
+func knowledgeShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show ITEM", Short: "Show a knowledge item", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.KnowledgeItem(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, asRow(knowledgeTable()))
+	})
+	return command
+}
+
+// knowledgeCreateCommand makes parley knowledge create: POST /v1/knowledge.
+func knowledgeCreateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "create TEXT --agent AGENT [--kind preference]", Short: "Tell an agent something", Args: cobra.ExactArgs(1)}
+	var input client.KnowledgeInput
+	addAgentReference(command, &input.AgentID, "agent", "id or slug of the agent; for scope team of its lead")
+	command.Flags().Var(wordFlag(&input.Scope), "scope", "whose prompts are told it: the agent's, the default, or those of its whole team: agent, team")
+	command.Flags().Var(wordFlag(&input.Kind), "kind", "fact by default: fact, preference, procedure")
+	command.Flags().BoolVar(&input.Pinned, "pinned", false, "tell it before others")
+	sets := addSets(command)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		input.Text = args[0]
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.CreateKnowledgeItem(ctx, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, asRow(knowledgeTable()))
+	})
+	_ = command.MarkFlagRequired("agent") // it is one of the flags above
+	return command
+}
+
+// knowledgeUpdateCommand makes parley knowledge update: PATCH /v1/knowledge/{knowledge}.
+func knowledgeUpdateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update ITEM", Short: "Change a knowledge item: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	var patch client.KnowledgePatch
+	addChange(command, &patch.Text, readWord[string], "text", "whoever changes it is its author from then on")
+	addChange(command, &patch.Kind, readWord[parley.KnowledgeKind], "kind", "its kind: fact, preference, procedure")
+	addChange(command, &patch.Pinned, readBool, "pinned", "its pinned")
+	addChange(command, &patch.Approved, readBool, "approved", "of a procedure: whether it may be used")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &patch); err != nil {
+			return err
+		}
+		changed, err := server.UpdateKnowledgeItem(ctx, id, patch)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &changed, asRow(knowledgeTable()))
+	})
+	return command
+}
+
+// knowledgePinCommand makes parley knowledge pin: PATCH /v1/knowledge/{knowledge}.
+func knowledgePinCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "pin ITEM", Short: "Have prompts told an item before others", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.UpdateKnowledgeItem(ctx, id, client.KnowledgePatch{Pinned: changeTo(true)})
+		if err != nil {
+			return err
+		}
+		return printKnowledge(term, shared, &changed)
+	})
+	return command
+}
+
+// knowledgeApproveCommand makes parley knowledge approve: PATCH /v1/knowledge/{knowledge}.
+func knowledgeApproveCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "approve ITEM", Short: "Let a procedure be used that an agent noted", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.UpdateKnowledgeItem(ctx, id, client.KnowledgePatch{Approved: changeTo(true)})
+		if err != nil {
+			return err
+		}
+		return printKnowledge(term, shared, &changed)
+	})
+	return command
+}
+
+// knowledgeForgetCommand makes parley knowledge forget: DELETE /v1/knowledge/{knowledge}.
+func knowledgeForgetCommand(shared *flags) *cobra.Command {
+	command := &cobra.Command{Use: "forget ITEM", Short: "Forget a knowledge item: no later prompt is told it", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		return server.ForgetKnowledgeItem(ctx, id)
+	})
+	return command
+}
+
 // agentsTaskCommand makes parley agents task: POST /v1/agents/{agent}/tasks.
 func agentsTaskCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "task AGENT TEXT", Short: "Give an agent work, to be done in the background", Args: cobra.ExactArgs(2)}
@@ -1717,6 +1836,45 @@ func schedulesRunsTable() table[parley.ScheduleRun] {
 			}
 		},
 	}
+}
+
+// knowledgeTable is the table of knowledge.
+func knowledgeTable() table[parley.KnowledgeItem] {
+	return table[parley.KnowledgeItem]{
+		titles: []string{"ID", "KIND", "STATE", "TEXT", "SOURCE", "CHANGED"},
+		row: func(row *parley.KnowledgeItem) []string {
+			return []string{
+				orDash(row.ID),
+				string(row.Kind),
+				knowledgeState(row),
+				knowledgeText(row),
+				knowledgeSource(row),
+				row.ChangedAt.String(),
+			}
+		},
+	}
+}
+
+// printKnowledge prints one as a table of its members, without empty ones.
+func printKnowledge(term terminal, shared *flags, got *parley.KnowledgeItem) error {
+	return printFields(term, shared, got, [][]string{
+		{"id", orDash(got.ID)},
+		{"workspace id", orDash(got.WorkspaceID)},
+		{"agent id", orDash(got.AgentID)},
+		{"scope", string(got.Scope)},
+		{"kind", string(got.Kind)},
+		{"text", got.Text},
+		{"confidence", strconv.Itoa(got.Confidence)},
+		{"pinned", yesOrNo(got.Pinned)},
+		{"status", string(got.Status)},
+		{"approved at", got.ApprovedAt.String()},
+		{"approved by id", orDash(got.ApprovedByID)},
+		{"supersedes id", orDash(got.SupersedesID)},
+		{"superseded by id", orDash(got.SupersededByID)},
+		{"created at", got.CreatedAt.String()},
+		{"changed at", got.ChangedAt.String()},
+		{"confirmed at", got.ConfirmedAt.String()},
+	})
 }
 
 // printWorkspace prints one as a table of its members, without empty ones.

@@ -63,6 +63,8 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 	e.ids["call"] = s.first(owner, path+"/calls")
 	e.ids["schedule"] = s.made(owner, "POST", "/v1/schedules",
 		fmt.Sprintf(`{"agent_id":%q,"name":%q,"every":"24h","message":"Look around."}`, e.ids["agent"], mark))
+	e.ids["knowledge"] = s.made(owner, "POST", "/v1/knowledge",
+		fmt.Sprintf(`{"agent_id":%q,"text":%q}`, e.ids["agent"], mark))
 	e.ids["reader"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s}`, settings))
 	e.ids["key"] = s.made(admin, "POST", "/v1/keys", fmt.Sprintf(`{"name":%q}`, mark))
 	e.ids["sign_in"] = s.signIn(owner)

@@ -18,6 +18,7 @@ import (
 // queryIDs maps parameters that name things to the path variable of the same kind.
 var queryIDs = map[string]string{
 	"agent":     "agent",
+	"team":      "agent",
 	"session":   "session",
 	"parent":    "session",
 	"project":   "project",

@@ -106,6 +106,8 @@ func (changes) NoteDeliveries(*transition.Head, []transition.Delivery) error    
 func (changes) InsertDelegations(*transition.Head, []*parley.Delegation) error       { return nil }
 func (changes) MoveDelegations(*transition.Head, []transition.MovedDelegation) error { return nil }
 func (changes) HearDelegations(*transition.Head, []transition.Heard) error           { return nil }
+func (changes) InsertKnowledge(*transition.Head, []transition.NewKnowledge) error    { return nil }
+func (changes) UpdateKnowledge(*transition.Head, []*parley.KnowledgeItem) error      { return nil }
 func (changes) InsertInbox(*transition.Head, []*parley.InboxItem) error              { return nil }
 func (changes) UpdateInbox(*transition.Head, []*parley.InboxItem) error              { return nil }
 func (changes) PutCompaction(*transition.Head, *parley.Compaction) error             { return nil }
@@ -120,3 +122,7 @@ func (changes) Park(*transition.Head, *transition.Parked) error                 
 func (changes) Warn(*transition.Head, *transition.Warned) error                      { return nil }
 func (changes) CountRequest(*transition.Head, *transition.Rated) error               { return nil }
 func (changes) Relimit(*transition.Head) error                                       { return nil }
+
+// InsertKnowledgeBlock and TellKnowledge implement transition.Writer: a dry run keeps its block to itself.
+func (changes) InsertKnowledgeBlock(*transition.Head, *parley.KnowledgeBlock) error { return nil }
+func (changes) TellKnowledge(*transition.Head, *parley.KnowledgeBlock) error        { return nil }

@@ -46,6 +46,9 @@ type Reads interface {
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
 	File(ctx context.Context, scope store.Scope, id parley.ID) (parley.File, error)
 	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
+	UsableKnowledge(ctx context.Context, reach store.KnowledgeReach) ([]parley.KnowledgeItem, error)
+	KnowledgeByID(ctx context.Context, scope store.Scope, ids []parley.ID) ([]parley.KnowledgeItem, error)
+	ChosenKnowledge(ctx context.Context, workspaceID, sessionID parley.ID) (*parley.KnowledgeBlock, error)
 	Budgets(ctx context.Context, workspaceID parley.ID, subjects []store.BudgetSubject) ([]store.Budget, error)
 }
 

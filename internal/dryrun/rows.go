@@ -266,3 +266,18 @@ func (rows) Recipient(_, ownerID, _ parley.ID) (parley.ID, error)      { return 
 func (rows) Cited(parley.ID, parley.ID, int64) (*transition.CitedMessage, error) { return nil, nil }
 
 func (rows) SharesWork(parley.ID, parley.ID, parley.ID, parley.ID) (bool, error) { return false, nil }
+
+// These implement transition.Rows: a dry run learns nothing.
+func (rows) KnowledgeItem(parley.ID, parley.ID) (*parley.KnowledgeItem, error) { return nil, nil }
+
+func (rows) CreatedKnowledge(parley.ID, string) (transition.Earlier, error) {
+	return transition.Earlier{}, nil
+}
+
+func (rows) CountKnowledge(parley.ID, parley.ID) (int64, error) { return 0, nil }
+
+func (rows) UsableKnowledge(store.KnowledgeReach, bool) ([]parley.KnowledgeItem, error) {
+	return nil, nil
+}
+
+func (rows) ChosenKnowledge(*transition.Head) (*parley.KnowledgeBlock, error) { return nil, nil }

@@ -335,3 +335,8 @@ func (m *Memory) ApplyOutbox(context.Context) (bool, error) { return false, errN
 func (m *Memory) Claim(context.Context, parley.ID, int, store.Occupancy) ([]store.Claim, error) {
 	return nil, errNoProcess()
 }
+
+// ChooseKnowledge implements the worker's store: a block that a dry run chooses is for that run alone.
+func (m *Memory) ChooseKnowledge(context.Context, store.Fence, parley.KnowledgeBlock) error {
+	return nil
+}

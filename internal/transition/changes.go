@@ -53,6 +53,11 @@ type Changes struct {
 	NewSchedules []NewSchedule
 	Schedules    []MovedSchedule // update all of each, and insert its run if missing
 
+	NewKnowledge []NewKnowledge          // with the sessions of their sources
+	Knowledge    []*parley.KnowledgeItem // whose revision has gone up by one
+	Chosen       *parley.KnowledgeBlock  // insert it as the session's block in use
+	Told         *parley.KnowledgeBlock  // update told
+
 	Replay   *store.NewReplay // the replay row of a call in NewCalls
 	NewCalls []NewCall
 	Calls    []store.CallSettled // calls that end

@@ -84,6 +84,9 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	DetachProject{}.Kind():  func(target parley.ID) Work { return &DetachProject{ProjectID: target} },
 	DeleteSessions{}.Kind(): func(target parley.ID) Work { return &DeleteSessions{ProjectID: target} },
 
+	DrawKnowledge{}.Kind(): func(target parley.ID) Work { return &DrawKnowledge{TurnID: target} },
+	LearnDrawn{}.Kind():    func(target parley.ID) Work { return &LearnDrawn{SessionID: target} },
+
 	RaiseAlert{}.Kind():        func(target parley.ID) Work { return &RaiseAlert{OccasionID: target} },
 	TellInbox{}.Kind():         func(target parley.ID) Work { return &TellInbox{ApprovalID: target} },
 	DeliverDelegation{}.Kind(): func(target parley.ID) Work { return &DeliverDelegation{DelegationID: target} },

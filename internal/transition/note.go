@@ -6,11 +6,12 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/setting"
+	"example.org/parley/store"
 )
 
-// contextNote builds the note of a user message: the moment's facts from user_context, then the poster's own note. It
-// is made once, with the message: a steer is sent before it enters the record, and "in an hour" counts from when it was
-// said.
+// contextNote builds the note of a user message: the moment's facts from user_context, then what has become known since
+// the session's block of knowledge was chosen, then the poster's own note. It is made once, with the message: a steer
+// is sent before it enters the record, and "in an hour" counts from when it was said.
 func (t *Tx) contextNote(h *Head, author parley.Author, given string) (string, error) {
 	version, _, err := t.agent(h.WorkspaceID, h.AgentID)
 	if err != nil {
@@ -20,6 +21,14 @@ func (t *Tx) contextNote(h *Head, author parley.Author, given string) (string, e
 	if err != nil || agent == nil {
 		return given, err
 	}
+	news, err := t.knowledgeNews(h, agent)
+	if err != nil {
+		return "", err
+	}
+	if given != "" && news != "" {
+		news += "\n\n"
+	}
+	given = news + given
 	settings := parley.ValueOf(setting.Middleware.Nearest(&agent.Settings, &h.Settings))
 	if settings.UserContext == nil || len(*settings.UserContext) == 0 {
 		return given, nil
@@ -54,6 +63,36 @@ func (t *Tx) contextNote(h *Head, author parley.Author, given string) (string, e
 		note += "\n\n" + given
 	}
 	return note, nil
+}
+
+// newsSlack is how much older than a block an item may be and still count as later, in milliseconds: those who wrote
+// the two may have different clocks.
+const newsSlack = parley.Time(10 * 60 * 1000)
+
+// knowledgeNews returns what a session has not been told of what agents know, and notes it as told; "" if nothing.
+func (t *Tx) knowledgeNews(h *Head, agent *parley.Agent) (string, error) {
+	if h.Changes.New != nil || h.KnowledgeTokens(setting.KnowledgeTokens.Nearest(&agent.Settings, &h.Settings)) == 0 {
+		return "", nil
+	}
+	block := h.Changes.Told // by another message of this transition
+	if block == nil {
+		var err error
+		if block, err = t.rows.ChosenKnowledge(h); err != nil || block == nil {
+			return "", err
+		}
+	}
+	known, err := t.rows.UsableKnowledge(store.KnowledgeReach{
+		WorkspaceID: h.WorkspaceID, AgentID: h.AgentID, OwnerID: h.OwnerID, Since: block.ChosenAt - newsSlack,
+		Limit: parley.KnowledgeCandidates,
+	}, false)
+	if err != nil {
+		return "", err
+	}
+	news := block.News(known)
+	if len(news) > 0 {
+		h.Changes.Told = block
+	}
+	return parley.KnowledgeNewsText(news), nil
 }
 
 func (t *Tx) projectLine(h *Head) (string, error) {

@@ -119,6 +119,18 @@ type Rows interface {
 	CreatedSchedule(workspaceID parley.ID, key string) (Earlier, error)
 	CountSchedules(workspaceID, agentID parley.ID) (ofAgent, ofWorkspace int64, err error)
 
+	// KnowledgeItem reads an item of a workspace; nil if there is none. CreatedKnowledge finds the one that was created
+	// under an idempotency key. CountKnowledge counts those of an agent; a count within the bounds still holds when the
+	// transition is written.
+	KnowledgeItem(workspaceID, id parley.ID) (*parley.KnowledgeItem, error)
+	CreatedKnowledge(workspaceID parley.ID, key string) (Earlier, error)
+	CountKnowledge(workspaceID, agentID parley.ID) (int64, error)
+	// UsableKnowledge reads what prompts of an agent may be told, pinned items first, then the latest changed; with
+	// proposed also procedures that nobody has approved.
+	UsableKnowledge(reach store.KnowledgeReach, proposed bool) ([]parley.KnowledgeItem, error)
+	// ChosenKnowledge reads the block in use of a session; nil if there is none.
+	ChosenKnowledge(h *Head) (*parley.KnowledgeBlock, error)
+
 	// Accepted reads what a session's owner has accepted; nil for a session older than recorded acceptances.
 	Accepted(h *Head) (*parley.Accepted, error)
 

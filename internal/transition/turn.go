@@ -142,6 +142,9 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 	if err := t.endDelegated(h, turn); err != nil {
 		return err
 	}
+	if err := t.leaveDrawing(h, turn); err != nil {
+		return err
+	}
 	if err := t.alertFailedRun(h, turn); err != nil {
 		return err
 	}

@@ -40,6 +40,12 @@ type Writer interface {
 	// MoveSchedules voids the transition if a row has moved on.
 	MoveSchedules(h *Head, moved []MovedSchedule) error
 
+	InsertKnowledge(h *Head, items []NewKnowledge) error
+	// UpdateKnowledge voids the transition if a row has moved on.
+	UpdateKnowledge(h *Head, items []*parley.KnowledgeItem) error
+	InsertKnowledgeBlock(h *Head, block *parley.KnowledgeBlock) error
+	TellKnowledge(h *Head, block *parley.KnowledgeBlock) error
+
 	InsertCalls(h *Head, calls []NewCall) error
 	SettleCalls(h *Head, calls []store.CallSettled) error
 	RecordReplay(h *Head, replay *store.NewReplay) error
@@ -138,6 +144,11 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 
 	many("NewSchedules", func(c *Changes) []NewSchedule { return c.NewSchedules }, Writer.InsertSchedules),
 	many("Schedules", func(c *Changes) []MovedSchedule { return c.Schedules }, Writer.MoveSchedules),
+
+	many("NewKnowledge", func(c *Changes) []NewKnowledge { return c.NewKnowledge }, Writer.InsertKnowledge),
+	many("Knowledge", func(c *Changes) []*parley.KnowledgeItem { return c.Knowledge }, Writer.UpdateKnowledge),
+	one("Chosen", func(c *Changes) *parley.KnowledgeBlock { return c.Chosen }, Writer.InsertKnowledgeBlock),
+	one("Told", func(c *Changes) *parley.KnowledgeBlock { return c.Told }, Writer.TellKnowledge),
 
 	many("NewCalls", func(c *Changes) []NewCall { return c.NewCalls }, Writer.InsertCalls),
 	many("Calls", func(c *Changes) []store.CallSettled { return c.Calls }, Writer.SettleCalls),

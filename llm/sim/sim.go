@@ -16,7 +16,8 @@
 //	script                        does what the JSON in the user's text says (ScriptSchema)
 //	team                          works as an agent of a team: delegates, asks, reports and briefs
 //
-// Asked for a summary of a conversation, each but lorem gives a short digest of it.
+// Asked for a summary of a conversation, each but lorem gives a short digest of it. Asked for knowledge from a piece of
+// work, each gives the last thing that was said there.
 package sim
 
 import (
@@ -122,6 +123,9 @@ func (m *Model) Stream(ctx context.Context, encoded model.EncodedRequest) iter.S
 		defer a.close()
 		if _, paced := simulated.(lorem); request.Purpose == parley.PurposeCompaction && !paced {
 			simulated = digest{}
+		}
+		if request.Purpose == parley.PurposeKnowledge {
+			simulated = drawing{}
 		}
 		simulated.play(a)
 	}

@@ -77,7 +77,8 @@ func chainRoots(t *testing.T, w *world) {
 	call := c.delegation(t, id).CallMessageID
 	inside := func(parent, message parley.ID) parley.ID {
 		child := c.session(t, func(s *parley.Session) {
-			s.Kind, s.Mode, s.ParentSessionID, s.ParentMessageID = parley.KindTool, parley.ModeBackground, parent, message
+			s.Kind, s.Mode = parley.KindTool, parley.ModeBackground
+			s.ParentSessionID, s.ParentMessageID = parent, message
 		})
 		posted := c.post(t, child, c.say("Help."))
 		if got := c.chain(t, posted.Turn.ID); got != root {

@@ -108,7 +108,11 @@ func delegationFull(t *testing.T, w *world) {
 	claim.Turn.Step = 1
 	c.answer(t, claim, "It is at work.")
 	c.answer(t, c.claimed(t)["lead"], "Pity.")
-	if lines, _ := c.heard(t, c.at); len(lines) != 1 || !strings.Contains(lines[0], "it failed: the messages that wait") {
+	if lines, _ := c.heard(
+		t,
+		c.at,
+	); len(lines) != 1 ||
+		!strings.Contains(lines[0], "it failed: the messages that wait") {
 		t.Errorf("the lead was told %q", lines)
 	}
 	id = c.hands(t, c.task(c.clerk, "Count."))[0]

@@ -42,6 +42,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 		w.exchange(t, plain, "a question\t\"?\"", "an answer\nin lines 😀")
 	}
 	w.fillDelegations(t)
+	w.fillKnowledge(t)
 	w.fillSchedules(t)
 	w.askedBelow(t)
 	w.drainOutbox(t) // announces it to its root
@@ -144,6 +145,20 @@ func (w *world) fillSchedules(t *testing.T) {
 	t.Helper()
 	schedule := w.schedule(t, w.worker(t, "digger").ID)
 	w.due(t, schedule.ID)
+}
+
+// fillKnowledge makes an item with a source, and chooses a block for a session.
+func (w *world) fillKnowledge(t *testing.T) {
+	t.Helper()
+	agent := w.worker(t, "scribe")
+	session := w.background(t, &agent).ID
+	w.learn(t, agent.ID, "Ein Fluss heißt Ob. 😀", from(session, w.post(t, session, w.say("note it")).Message))
+	claim := w.claim(t)
+	must(t, "ChooseKnowledge", w.store.ChooseKnowledge(w.ctx, claim.Fence, parley.KnowledgeBlock{
+		ID: parley.NewID(), Beginning: "0/0/0", Text: "known",
+		Items: []parley.KnowledgeShown{}, Told: []parley.KnowledgeTold{},
+	}))
+	w.answer(t, claim, "noted")
 }
 
 // fillFiles makes a file that a message uses, one with a thumbnail, and an upload under way.

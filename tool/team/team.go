@@ -2,6 +2,8 @@
 // a subordinate asks its lead and reports to it; leads brief and ask the person they work for. Which of them an agent
 // has depends on its place in its team; the worker offers them in the agent's background session, and nowhere else.
 // The package owns no state: what a tool sends is recorded with its result, and delivered by the outbox.
+//
+// Its tools of knowledge are offered in every session that is told what its agent knows.
 package team
 
 import (
@@ -33,16 +35,26 @@ const maxDescription = 300
 
 // Agents reads the agents of a workspace. A store.Store implements it.
 type Agents interface {
+	Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.Agent, error)
 	Agents(ctx context.Context, workspaceID parley.ID, query store.AgentQuery) ([]parley.Agent, error)
 }
 
+// Store is what the tools read and write. A store.Store implements it.
+type Store interface {
+	Agents
+	Knowledge
+}
+
 // Source makes the tools of agents. It implements tool.Background.
-type Source struct{ agents Agents }
+type Source struct {
+	agents    Agents
+	knowledge Knowledge
+}
 
 var _ tool.Background = Source{}
 
 // Tools returns the source of the team's tools.
-func Tools(agents Agents) Source { return Source{agents} }
+func Tools(store Store) Source { return Source{store, store} }
 
 // ToolsOf implements tool.Background.
 func (s Source) ToolsOf(ctx context.Context, workspaceID, agentID parley.ID) (tools []tool.Tool, err error) {

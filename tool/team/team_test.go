@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/store"
 	"example.org/parley/tool"
 	"example.org/parley/tool/team"
 )
@@ -25,21 +26,25 @@ func (a agents) Agent(_ context.Context, _ parley.ID, idOrSlug string) (parley.A
 	return parley.Agent{}, parley.Errorf(parley.CodeNotFound, "there is no such agent")
 }
 
-func (a agents) TeamOf(_ context.Context, _, leadID parley.ID) (found []parley.Agent, err error) {
-	above := []parley.ID{leadID}
+func (a agents) Agents(_ context.Context, _ parley.ID, query store.AgentQuery) (found []parley.Agent, err error) {
+	var leadID parley.ID
 	for i := range a {
-		if a[i].ID == leadID && a[i].Status == parley.AgentActive {
+		if a[i].ID == query.Around {
+			leadID = a[i].LeadID
+		}
+	}
+	for i := range a {
+		if a[i].ID == query.Around || a[i].ID == leadID || a[i].LeadID == query.Around {
 			found = append(found, a[i])
 		}
 	}
-	for n := 0; len(found) > 0 && n < len(above); n++ {
-		for i := range a {
-			if a[i].LeadID == above[n] && a[i].Status == parley.AgentActive {
-				found, above = append(found, a[i]), append(above, a[i].ID)
-			}
-		}
-	}
 	return found, nil
+}
+
+// reads is a store of agents that knows nothing else.
+type reads struct {
+	agents
+	team.Knowledge
 }
 
 func agent(slug string, lead parley.ID) parley.Agent {
@@ -49,7 +54,7 @@ func agent(slug string, lead parley.ID) parley.Agent {
 // offered returns the tools of an agent by name.
 func offered(t *testing.T, all agents, agentID parley.ID) map[string]tool.Tool {
 	t.Helper()
-	tools, err := team.Tools(all).ToolsOf(t.Context(), parley.NewID(), agentID)
+	tools, err := team.Tools(reads{agents: all}).ToolsOf(t.Context(), parley.NewID(), agentID)
 	if err != nil {
 		t.Fatal(err)
 	}

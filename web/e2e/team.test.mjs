@@ -119,3 +119,20 @@ test('a schedule shows its next times before it is made; it is paused, changed a
   await page.getByText('Nobody has a schedule.').waitFor();
   right(page);
 });
+
+test('what a team knows is listed, pinned and forgotten', async () => {
+  const { lead, scout } = await team();
+  await server.ask('POST', '/v1/knowledge', { agent_id: lead.id, scope: 'team', text: 'The lamp burns until dawn.' });
+  await server.ask('POST', '/v1/knowledge', { agent_id: scout.id, text: 'Gulls sleep at noon.' });
+  const page = await tab(`/team/${lead.slug}`);
+  const item = page.locator('[data-knowledge]');
+  await item.getByText('The lamp burns until dawn.').waitFor();
+  await item.getByRole('button', { name: 'Pin' }).click();
+  await item.getByText('Pinned').waitFor();
+  await accessible(page, 'what a team knows');
+  await item.getByRole('button', { name: 'Forget' }).click();
+  await item.getByText('forgotten').waitFor();
+  await page.getByRole('combobox', { name: 'Who knows it' }).selectOption(scout.slug);
+  await item.getByText('Gulls sleep at noon.').waitFor();
+  right(page);
+});

@@ -60,7 +60,7 @@ export const inboxRoute = createRoute({
   component: part(() => import('./pages/inbox'), 'InboxPage'),
   validateSearch: (search: Record<string, unknown>) => strings(search, 'unread', 'type', 'agent', 'item'), // item: the one that is open
 });
-const teams = createRoute({ getParentRoute: () => root, path: '/team', component: part(() => import('./pages/teams'), 'TeamsPage') });
+const teams = createRoute({ getParentRoute: () => root, path: '/team', component: part(() => import('./pages/teamlist'), 'TeamsPage') });
 export const teamRoute = createRoute({ getParentRoute: () => root, path: '/team/$lead', component: part(() => import('./pages/team'), 'TeamPage') });
 const agents = createRoute({ getParentRoute: () => root, path: '/agents', component: part(() => import('./pages/agentlist'), 'AgentsPage') });
 export const searchRoute = createRoute({

@@ -367,6 +367,37 @@ func verbs() []verb {
 			},
 		},
 		{
+			noun: "knowledge", name: "list", kind: list, operation: "listKnowledgeItems",
+			says: "List what agents know, newest first", columns: knowledgeColumns(),
+		},
+		{
+			noun: "knowledge", name: "show", kind: show, operation: "getKnowledgeItem", place: "ITEM",
+			says: "Show a knowledge item", prints: "asRow(knowledgeTable())",
+		},
+		{
+			noun: "knowledge", name: "create", kind: create, operation: "createKnowledgeItem", positional: "text",
+			says: "Tell an agent something", required: []string{"agent"},
+			flags: map[string]string{"agent_id": "agent"}, shows: "--agent AGENT [--kind preference]",
+			prints: "asRow(knowledgeTable())",
+		},
+		{
+			noun: "knowledge", name: "update", kind: update, operation: "updateKnowledgeItem", place: "ITEM",
+			says:   "Change a knowledge item: what no flag names stays as it is",
+			prints: "asRow(knowledgeTable())",
+		},
+		{
+			noun: "knowledge", name: "pin", kind: change, operation: "updateKnowledgeItem", place: "ITEM",
+			says: "Have prompts told an item before others", always: "Pinned: changeTo(true)",
+		},
+		{
+			noun: "knowledge", name: "approve", kind: change, operation: "updateKnowledgeItem", place: "ITEM",
+			says: "Let a procedure be used that an agent noted", always: "Approved: changeTo(true)",
+		},
+		{
+			noun: "knowledge", name: "forget", kind: remove, operation: "forgetKnowledgeItem", place: "ITEM",
+			says: "Forget a knowledge item: no later prompt is told it",
+		},
+		{
 			noun: "agents", name: "task", kind: create, operation: "giveTask", place: "AGENT", positional: "text",
 			says: "Give an agent work, to be done in the background", flags: map[string]string{"files": "file"},
 			prints: "printTask",
@@ -500,6 +531,13 @@ func loopColumns() []column {
 	return []column{
 		{"LOOP", "id", ""}, {"STATE", "state", ""}, {"REASON", "reason", ""}, {"ITERATION", "", "loopIteration"},
 		{"UNTIL", "", "loopUntil"}, {"PROMPT", "", "loopPrompt"},
+	}
+}
+
+func knowledgeColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"KIND", "kind", ""}, {"STATE", "", "knowledgeState"}, {"TEXT", "", "knowledgeText"},
+		{"SOURCE", "", "knowledgeSource"}, {"CHANGED", "changed_at", ""},
 	}
 }
 

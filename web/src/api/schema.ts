@@ -25,12 +25,19 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             description: string;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants: components["schemas"]["Grant"][];
             /** Format: uuid */
             id: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens: number | null;
             /** Format: uuid */
             lead_id: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
@@ -126,10 +133,17 @@ export interface components {
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][];
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens?: number;
             /** Format: uuid */
             lead_id?: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
@@ -216,10 +230,17 @@ export interface components {
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge?: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][] | null;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens?: number | null;
             /** Format: uuid */
             lead_id?: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
@@ -833,7 +854,7 @@ export interface components {
             parallel_tool_calls: boolean | null;
             provider: string;
             /** @enum {string|null} */
-            purpose: "compaction" | "replay" | "warm" | null;
+            purpose: "compaction" | "replay" | "warm" | "knowledge" | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
@@ -929,6 +950,8 @@ export interface components {
             first_token_ms: number | null;
             /** Format: uuid */
             id: string;
+            /** @description What the system prompt tells from earlier work, with the messages that it comes from. */
+            knowledge: components["schemas"]["KnowledgeShown"][];
             /** @description The messages of the record up to this call that the model was not shown, and why. */
             left_out: components["schemas"]["LeftOut"][];
             /** @description The session's limits, in effect now. */
@@ -952,7 +975,7 @@ export interface components {
             parts: components["schemas"]["Part"][];
             provider: string;
             /** @enum {string|null} */
-            purpose: "compaction" | "replay" | "warm" | null;
+            purpose: "compaction" | "replay" | "warm" | "knowledge" | null;
             /** @description Why it is not exact. */
             reason: string | null;
             /**
@@ -2435,11 +2458,18 @@ export interface components {
             content: components["schemas"]["UserInput"];
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the parent session's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -2662,11 +2692,18 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the parent session's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -2982,6 +3019,86 @@ export interface components {
             /** @description The caller's own by default. A new one is created. */
             workspace?: string;
         };
+        KnowledgeInput: {
+            /** @description Id or slug of the agent; for scope team of its lead. */
+            agent_id: string | null;
+            /**
+             * @description fact by default.
+             * @enum {string}
+             */
+            kind?: "fact" | "preference" | "procedure";
+            /** @description Tell it before others. */
+            pinned?: boolean;
+            /**
+             * @description Whose prompts are told it: the agent's, the default, or those of its whole team.
+             * @enum {string}
+             */
+            scope?: "agent" | "team";
+            /** @description What is known, in a sentence or two. */
+            text: string | null;
+        };
+        KnowledgeItem: {
+            /** Format: uuid */
+            agent_id: string | null;
+            /** Format: date-time */
+            approved_at: string | null;
+            /** Format: uuid */
+            approved_by_id: string | null;
+            author: components["schemas"]["Author"];
+            /** Format: date-time */
+            changed_at: string | null;
+            /** Format: int64 */
+            confidence: number;
+            /** Format: date-time */
+            confirmed_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "fact" | "preference" | "procedure";
+            pinned: boolean;
+            /** @enum {string} */
+            scope: "agent" | "team";
+            sources: components["schemas"]["KnowledgeSource"][];
+            /** @enum {string} */
+            status: "active" | "superseded" | "forgotten";
+            /** Format: uuid */
+            superseded_by_id: string | null;
+            /** Format: uuid */
+            supersedes_id: string | null;
+            text: string;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        KnowledgePatch: {
+            /** @description Of a procedure: whether it may be used. */
+            approved?: boolean | null;
+            /** @enum {string|null} */
+            kind?: "fact" | "preference" | "procedure" | null;
+            pinned?: boolean | null;
+            /** @description Whoever changes it is its author from then on. */
+            text?: string | null;
+        };
+        KnowledgeShown: {
+            /** Format: date-time */
+            changed_at: string | null;
+            /** Format: uuid */
+            item_id: string | null;
+            /** @enum {string} */
+            kind: "fact" | "preference" | "procedure";
+            sources: components["schemas"]["KnowledgeSource"][];
+        };
+        KnowledgeSource: {
+            /** Format: uuid */
+            message_id: string | null;
+            /** @enum {string} */
+            role: "user" | "assistant" | "tool_call" | "tool_result" | "summary" | "system";
+            /** Format: int64 */
+            sequence: number;
+            /** Format: uuid */
+            session_id: string;
+        };
         Leaver: {
             /** Format: uuid */
             message_id: string | null;
@@ -3294,6 +3411,8 @@ export interface components {
             cache_ttl: string | null;
             cached_response: boolean | null;
             dropped: components["schemas"]["Dropped"] | null;
+            /** Format: uuid */
+            knowledge_id?: string | null;
             middleware: string[] | null;
             offered: components["schemas"]["OfferedTools"] | null;
             policy: string;
@@ -3920,6 +4039,11 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageKnowledgeItem: {
+            data: components["schemas"]["KnowledgeItem"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageLoop: {
             data: components["schemas"]["Loop"][];
             /** @description The cursor of the next page; null at the end. */
@@ -4357,11 +4481,18 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Replaces the parent session's. */
             grants?: components["schemas"]["Grant"][];
             instructions?: string;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the parent session's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the parent session's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -4808,6 +4939,8 @@ export interface components {
             created_at: string;
             /** Format: int64 */
             depth: number;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            draw_knowledge: boolean | null;
             /** @enum {string|null} */
             during: "queue" | "steer" | "interrupt" | "reject" | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the agent's. */
@@ -4825,6 +4958,11 @@ export interface components {
             key: string | null;
             /** @enum {string} */
             kind: "agent" | "tool";
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the agent's.
+             */
+            knowledge_tokens: number | null;
             /** Format: int64 */
             last_event_sequence: number;
             /** Format: int64 */
@@ -5138,6 +5276,8 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            draw_knowledge?: boolean;
             /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
             dry_run?: boolean;
             /**
@@ -5158,6 +5298,11 @@ export interface components {
              * @enum {string}
              */
             kind?: "agent" | "tool";
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the agent's.
+             */
+            knowledge_tokens?: number;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the agent's. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -5261,6 +5406,8 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            draw_knowledge?: boolean | null;
             /** @enum {string|null} */
             during?: "queue" | "steer" | "interrupt" | "reject" | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the agent's. */
@@ -5268,6 +5415,11 @@ export interface components {
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. Nearer than the agent's. */
             grants?: components["schemas"]["Grant"][] | null;
             instructions?: string | null;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others. Replaces the agent's.
+             */
+            knowledge_tokens?: number | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. Each part that it sets replaces that part of the agent's. */
             limits?: components["schemas"]["LimitsPatch"] | null;
             /**
@@ -5482,10 +5634,17 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            draw_knowledge?: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][] | null;
+            /**
+             * Format: int64
+             * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
+             */
+            knowledge_tokens?: number | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits?: components["schemas"]["LimitsPatch"] | null;
             /**
@@ -6522,7 +6681,7 @@ export interface components {
             /** Format: int64 */
             output_tokens: number;
             /** @enum {string|null} */
-            purpose: "step" | "compaction" | "replay" | "dry_run" | null;
+            purpose: "step" | "compaction" | "replay" | "knowledge" | "dry_run" | null;
             /** @description US dollars. */
             saved: number;
             /** Format: uuid */
@@ -6795,6 +6954,11 @@ export type InboxUpdated = components['schemas']['InboxUpdated'];
 export type InboxUpdatedEvent = components['schemas']['InboxUpdatedEvent'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
+export type KnowledgeInput = components['schemas']['KnowledgeInput'];
+export type KnowledgeItem = components['schemas']['KnowledgeItem'];
+export type KnowledgePatch = components['schemas']['KnowledgePatch'];
+export type KnowledgeShown = components['schemas']['KnowledgeShown'];
+export type KnowledgeSource = components['schemas']['KnowledgeSource'];
 export type Leaver = components['schemas']['Leaver'];
 export type Leaving = components['schemas']['Leaving'];
 export type LeftOut = components['schemas']['LeftOut'];
@@ -6851,6 +7015,7 @@ export type PageEntry = components['schemas']['PageEntry'];
 export type PageFile = components['schemas']['PageFile'];
 export type PageInboxItem = components['schemas']['PageInboxItem'];
 export type PageKey = components['schemas']['PageKey'];
+export type PageKnowledgeItem = components['schemas']['PageKnowledgeItem'];
 export type PageLoop = components['schemas']['PageLoop'];
 export type PageMessage = components['schemas']['PageMessage'];
 export type PageMessageId = components['schemas']['PageMessageID'];

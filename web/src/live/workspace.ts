@@ -52,7 +52,7 @@ export function followWorkspace(queries: QueryClient): void {
         break;
       case 'session.status_changed':
         if (id) change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason });
-        fetchAgain('sessions', 'tree', 'questions', 'failures', 'schedules');
+        fetchAgain('sessions', 'tree', 'questions', 'failures', 'schedules', 'knowledge');
         teamsAgain(id);
         if (event.data.status === 'waiting' || event.data.status === 'running') fetchAgain('approvals');
         break;

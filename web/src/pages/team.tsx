@@ -8,6 +8,7 @@ import type { Session, Team } from '../api/types';
 import { compact, money } from '../components/format';
 import { titled } from '../components/tab';
 import { Button, Failed, Loading, Page } from '../components/ui';
+import { Knowledge } from '../team/knowledge';
 import { Schedules } from '../team/schedules';
 import { Work } from '../team/task';
 import { Timeline } from '../team/timeline';
@@ -62,6 +63,7 @@ function Shown({ team }: { team: Team }) {
       <Work team={team} mayManage={mayManage} />
       <Timeline team={team} />
       <Schedules team={team} mayManage={mayManage} />
+      <Knowledge team={team} mayManage={mayManage} />
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { request } from '../api/http';
-import type { Delegation, ID, Page, Schedule, ScheduleRun, Team, TeamLead } from '../api/types';
+import type { Delegation, ID, KnowledgeItem, Page, Schedule, ScheduleRun, Team, TeamLead } from '../api/types';
 
 // The keys begin with what the workspace feed names when something changes.
 
@@ -28,6 +28,9 @@ export const schedulesOf = (agents: ID[]) => paged<Schedule>(['schedules', agent
 
 export const runsOf = (schedule: ID) =>
   queryOptions({ queryKey: ['schedules', 'runs', schedule], queryFn: ({ signal }) => request<Page<ScheduleRun>>(`/v1/schedules/${schedule}/runs`, { query: { limit: RUNS }, signal }).then((page) => page.data) });
+
+// knowledgeOf is what a team or an agent knows, newest first.
+export const knowledgeOf = (who: { team: string } | { agent: string }) => paged<KnowledgeItem>(['knowledge', who], '/v1/knowledge', { ...who, limit: LIST });
 
 // timesOf are the next times of a timing that need not be stored.
 export const timesOf = (timing: Record<string, string>) =>

@@ -46,7 +46,7 @@ export function UsageTable({ name, rows }: { name: string; rows: UsageRow[] }) {
   );
 }
 
-const PURPOSES = { step: 'Conversations', compaction: 'Summaries', replay: 'Replays', dry_run: 'Dry runs' } as const;
+const PURPOSES = { step: 'Conversations', compaction: 'Summaries', knowledge: 'Knowledge', replay: 'Replays', dry_run: 'Dry runs' } as const;
 
 export function nameOf(row: UsageRow): string {
   if (row.purpose) return PURPOSES[row.purpose];

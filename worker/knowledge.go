@@ -1,0 +1,128 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+
+	"example.org/parley"
+	"example.org/parley/prompt"
+	"example.org/parley/setting"
+	"example.org/parley/store"
+)
+
+// knowledge keeps the block of knowledge behind the turn's system prompt. It is chosen when the window moves, and stays
+// the same until the window moves again, so that requests keep their beginning; only what must not be told any more
+// changes it before.
+type knowledge struct {
+	*claimed
+
+	begun  bool
+	tokens int                    // most of the block; 0: the turn is told nothing
+	system string                 // the system prompt without the block
+	block  *parley.KnowledgeBlock // nil: none was chosen yet
+	stale  bool                   // it holds what must not be told any more
+}
+
+// begin puts the session's block behind the system prompt, once.
+func (k *knowledge) begin() error {
+	if k.begun {
+		return nil
+	}
+	k.begun, k.system = true, k.settings.System
+	session := &k.claim.Session
+	k.tokens = session.KnowledgeTokens(setting.KnowledgeTokens.Nearest(&k.claim.Agent.Settings, &session.Settings))
+	if k.tokens == 0 {
+		return nil
+	}
+	block, err := k.w.store.ChosenKnowledge(k.writes, k.fence.WorkspaceID, k.fence.SessionID)
+	if err != nil || block == nil {
+		return err
+	}
+	if k.stale, err = k.outlived(block); err != nil || k.stale {
+		return err
+	}
+	k.show(block)
+	return nil
+}
+
+// outlived reports whether a block holds an item that was forgotten, whose words somebody has changed, or whose sources
+// the session's owner may not read any more. One that a later item contradicts may stay: a context note tells of that.
+func (k *knowledge) outlived(block *parley.KnowledgeBlock) (bool, error) {
+	if len(block.Items) == 0 {
+		return false, nil
+	}
+	ids := make([]parley.ID, len(block.Items))
+	for i := range block.Items {
+		ids[i] = block.Items[i].ItemID
+	}
+	scope := store.Scope{WorkspaceID: k.fence.WorkspaceID, ViewerID: k.claim.Session.OwnerID}
+	items, err := k.w.store.KnowledgeByID(k.writes, scope, ids)
+	if err != nil {
+		return false, err
+	}
+	for _, shown := range block.Items {
+		at := slices.IndexFunc(items, func(item parley.KnowledgeItem) bool { return item.ID == shown.ItemID })
+		if at < 0 || items[at].Status == parley.KnowledgeForgotten || items[at].ChangedAt != shown.ChangedAt {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// show makes a block the one behind the system prompt.
+func (k *knowledge) show(block *parley.KnowledgeBlock) {
+	k.block, k.stale = block, false
+	k.settings.System = prompt.WithKnowledge(k.system, block.Text)
+}
+
+// beginning names where a window begins.
+func (k *knowledge) beginning(selection *prompt.Selection) string {
+	covered := int64(0)
+	for i := range selection.Messages {
+		if through := selection.Messages[i].CoversThrough; through != nil {
+			covered = max(covered, *through)
+		}
+	}
+	return fmt.Sprintf("%d/%d/%d", selection.Anchor, covered, k.claim.Session.Context.ClearedAt)
+}
+
+// moved reports whether a request with this window needs another block.
+func (k *knowledge) moved(selection *prompt.Selection) bool {
+	return k.tokens > 0 && (k.block == nil || k.block.Beginning != k.beginning(selection))
+}
+
+// choose chooses another block, to be stored by keep.
+func (k *knowledge) choose() error {
+	session := &k.claim.Session
+	items, err := k.w.store.UsableKnowledge(k.writes, store.KnowledgeReach{
+		WorkspaceID: k.fence.WorkspaceID, AgentID: k.claim.Agent.ID, OwnerID: session.OwnerID,
+		Limit: parley.KnowledgeCandidates,
+	})
+	if err != nil {
+		return err
+	}
+	subject := session.Title + "\n" + session.Task + "\n" + session.Feature + "\n" + string(k.claim.Trigger.Content)
+	chosen := prompt.ChooseKnowledge(items, subject, k.tokens)
+	block := &parley.KnowledgeBlock{
+		ID: parley.NewID(), WorkspaceID: k.fence.WorkspaceID, SessionID: k.fence.SessionID,
+		Text: parley.KnowledgeText(chosen), Items: make([]parley.KnowledgeShown, len(chosen)),
+		Told: make([]parley.KnowledgeTold, 0, len(items)),
+	}
+	for i := range chosen {
+		one := &chosen[i]
+		block.Items[i] = parley.KnowledgeShown{
+			ItemID: one.ID, Kind: one.Kind, ChangedAt: one.ChangedAt, Sources: one.Sources,
+		}
+	}
+	for i := range items { // what did not fit is no news either
+		block.Told = append(block.Told, parley.KnowledgeTold{ItemID: items[i].ID, ChangedAt: items[i].ChangedAt})
+	}
+	k.show(block)
+	return nil
+}
+
+// keep stores the chosen block for the window that it is shown with.
+func (k *knowledge) keep(selection *prompt.Selection) error {
+	k.block.Beginning = k.beginning(selection)
+	return k.w.store.ChooseKnowledge(k.writes, k.fence, *k.block)
+}
