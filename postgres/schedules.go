@@ -138,8 +138,13 @@ func scheduleRunsQuery(scheduleID parley.ID, q store.ScheduleRunQuery) (text str
 
 // The schedules to act on: those that are due, and those whose next time was set before the clock was set back.
 const (
-	dueSchedules = "SELECT " + scheduleColumns + " FROM parley.schedules c " +
-		"WHERE c.next_at IS NOT NULL AND c.next_at <= parley.now_ms() ORDER BY c.next_at LIMIT $1"
+	// round counts a workspace's due schedules, longest due first: workspaces take turns.
+	dueSchedules = "SELECT " + scheduleColumns + " FROM (" +
+		"SELECT workspace_id, id, next_at, " +
+		"row_number() OVER (PARTITION BY workspace_id ORDER BY next_at, id) AS round FROM parley.schedules " +
+		"WHERE next_at IS NOT NULL AND next_at <= parley.now_ms() ORDER BY round, next_at, id LIMIT $1) f " +
+		"JOIN parley.schedules c ON c.workspace_id = f.workspace_id AND c.id = f.id " +
+		"ORDER BY f.round, f.next_at, f.id"
 	aheadSchedules = "SELECT " + scheduleColumns + " FROM parley.schedules c " +
 		"WHERE c.next_at IS NOT NULL AND c.moved_at > parley.now_ms() + $2 LIMIT $1"
 )

@@ -154,8 +154,12 @@ func scheduleRunsQuery(workspaceID, scheduleID parley.ID, q store.ScheduleRunQue
 
 // The schedules to act on: those that are due, and those whose next time was set before the clock was set back.
 const (
-	dueSchedules = "SELECT " + scheduleColumns + " FROM schedules c INDEXED BY schedules_due " +
-		"WHERE c.next_at IS NOT NULL AND c.next_at <= ? ORDER BY c.next_at LIMIT ?"
+	// round counts a workspace's due schedules, longest due first: workspaces take turns.
+	dueSchedules = "SELECT " + scheduleColumns + " FROM (" +
+		"SELECT id, next_at, row_number() OVER (PARTITION BY workspace_id ORDER BY next_at, id) AS round " +
+		"FROM schedules INDEXED BY schedules_due WHERE next_at IS NOT NULL AND next_at <= ? " +
+		"ORDER BY round, next_at, id LIMIT ?) f CROSS JOIN schedules c ON c.id = f.id " +
+		"ORDER BY f.round, f.next_at, f.id"
 	aheadSchedules = "SELECT " + scheduleColumns + " FROM schedules c INDEXED BY schedules_moved " +
 		"WHERE c.next_at IS NOT NULL AND c.moved_at > ? LIMIT ?"
 )

@@ -75,7 +75,8 @@ type Schedules interface {
 
 	// Now returns the time by the database's clock, by which schedules are planned and due.
 	Now() parley.Time
-	// DueSchedules reads up to limit schedules that are due, in all workspaces, longest due first. It locks nothing.
+	// DueSchedules reads up to limit schedules that are due, in all workspaces, which take turns: first the longest due
+	// of each workspace, then the second of each, and so on. It locks nothing.
 	DueSchedules(ctx context.Context, limit int) (DueSchedules, error)
 	// PostScheduled posts the message of a due schedule into the agent's background session, notes the run, and moves
 	// the schedule on, in one transaction; any number of processes may try. The run is skipped, with its reason, while

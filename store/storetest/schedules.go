@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -19,6 +20,7 @@ func testSchedules(t *testing.T, open Open) {
 		"ListsAndWorkspaces":               scheduleLists,
 		"AChangeNamesItsRevision":          scheduleChanged,
 		"OnlyWhatIsDueIsDue":               scheduleDue,
+		"WorkspacesTakeTurns":              schedulesTakeTurns,
 		"ARunIsPostedOnce":                 schedulePosts,
 		"ManyPostersPostOnce":              schedulePostersRace,
 		"AnOverlapIsSkipped":               scheduleSkips,
@@ -220,6 +222,27 @@ func scheduleDue(t *testing.T, w *world) {
 	}
 	if found, err = w.store.DueSchedules(w.ctx, 1); err != nil || len(found.Due) != 1 || found.Due[0].ID != first.ID {
 		t.Errorf("one at most: %+v, %v", found.Due, err)
+	}
+}
+
+// schedulesTakeTurns: a workspace with many schedules that are longer due does not delay another one's.
+func schedulesTakeTurns(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	var many []parley.Schedule
+	for n := range parley.Time(4) {
+		many = append(many, w.schedule(t, agent.ID, func(s *parley.Schedule) { s.NextAt = longDue + n }))
+	}
+	other := w.neighbour(t, "other")
+	later := func(by parley.Time) parley.Schedule {
+		return other.schedule(t, other.worker(t, fmt.Sprintf("digger-%d", by)).ID,
+			func(s *parley.Schedule) { s.NextAt = longDue + by })
+	}
+	first, second := later(1000), later(2000)
+	want := []parley.Schedule{many[0], first, many[1], second, many[2]}
+	found, err := w.store.DueSchedules(w.ctx, len(want))
+	must(t, "DueSchedules", err)
+	if diff := cmp.Diff(want, found.Due); diff != "" {
+		t.Errorf("these are due (-want +got):\n%s", diff)
 	}
 }
 
