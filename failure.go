@@ -50,8 +50,8 @@ func (c ErrorClass) Sentence() string {
 	case ClassLimit:
 		return "A limit set for this agent or session was reached."
 	case ClassSchema:
-		return "The model's answer does not satisfy the schema that was asked for. Retry, loosen the schema, or choose " +
-			"another model."
+		return "The model's answer does not satisfy the schema that was asked for. Retry, loosen the schema, or " +
+			"choose another model."
 	default:
 		return "Something went wrong inside Parley. The server's log has the details under this turn's id."
 	}

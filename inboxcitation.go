@@ -22,7 +22,8 @@ func (c *InboxCitation) String() string {
 var inboxCitation = regexp.MustCompile(`\[([0-9A-Fa-f]{8}-[0-9A-Za-z….-]{0,64}):([0-9]{1,20})\]`)
 
 // InboxCitations returns what texts cite as [session:sequence], each message once and without its id. It is
-// CodeInvalid, with a sentence for the model that wrote them, for a citation that cannot lead anywhere and for too many.
+// CodeInvalid, with a sentence for the model that wrote them, for a citation that cannot lead anywhere and for too
+// many.
 func InboxCitations(texts ...string) ([]InboxCitation, error) {
 	found := []InboxCitation{}
 	for _, text := range texts {

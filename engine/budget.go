@@ -106,8 +106,13 @@ func (e *Engine) chainOf(ctx context.Context, scope store.Scope, sessionID parle
 	}
 	b := &budgets[0]
 	return &ChainSpending{
-		RootID: rootID, ChainTokens: b.Limits.ChainTokens, ChainCost: b.Limits.ChainCost, Tokens: b.Tokens, Cost: b.Cost,
-		ReservedTokens: b.ReservedTokens, ReservedCost: b.ReservedCost,
+		RootID:         rootID,
+		ChainTokens:    b.Limits.ChainTokens,
+		ChainCost:      b.Limits.ChainCost,
+		Tokens:         b.Tokens,
+		Cost:           b.Cost,
+		ReservedTokens: b.ReservedTokens,
+		ReservedCost:   b.ReservedCost,
 	}, nil
 }
 

@@ -159,7 +159,7 @@ func checkOutput(output *parley.Output) error {
 	if err != nil {
 		return parley.InvalidField("output.schema", "is not valid JSON")
 	}
-	output.Schema = (*json.RawMessage)(&canonical)
+	output.Schema = &canonical
 	return nil
 }
 

@@ -12,8 +12,8 @@ const (
 	gapNotice     = "[The next message is from earlier in the conversation. What came before it is not shown here.]"
 	droppedNotice = "[%s of this conversation, number %d to %d, left out here: no more fits into what you can read. " +
 		"What follows continues after them.]"
-	rejectedNotice = "[Your answer was not accepted. It must be one JSON object of the schema that you were given, and " +
-		"nothing else. What is wrong: %s. Answer again with the whole object.]"
+	rejectedNotice = "[Your answer was not accepted. It must be one JSON object of the schema that you were given, " +
+		"and nothing else. What is wrong: %s. Answer again with the whole object.]"
 )
 
 // rejectedRoom is the most that a rejection takes in a manifest, in bytes: its reason holds no control characters, so

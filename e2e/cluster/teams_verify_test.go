@@ -291,7 +291,14 @@ func (l *ledger) checkTurn(turn parley.Turn, as arrival, o job, texts []string, 
 	}
 	for name, n := range calls {
 		if sends[name] != n {
-			l.x.problem("turn %s of session %s called %s %d times, not %d", turn.ID, turn.SessionID, name, n, sends[name])
+			l.x.problem(
+				"turn %s of session %s called %s %d times, not %d",
+				turn.ID,
+				turn.SessionID,
+				name,
+				n,
+				sends[name],
+			)
 		}
 	}
 	if len(calls) != len(sends) {

@@ -119,7 +119,10 @@ func (l *lab) delegations(ctx context.Context, server *parleyRun, postgres bool)
 				return loads, err
 			}
 			if round > 0 {
-				loads[i] = append(loads[i], load{cpu: (after - before) / delegationCount, first: took / delegationCount})
+				loads[i] = append(
+					loads[i],
+					load{cpu: (after - before) / delegationCount, first: took / delegationCount},
+				)
 			}
 		}
 	}
