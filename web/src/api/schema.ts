@@ -130,8 +130,8 @@ export interface components {
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][];
-            /** Format: uuid */
-            lead_id?: string | null;
+            /** @description Id or slug of the agent that leads this one. */
+            lead_id?: string;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -220,7 +220,7 @@ export interface components {
             end_user?: string | null;
             /** @description Rules about tool calls. Without one that matches, a person is asked about tools that may destroy something. */
             grants?: components["schemas"]["Grant"][] | null;
-            /** Format: uuid */
+            /** @description Id or slug of the agent that leads this one. */
             lead_id?: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits?: components["schemas"]["LimitsPatch"] | null;
