@@ -85,8 +85,9 @@ type AgentInput struct {
 	// standard by default.
 	Runtime string `json:"runtime,omitempty"`
 	parley.Settings
-	Tags   []string  `json:"tags,omitempty"`
-	LeadID parley.ID `json:"lead_id,omitzero"`
+	Tags []string `json:"tags,omitempty"`
+	// Id or slug of the agent that leads this one.
+	LeadID string `json:"lead_id,omitempty"`
 	// The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a
 	// key and not the machine's user.
 	BriefToID parley.ID `json:"brief_to_id,omitzero"`
@@ -156,8 +157,9 @@ type AgentPatch struct {
 	Description parley.Change[string] `json:"description,omitzero"`
 	Runtime     parley.Change[string] `json:"runtime,omitzero"`
 	parley.SettingsPatch
-	Tags   parley.Change[[]string]  `json:"tags,omitzero"`
-	LeadID parley.Change[parley.ID] `json:"lead_id,omitzero"`
+	Tags parley.Change[[]string] `json:"tags,omitzero"`
+	// Id or slug of the agent that leads this one.
+	LeadID parley.Change[string] `json:"lead_id,omitzero"`
 	// The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a
 	// key and not the machine's user.
 	BriefToID parley.Change[parley.ID]          `json:"brief_to_id,omitzero"`

@@ -19,7 +19,7 @@ type AgentInput struct {
 	Runtime     string `json:"runtime,omitempty" doc:"standard by default."`
 	parley.Settings
 	Tags      []string  `json:"tags,omitempty"`
-	LeadID    parley.ID `json:"lead_id,omitzero"`
+	LeadID    string    `json:"lead_id,omitempty" doc:"Id or slug of the agent that leads this one."`
 	BriefToID parley.ID `json:"brief_to_id,omitzero" doc:"The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user."`
 }
 
@@ -43,7 +43,7 @@ type AgentPatch struct {
 	Runtime     parley.Change[string] `json:"runtime,omitzero"`
 	parley.SettingsPatch
 	Tags      parley.Change[[]string]           `json:"tags,omitzero"`
-	LeadID    parley.Change[parley.ID]          `json:"lead_id,omitzero"`
+	LeadID    parley.Change[string]             `json:"lead_id,omitzero" doc:"Id or slug of the agent that leads this one."`
 	BriefToID parley.Change[parley.ID]          `json:"brief_to_id,omitzero" doc:"The principal whose inbox gets briefings, questions and alerts of the agent and those below it, if its owner is a key and not the machine's user."`
 	Status    parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
 
@@ -94,7 +94,7 @@ func (e *Engine) CreateAgent(
 	agent := parley.Agent{
 		ID: parley.NewID(), WorkspaceID: scope.WorkspaceID, Slug: input.Slug, Name: input.Name,
 		Description: input.Description, Runtime: input.Runtime, Settings: input.Settings,
-		Tags: input.Tags, LeadID: input.LeadID, BriefToID: input.BriefToID, Status: parley.AgentActive, Version: 1,
+		Tags: input.Tags, BriefToID: input.BriefToID, Status: parley.AgentActive, Version: 1,
 		OwnerID: principal.ID, OwnerName: principal.Name, ChangedByID: principal.ID,
 	}
 	if input.widens() {
@@ -109,6 +109,9 @@ func (e *Engine) CreateAgent(
 		return parley.Agent{}, false, err
 	}
 	if _, err := e.named(ctx, scope, "brief_to_id", input.BriefToID); err != nil {
+		return parley.Agent{}, false, err
+	}
+	if agent.LeadID, err = e.leadID(ctx, scope, input.LeadID); err != nil {
 		return parley.Agent{}, false, err
 	}
 	if agent.Accepted, err = e.accepts(ctx, scope, &agent, nil); err != nil {
@@ -309,6 +312,10 @@ func (e *Engine) UpdateAgent(
 	if _, err := e.named(ctx, scope, "brief_to_id", patch.BriefToID.Value); err != nil {
 		return parley.Agent{}, err
 	}
+	leadID, err := e.leadID(ctx, scope, patch.LeadID.Value)
+	if err != nil {
+		return parley.Agent{}, err
+	}
 	defer e.patch(agent.ID)()
 	for attempt := 1; ; attempt++ {
 		if agent, err = e.store.Agent(ctx, scope.WorkspaceID, agent.ID.String()); err != nil {
@@ -326,6 +333,9 @@ func (e *Engine) UpdateAgent(
 		patch.apply(&agent)
 		if patch.OwnerID.Set {
 			agent.OwnerName = owner.Name
+		}
+		if patch.LeadID.Set {
+			agent.LeadID = leadID
 		}
 		agent.ChangedByID = principal.ID
 		if err := e.checkAgent(ctx, scope, &agent); err != nil {
@@ -469,6 +479,16 @@ func (e *Engine) agent(ctx context.Context, scope store.Scope, idOrSlug string) 
 	return e.store.Agent(ctx, scope.WorkspaceID, idOrSlug)
 }
 
+// leadID returns the id of a lead that is named by id or slug; zero for "".
+func (e *Engine) leadID(ctx context.Context, scope store.Scope, idOrSlug string) (parley.ID, error) {
+	if idOrSlug == "" {
+		return parley.ID{}, nil
+	}
+	lead, err := e.agent(ctx, scope, idOrSlug)
+	return lead.ID, err
+}
+
+// apply sets every field that names nothing to be looked up: all but the lead.
 func (p AgentPatch) apply(agent *parley.Agent) {
 	apply(p.Slug, &agent.Slug)
 	apply(p.Name, &agent.Name)
@@ -476,7 +496,6 @@ func (p AgentPatch) apply(agent *parley.Agent) {
 	apply(p.Runtime, &agent.Runtime)
 	agent.Settings = setting.Patched(agent.Settings, &p.SettingsPatch)
 	apply(p.Tags, &agent.Tags)
-	apply(p.LeadID, &agent.LeadID)
 	apply(p.BriefToID, &agent.BriefToID)
 	apply(p.Status, &agent.Status)
 	apply(p.OwnerID, &agent.OwnerID)

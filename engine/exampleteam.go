@@ -109,11 +109,13 @@ func (e *Engine) exampleAgent(
 	leadID parley.ID,
 ) (parley.Agent, error) {
 	input := AgentInput{
-		Slug: m.slug, Name: m.name, Description: m.about, LeadID: leadID,
+		Slug: m.slug, Name: m.name, Description: m.about,
 		Settings: parley.Settings{Model: exampleModel, SystemPrompt: &m.prompt},
 	}
 	if leadID.IsZero() { // it counts the answers to what it handed out: a summary would hide some
 		input.Policy = &parley.Policy{Kind: parley.PolicyAuto}
+	} else {
+		input.LeadID = leadID.String()
 	}
 	if m.clock {
 		input.Tools = &[]parley.ToolRef{{Name: "current_time"}}

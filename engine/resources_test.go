@@ -18,7 +18,7 @@ func TestAgentPatch(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
 	ctx := t.Context()
-	agent, _, err := h.CreateAgent(
+	_, _, err := h.CreateAgent(
 		ctx,
 		h.member,
 		engine.AgentInput{
@@ -54,7 +54,7 @@ func TestAgentPatch(t *testing.T) {
 		ctx,
 		h.member,
 		"one",
-		engine.AgentPatch{LeadID: parley.Change[parley.ID]{Set: true, Value: agent.ID}},
+		engine.AgentPatch{LeadID: parley.Change[string]{Set: true, Value: "one"}},
 	)
 	wantCode(t, err, parley.CodeInvalid, "lead_id")
 

@@ -385,7 +385,7 @@ func TestOtherWorkspaces(t *testing.T) {
 			return err
 		},
 		"lead": func() error {
-			_, _, err := h.CreateAgent(ctx, stranger, engine.AgentInput{Name: "Theirs", LeadID: agent.ID},
+			_, _, err := h.CreateAgent(ctx, stranger, engine.AgentInput{Name: "Theirs", LeadID: agent.ID.String()},
 				store.Idempotency{})
 			return err
 		},

@@ -9,8 +9,8 @@ import (
 
 // Budgets bound what calls may spend. Every root session, every agent and every chain of delegations with a limit on
 // tokens or money has one budget row, made on first use. The transaction that opens a call reserves the call's estimate
-// there with one conditional update; when the call ends, its actual usage replaces the estimate. So a tree of concurrent
-// sessions cannot exceed its limit on any number of machines. A call that does not fit parks its turn.
+// there with one conditional update; when the call ends, its actual usage replaces the estimate. So a tree of
+// concurrent sessions cannot exceed its limit on any number of machines. A call that does not fit parks its turn.
 
 // BudgetSubject identifies the owner of a budget.
 type BudgetSubject struct {

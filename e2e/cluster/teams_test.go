@@ -141,7 +141,7 @@ func (t *team) hire(ctx context.Context) error {
 	lead, err := hirer.CreateAgent(ctx, input)
 	for i := 0; i < teamSize && err == nil; i++ {
 		input.Slug = fmt.Sprintf("%s-%d", t.lead, i)
-		input.Name, input.LeadID = input.Slug, lead.ID
+		input.Name, input.LeadID = input.Slug, lead.Slug
 		t.members = append(t.members, input.Slug)
 		_, err = hirer.CreateAgent(ctx, input)
 	}

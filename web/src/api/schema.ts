@@ -146,8 +146,8 @@ export interface components {
              * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
              */
             knowledge_tokens?: number;
-            /** Format: uuid */
-            lead_id?: string | null;
+            /** @description Id or slug of the agent that leads this one. */
+            lead_id?: string;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits?: components["schemas"]["Limits"] | null;
             /**
@@ -245,7 +245,7 @@ export interface components {
              * @description Most tokens of the knowledge from earlier work that a request is told; 0 tells none. By default 2000 in the background session of an agent and in people's foreground sessions with it, and 0 in others.
              */
             knowledge_tokens?: number | null;
-            /** Format: uuid */
+            /** @description Id or slug of the agent that leads this one. */
             lead_id?: string | null;
             /** @description What turns may use. Daily limits count separately: an agent's over all of its sessions, a session's over its own tree. */
             limits?: components["schemas"]["LimitsPatch"] | null;

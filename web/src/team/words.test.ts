@@ -37,7 +37,12 @@ test.each([
   ['task', 'expired', false, 'Expired'],
 ] as const)('a %s that is %s: open %s, “%s”', (kind, status, open, name) => {
   expect(isOpen({ kind, status })).toBe(open);
-  expect(statusOf({ kind, status }).name).toBe(name);
+  expect(statusOf({ kind, status, to_principal_id: null }).name).toBe(name);
+});
+
+test('a question that lies in an inbox waits for an answer, not for its turn', () => {
+  expect(statusOf({ kind: 'question', status: 'delivered', to_principal_id: 'p' }).name).toBe('Waits for an answer');
+  expect(statusOf({ kind: 'briefing', status: 'delivered', to_principal_id: 'p' }).name).toBe('Delivered');
 });
 
 test('a timing is sent with what its kind needs and nothing else, once it says when', () => {

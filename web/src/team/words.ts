@@ -44,12 +44,13 @@ export function isOpen({ kind, status }: Pick<Delegation, 'kind' | 'status'>): b
 export const KINDS: Record<Delegation['kind'], string> = { task: 'Task', question: 'Question', report: 'Report', briefing: 'Briefing' };
 
 // statusOf says what has become of a delegation.
-export function statusOf(delegation: Pick<Delegation, 'kind' | 'status'>): { name: string; tone: 'plain' | 'good' | 'warn' | 'bad' | 'accent' } {
+export function statusOf(delegation: Pick<Delegation, 'kind' | 'status' | 'to_principal_id'>): { name: string; tone: 'plain' | 'good' | 'warn' | 'bad' | 'accent' } {
   switch (delegation.status) {
     case 'sent':
       return { name: 'Sent', tone: 'plain' };
     case 'delivered':
-      return isOpen(delegation) ? { name: 'Waits its turn', tone: 'plain' } : { name: 'Delivered', tone: 'good' };
+      if (!isOpen(delegation)) return { name: 'Delivered', tone: 'good' };
+      return delegation.to_principal_id ? { name: 'Waits for an answer', tone: 'warn' } : { name: 'Waits its turn', tone: 'plain' };
     case 'running':
       return { name: 'At work', tone: 'accent' };
     case 'answered':
