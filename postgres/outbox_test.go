@@ -30,7 +30,8 @@ func TestLastStepTakesItsErrandWithIt(t *testing.T) {
 		var did applied
 		if err := conn.QueryRow(t.Context(), `INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
  VALUES ($1, 'test', $2, 0, parley.now_ms() + 3600000) RETURNING id`,
-			workspace.String(), test.session.String()).Scan(&did.errand); err != nil {
+			workspace.String(), test.session.String()).
+			Scan(&did.errand); err != nil {
 			t.Fatal(err)
 		}
 		again, err := doer{t.Context(), db, &did}.LastStep(workspace, func(tx *transition.Tx) (bool, error) {
@@ -45,7 +46,14 @@ func TestLastStepTakesItsErrandWithIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if did.removed != test.wantRemoved || in != test.wantIn {
-			t.Errorf("%s: removed %t, the row is there %t; want %t, %t", name, did.removed, in, test.wantRemoved, test.wantIn)
+			t.Errorf(
+				"%s: removed %t, the row is there %t; want %t, %t",
+				name,
+				did.removed,
+				in,
+				test.wantRemoved,
+				test.wantIn,
+			)
 		}
 		if did.removed && !did.left {
 			t.Errorf("%s: the purge that it left is not reported", name)
