@@ -34,6 +34,12 @@ const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, atte
   FOR UPDATE SKIP LOCKED)
  RETURNING id, workspace_id, kind, target_id, payload`
 
+// Statements around an errand.
+const (
+	removeErrand = "DELETE FROM parley.outbox WHERE id = $1"
+	errandsDue   = "SELECT EXISTS (SELECT 1 FROM parley.outbox WHERE due_at <= parley.now_ms())"
+)
+
 // ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	var work *errand
@@ -42,29 +48,35 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 		work = &errand{r.int64(), r.id(), r.text(), r.id(), r.json()}
 		return nil
 	}, errandLease)
+	due := func(r *row) error {
+		more = r.bool()
+		return nil
+	}
+	b.read(errandsDue, due)
 	if err := s.send(ctx, b); err != nil || work == nil {
 		return false, mapError(err)
 	}
-	done, rest, err := s.apply(ctx, work)
+	did := applied{errand: work.id}
+	done, rest, err := s.apply(ctx, work, &did)
 	if err != nil {
 		return false, mapError(err)
 	}
+	if did.removed {
+		return more || did.left, nil
+	}
 	b = system()
 	if done {
-		b.write("DELETE FROM parley.outbox WHERE id = $1", work.id)
+		b.write(removeErrand, work.id)
 	} else {
 		b.write("UPDATE parley.outbox SET due_at = parley.now_ms() + $2 WHERE id = $1", work.id, rest)
 	}
-	b.read("SELECT EXISTS (SELECT 1 FROM parley.outbox WHERE due_at <= parley.now_ms())", func(r *row) error {
-		more = r.bool()
-		return nil
-	})
+	b.read(errandsDue, due)
 	return more, mapError(s.send(ctx, b))
 }
 
 // apply does a bounded part of an errand, possibly twice. It reports whether the errand is done and, if not, how many
 // milliseconds to pause.
-func (s *Store) apply(ctx context.Context, work *errand) (done bool, rest int64, err error) {
+func (s *Store) apply(ctx context.Context, work *errand, did *applied) (done bool, rest int64, err error) {
 	errand, err := transition.ErrandOf(work.workspaceID, work.kind, work.target, work.payload)
 	if errors.Is(err, transition.ErrUnknownErrand) { // during a rolling upgrade
 		s.log.Warn("an errand of an unknown kind is left to a newer program", "kind", work.kind)
@@ -74,7 +86,7 @@ func (s *Store) apply(ctx context.Context, work *errand) (done bool, rest int64,
 		s.log.Error("the payload of an errand cannot be read", "errand", work.id, "kind", work.kind)
 		return false, unreadableRest, nil //nolint:nilerr // the log is told
 	}
-	done, err = errand.Do(doer{ctx, s})
+	done, err = errand.Do(doer{ctx, s, did})
 	return done, int64(errand.Rest()), err
 }
 
@@ -82,6 +94,14 @@ func (s *Store) apply(ctx context.Context, work *errand) (done bool, rest int64,
 type doer struct {
 	ctx   context.Context //nolint:containedctx // of one part of the work
 	store *Store
+	did   *applied // nil: the work has no row that it could remove
+}
+
+// applied says how the last step of an errand went.
+type applied struct {
+	errand  int64 // the row's id
+	removed bool  // the step's transaction removed the row
+	left    bool  // and left other errands
 }
 
 var _ transition.Doer = doer{}
@@ -89,6 +109,29 @@ var _ transition.Doer = doer{}
 // Step implements transition.Doer.
 func (d doer) Step(workspaceID parley.ID, step func(*transition.Tx) (bool, error)) (bool, error) {
 	return transact(d.ctx, d.store, workspaceID, func(a *attempt) (bool, error) { return step(a.tx) })
+}
+
+// LastStep implements transition.Doer. A step that writes removes the errand in its own transaction: that saves one. A
+// step that writes nothing confirms only what it has read, so its errand is removed afterwards.
+func (d doer) LastStep(workspaceID parley.ID, step func(*transition.Tx) (bool, error)) (bool, error) {
+	if d.did == nil {
+		return d.Step(workspaceID, step)
+	}
+	return transact(d.ctx, d.store, workspaceID, func(a *attempt) (bool, error) {
+		d.did.removed, d.did.left = false, false // of an earlier attempt
+		again, err := step(a.tx)
+		if again || err != nil {
+			return again, err
+		}
+		for _, h := range a.tx.Locked() {
+			d.did.removed = d.did.removed || h.Changes.Any()
+			d.did.left = d.did.left || len(h.Changes.Outbox) > 0
+		}
+		if d.did.removed {
+			a.extra = append(a.extra, statement{query: removeErrand, args: []arg{d.did.errand}})
+		}
+		return false, nil
+	})
 }
 
 // PurgeBlob implements transition.Doer.
@@ -174,6 +217,6 @@ func (s *Store) DeleteProject(ctx context.Context, scope store.Scope, id parley.
 		return transition.NotFound("project")
 	}
 	audit.Wrote()
-	_, err := work.Do(doer{ctx, s}) // do the first part now
+	_, err := work.Do(doer{ctx, s, nil}) // do the first part now
 	return err
 }

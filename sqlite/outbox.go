@@ -109,6 +109,11 @@ type doer struct{ *txn }
 
 var _ transition.Doer = doer{}
 
+// LastStep implements transition.Doer: the errand's row goes in the same transaction anyway.
+func (d doer) LastStep(workspaceID parley.ID, step func(*transition.Tx) (bool, error)) (bool, error) {
+	return d.Step(workspaceID, step)
+}
+
 // Step implements transition.Doer.
 func (d doer) Step(_ parley.ID, step func(*transition.Tx) (bool, error)) (bool, error) {
 	return step(d.core)

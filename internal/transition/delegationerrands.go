@@ -70,11 +70,11 @@ func (w DeliverDelegation) Target() parley.ID { return w.DelegationID }
 // again.
 func (w DeliverDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 	refused := ""
-	if again, err := by.Step(workspaceID, func(t *Tx) (again bool, err error) {
-		refused, again, err = t.deliverDelegation(workspaceID, w.DelegationID)
-		return again, err
-	}); err != nil || again || refused == "" {
-		return err == nil && !again, err
+	if left, err := by.LastStep(workspaceID, func(t *Tx) (left bool, err error) {
+		refused, left, err = t.deliverDelegation(workspaceID, w.DelegationID)
+		return left || refused != "", err
+	}); err != nil || refused == "" {
+		return err == nil && !left, err
 	}
 	return once(by, workspaceID, func(t *Tx) error {
 		d, err := t.rows.Delegation(workspaceID, w.DelegationID)
@@ -92,7 +92,7 @@ func (ReturnDelegation) Kind() string { return "return_delegation" }
 func (w ReturnDelegation) Target() parley.ID { return w.DelegationID }
 
 func (w ReturnDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
-	again, err := by.Step(workspaceID, func(t *Tx) (bool, error) {
+	again, err := by.LastStep(workspaceID, func(t *Tx) (bool, error) {
 		return t.returnDelegation(workspaceID, w)
 	})
 	return !again, err
@@ -105,7 +105,7 @@ func (ExpireDelegation) Kind() string { return "expire_delegation" }
 func (w ExpireDelegation) Target() parley.ID { return w.DelegationID }
 
 func (w ExpireDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
-	again, err := by.Step(workspaceID, func(t *Tx) (bool, error) {
+	again, err := by.LastStep(workspaceID, func(t *Tx) (bool, error) {
 		return t.expireDelegation(workspaceID, w.DelegationID)
 	})
 	return !again, err

@@ -100,6 +100,9 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 type Doer interface {
 	// Step runs a step of the core as one transaction and returns its result.
 	Step(workspaceID parley.ID, step func(*Tx) (again bool, err error)) (again bool, err error)
+	// LastStep is Step for one that does all that is left of the errand unless it returns again: a store may remove the
+	// errand in the same transaction.
+	LastStep(workspaceID parley.ID, step func(*Tx) (again bool, err error)) (again bool, err error)
 	// SessionsIn returns at most limit sessions of a project.
 	SessionsIn(workspaceID, projectID parley.ID, limit int) ([]parley.ID, error)
 	// OpenDelegations returns at most limit unfinished delegations, sent until a time (0: at any time), from or to an
