@@ -102,7 +102,7 @@ func printTeam(t terminal, team *parley.Team) error {
 	}, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(t.out, "\n%d members of %s; %d work sessions, %d tokens, %s\n", team.MemberCount,
+	_, err := fmt.Fprintf(t.out, "\n%d members of %s; work sessions: %d, tokens: %d, cost: %s\n", team.MemberCount,
 		cmp.Or(team.OwnerName, "an owner without a name"), team.Total.Turns,
 		team.Total.InputTokens+team.Total.OutputTokens, team.Total.Cost)
 	return err
