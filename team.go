@@ -9,8 +9,10 @@ const (
 	MaxTeamWaits   = 16 // open delegations that a team shows of each member
 )
 
-// BackgroundTitle is the title of background sessions that nobody has renamed.
-const BackgroundTitle = "Background work"
+// BackgroundTitle returns the title of an agent's background session, until somebody renames it.
+func BackgroundTitle(agent *Agent) string {
+	return Clip("Background work of "+agent.Name, MaxNameBytes)
+}
 
 // Keys of an agent's own sessions. They stand in the namespace of derived keys with an empty type, which KeyFor never
 // gets from a caller; so nobody can name such a session by a key, and none is shown.
@@ -33,7 +35,7 @@ func BackgroundSession(agent *Agent) Session {
 	return Session{
 		WorkspaceID: agent.WorkspaceID, AgentID: agent.ID, OwnerID: agent.OwnerID,
 		Visibility: VisibilityPrivate, Kind: KindAgent, Mode: ModeBackground,
-		Key: BackgroundKey(agent.ID, agent.OwnerID), Title: BackgroundTitle, Accepted: &Accepted{},
+		Key: BackgroundKey(agent.ID, agent.OwnerID), Title: BackgroundTitle(agent), Accepted: &Accepted{},
 	}
 }
 

@@ -242,7 +242,7 @@ const (
 	modelsExample = `{"data":[{"id":"sim/echo","provider":"sim","name":"echo","simulator":true,"known":true,` +
 		`"reasoning":false,"caching":false,"cache_hour":false,"tools":true,"vision":false,"search":false,` +
 		`"think_tags":false,"context_length":128000,` +
-		`"max_output":0,"price":null}],"default":"sim/echo","next":null}`
+		`"max_output":0,"output":"schema","price":null}],"default":"sim/echo","next":null}`
 	warmedExample = `{"agent_id":"` + agentIDExample +
 		`","model":"anthropic/claude-sonnet-5","warmed":true,"reason":null,"tokens":3100,` +
 		`"usage":{"input_tokens":3204,"output_tokens":1,"cached_tokens":0,"cache_write_tokens":3190,` +

@@ -28,7 +28,8 @@ func TestLastStepTakesItsErrandWithIt(t *testing.T) {
 		"a step that finds nothing": {session: parley.NewID(), wantIn: true},
 	} {
 		var did applied
-		if err := conn.QueryRow(t.Context(), `INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
+		if err := conn.QueryRow(t.Context(),
+			`INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
  VALUES ($1, 'test', $2, 0, parley.now_ms() + 3600000) RETURNING id`,
 			workspace.String(), test.session.String()).
 			Scan(&did.errand); err != nil {

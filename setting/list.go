@@ -395,8 +395,8 @@ var (
 			Name: "draw_knowledge", Label: "Draw knowledge from work",
 			Kind: Switch, Scopes: lasting, Wins: Whole,
 			Doc: "Whether the model draws knowledge from each work session in the agent's background session, by " +
-				"one more call after it; by default it does not.",
-			Example: `true`,
+				"one more call after it; false saves that call.",
+			Example: `false`,
 		},
 		field:  func(s *parley.Settings) **bool { return &s.DrawKnowledge },
 		change: func(p *parley.SettingsPatch) *parley.Change[*bool] { return &p.DrawKnowledge },

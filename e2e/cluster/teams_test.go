@@ -138,6 +138,8 @@ func (t *team) hire(ctx context.Context) error {
 	model := parley.ModelID("openai/" + teamModel)
 	input.Model = model
 	input.Policy = &parley.Policy{Kind: parley.PolicySingle}
+	drawn := false // the trial counts the calls of each turn
+	input.DrawKnowledge = &drawn
 	lead, err := hirer.CreateAgent(ctx, input)
 	for i := 0; i < teamSize && err == nil; i++ {
 		input.Slug = fmt.Sprintf("%s-%d", t.lead, i)

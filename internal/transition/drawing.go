@@ -87,10 +87,13 @@ func (t *Tx) leaveDrawing(h *Head, turn *parley.Turn) error {
 		return nil
 	}
 	agent, err := t.rows.AgentVersion(h.WorkspaceID, turn.AgentID, turn.AgentVersion)
-	if err == nil && agent != nil && parley.ValueOf(setting.DrawKnowledge.Nearest(&agent.Settings, &h.Settings)) {
+	if err != nil || agent == nil {
+		return err
+	}
+	if draws := setting.DrawKnowledge.Nearest(&agent.Settings, &h.Settings); draws == nil || *draws {
 		h.leave(DrawKnowledge{TurnID: turn.ID, SessionID: h.ID}, 0)
 	}
-	return err
+	return nil
 }
 
 // openDrawing opens a tool session whose one call draws knowledge from a turn. Repeating it does nothing.

@@ -88,7 +88,7 @@ func backgroundSession(t *testing.T, w *world) {
 	session := w.background(t, &agent)
 	if session.OwnerID != w.owner.ID || session.AgentID != agent.ID || session.Mode != parley.ModeBackground ||
 		session.Kind != parley.KindAgent || session.Visibility != parley.VisibilityPrivate ||
-		session.Title != parley.BackgroundTitle || !session.InBackground() || session.OpaqueKey() != "" {
+		session.Title != parley.BackgroundTitle(&agent) || !session.InBackground() || session.OpaqueKey() != "" {
 		t.Errorf("the background session is %+v", session)
 	}
 	if policy := session.DefaultPolicy(); policy.Kind != parley.PolicySummary ||

@@ -135,6 +135,8 @@ func fillSchedules(ctx context.Context, dir, address string) (at time.Time, err 
 	if err != nil {
 		return at, err
 	}
+	undrawn := false // a turn is one call
+	agentOfAll.DrawKnowledge = &undrawn
 	made := make([]parley.Schedule, dueSchedules)
 	if err := eachAtOnce(dueSchedules, func(i int) error {
 		one := agentOfAll

@@ -25,7 +25,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             description: string;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. */
             draw_knowledge: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user: string | null;
@@ -135,7 +135,7 @@ export interface components {
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. */
             draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
@@ -234,7 +234,7 @@ export interface components {
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
             description?: string | null;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. */
             draw_knowledge?: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
@@ -2468,7 +2468,7 @@ export interface components {
             content: components["schemas"]["UserInput"];
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. Replaces the parent session's. */
             draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
@@ -2704,7 +2704,7 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. Replaces the parent session's. */
             draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
@@ -4516,7 +4516,7 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the parent session's. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the parent session's. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. Replaces the parent session's. */
             draw_knowledge?: boolean;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. Replaces the parent session's. */
             end_user?: string | null;
@@ -4979,7 +4979,7 @@ export interface components {
             created_at: string;
             /** Format: int64 */
             depth: number;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. Replaces the agent's. */
             draw_knowledge: boolean | null;
             /** @enum {string|null} */
             during: "queue" | "steer" | "interrupt" | "reject" | null;
@@ -5318,7 +5318,7 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. Replaces the agent's. */
             draw_knowledge?: boolean;
             /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
             dry_run?: boolean;
@@ -5450,7 +5450,7 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. Replaces the agent's. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. Replaces the agent's. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. Replaces the agent's. */
             draw_knowledge?: boolean | null;
             /** @enum {string|null} */
             during?: "queue" | "steer" | "interrupt" | "reject" | null;
@@ -5680,7 +5680,7 @@ export interface components {
             compaction?: components["schemas"]["CompactionSettings"] | null;
             /** @description The rule by which a call's messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task. */
             context_policy?: components["schemas"]["Policy"] | null;
-            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; by default it does not. */
+            /** @description Whether the model draws knowledge from each work session in the agent's background session, by one more call after it; false saves that call. */
             draw_knowledge?: boolean | null;
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
             end_user?: string | null;
