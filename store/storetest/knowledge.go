@@ -454,7 +454,8 @@ func (w *world) drawing(t reporter, agent *parley.Agent) (work store.Claim, draw
 	return work, w.claim(t)
 }
 
-func draws(a *parley.Agent) { a.DrawKnowledge = new(true) }
+// draws leaves the setting out: knowledge is drawn.
+func draws(a *parley.Agent) { a.DrawKnowledge = nil }
 
 func knowledgeDrawn(t *testing.T, w *world) {
 	agent := w.worker(t, "digger", draws)
@@ -487,7 +488,7 @@ func knowledgeDrawn(t *testing.T, w *world) {
 }
 
 func knowledgeUndrawn(t *testing.T, w *world) {
-	agent := w.worker(t, "digger", func(a *parley.Agent) { a.DrawKnowledge = new(false) })
+	agent := w.worker(t, "digger")
 	session := w.background(t, &agent).ID
 	w.post(t, session, w.say("dig"))
 	w.answer(t, w.claim(t), "I found gold in the north.")

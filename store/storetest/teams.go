@@ -34,11 +34,13 @@ func testTeams(t *testing.T, open Open) {
 // firsts is how many callers ask at once for a session that nobody has asked for before.
 const firsts = 50
 
-// worker creates an agent that the test's principal owns.
+// worker creates an agent that the test's principal owns. No knowledge is drawn from its work, which would be claimed
+// beside it.
 func (w *world) worker(t reporter, slug string, changes ...func(*parley.Agent)) parley.Agent {
 	t.Helper()
 	agent := w.newAgent(slug)
 	agent.OwnerID, agent.OwnerName, agent.ChangedByID = w.owner.ID, w.owner.Name, w.owner.ID
+	agent.DrawKnowledge = new(false)
 	for _, change := range changes {
 		change(&agent)
 	}
