@@ -332,7 +332,8 @@ func foreignIdempotencyKeys(t *testing.T, s *target) {
 		written := func(admin, at string) answer {
 			for until := time.Now().Add(turnsEnd); ; {
 				got := s.ask(admin, r.Method, at, bodyOf(r), "Idempotency-Key", key)
-				if !strings.Contains(got.body, "still being written") && !strings.Contains(got.body, "already runs a loop") ||
+				if !strings.Contains(got.body, "still being written") &&
+					!strings.Contains(got.body, "already runs a loop") ||
 					time.Now().After(until) {
 					return got
 				}

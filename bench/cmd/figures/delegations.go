@@ -175,8 +175,8 @@ func (p *parleyRun) plainTurns(ctx context.Context, mode parley.Mode) (func(cont
 
 // teamOfTwo returns what has a lead hand a task to its subordinate, and read the answer.
 func (p *parleyRun) teamOfTwo(ctx context.Context) (func(context.Context) error, error) {
-	const agent = `{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"single"},"draw_knowledge":false,` +
-		`"lead_id":%s}`
+	const agent = `{"name":%q,"slug":%q,"model":"openai/%s","context_policy":{"kind":"single"},` +
+		`"draw_knowledge":false,"lead_id":%s}`
 	var lead struct{ ID string }
 	if err := p.do(ctx, http.MethodPost, "/v1/agents", fmt.Sprintf(
 		agent, "lead", "lead", bench.DelegateModelName(delegationTokens), "null",
