@@ -38,13 +38,14 @@ func (w *Worker) scheduleLoop() {
 			return
 		case <-look.C:
 		}
+		began := time.Now()
 		more, err := w.scheduler.post(context.Background())
 		switch {
 		case err != nil:
 			w.log.Warn("due schedules could not be posted", "error", err)
 			look.Reset(scheduleLook)
 		case more:
-			look.Reset(schedulePace)
+			look.Reset(schedulePace - time.Since(began)) // immediately if the batch took longer
 		default:
 			look.Reset(scheduleLook + w.options.jitter(scheduleLook/10)) // so that processes do not coincide
 		}

@@ -21,6 +21,8 @@ func (r *rig) works(limit int) parley.ID {
 			Model:      r.agent.Model,
 			Compaction: &parley.CompactionSettings{Model: summaryID},
 			Policy:     &parley.Policy{Kind: parley.PolicySummary, Limit: limit},
+			// Its call would take what the model was told to say.
+			DrawKnowledge: new(false),
 		},
 	}, store.Idempotency{})
 	r.must(err)
