@@ -104,6 +104,9 @@ func heardOf(ctx context.Context, handler http.Handler, method, target, media st
 	request.URL, request.RequestURI, request.Host, request.RemoteAddr = to, target, "localhost", "127.0.0.1:1"
 	request.Header.Set("Authorization", "Bearer "+testToken)
 	request.Header.Set("Content-Type", media)
+	if strings.HasSuffix(to.Path, waitPath) {
+		request.Header.Set("Prefer", "wait=0") // no worker runs here, so no turn ends
+	}
 	answer := &heard{httptest.NewRecorder(), leave}
 	handler.ServeHTTP(answer, request)
 	return answer
