@@ -31,7 +31,9 @@ func newPair(t *testing.T, longest int) *pair {
 			Runtime: parley.StandardRuntime, Status: parley.AgentActive, Version: 1, Tags: []string{},
 			OwnerID: p.owner.ID, OwnerName: p.owner.Name, ChangedByID: p.owner.ID,
 			Settings: parley.Settings{
-				Tools: &[]parley.ToolRef{}, Parameters: parley.Parameters{MaxTokens: &longest}, DrawKnowledge: new(false),
+				Tools:         &[]parley.ToolRef{},
+				Parameters:    parley.Parameters{MaxTokens: &longest},
+				DrawKnowledge: new(false),
 			},
 		}, store.Idempotency{})
 		p.must(err)
