@@ -152,7 +152,7 @@ func (c *ToolResultContent) differs() bool {
 	return !sameJSON(c.Result, said.Result)
 }
 
-// sameJSON reports whether two values are the same; nil is none.
+// sameJSON reports whether two JSON values are equal; false if one is absent.
 func sameJSON(a, b json.RawMessage) bool {
 	one, err := CanonicalJSON(a)
 	if err != nil || b == nil {

@@ -151,7 +151,7 @@ func (c *Client) UpdateKnowledgeItem(
 
 // KnowledgePatch changes an item: absent fields stay.
 type KnowledgePatch struct {
-	// Whoever changes it is its author from then on.
+	// A change makes you the item's author.
 	Text   parley.Change[string]               `json:"text,omitzero"`
 	Kind   parley.Change[parley.KnowledgeKind] `json:"kind,omitzero"`
 	Pinned parley.Change[bool]                 `json:"pinned,omitzero"`

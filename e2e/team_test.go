@@ -143,7 +143,7 @@ func citedText(t *testing.T, c *client.Client, sessionID, sequence string) strin
 	messages := record(t, c, id)
 	i := slices.IndexFunc(messages, func(m parley.Message) bool { return m.Sequence == n })
 	if i < 0 {
-		t.Errorf("there is no message %d in session %s", n, id)
+		t.Errorf("session %s has no message %d", id, n)
 		return ""
 	}
 	return text(t, messages[i])

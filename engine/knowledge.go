@@ -18,7 +18,7 @@ type KnowledgeInput struct {
 
 // KnowledgePatch changes an item: absent fields stay.
 type KnowledgePatch struct {
-	Text     parley.Change[string]               `json:"text,omitzero" doc:"Whoever changes it is its author from then on."`
+	Text     parley.Change[string]               `json:"text,omitzero" doc:"A change makes you the item's author."`
 	Kind     parley.Change[parley.KnowledgeKind] `json:"kind,omitzero" enum:"fact,preference,procedure"`
 	Pinned   parley.Change[bool]                 `json:"pinned,omitzero"`
 	Approved parley.Change[bool]                 `json:"approved,omitzero" doc:"Of a procedure: whether it may be used."`
@@ -66,7 +66,7 @@ func (e *Engine) CreateKnowledge(
 	if err := item.Validate(); err != nil {
 		return parley.KnowledgeItem{}, false, err
 	}
-	if item.Kind == parley.KnowledgeProcedure { // whoever writes it says yes
+	if item.Kind == parley.KnowledgeProcedure { // a person who writes one approves it
 		item.ApprovedAt, item.ApprovedByID = parley.Now(), principal.ID
 	}
 	made, repeat, err := e.store.CreateKnowledge(ctx, store.NewKnowledge{

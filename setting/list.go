@@ -407,8 +407,8 @@ var (
 var policies = []Variant{
 	{
 		Kind: string(parley.PolicyAuto), Label: "Automatic",
-		Doc: "Every message, as long as they fit. When they no longer do, old tool results are reduced to their " +
-			"size, and older messages to a summary.",
+		Doc: "All messages, until they no longer fit. Then each old tool result shrinks to a note of its size, and " +
+			"a summary replaces the oldest messages.",
 		Members: []Member{
 			{
 				Name: "tokens", Label: "Longest window, tokens", Kind: Integer,

@@ -1036,7 +1036,7 @@ func knowledgeCreateCommand(shared *flags, term terminal) *cobra.Command {
 func knowledgeUpdateCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "update ITEM", Short: "Change a knowledge item: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
 	var patch client.KnowledgePatch
-	addChange(command, &patch.Text, readWord[string], "text", "whoever changes it is its author from then on")
+	addChange(command, &patch.Text, readWord[string], "text", "A change makes you the item's author")
 	addChange(command, &patch.Kind, readWord[parley.KnowledgeKind], "kind", "its kind: fact, preference, procedure")
 	addChange(command, &patch.Pinned, readBool, "pinned", "its pinned")
 	addChange(command, &patch.Approved, readBool, "approved", "of a procedure: whether it may be used")

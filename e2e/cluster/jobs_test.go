@@ -154,7 +154,7 @@ func obey(messages []chatMessage) (said reply, problem string) {
 				as, o = here, its
 			case here != arrivesAsReport && here != arrivesDone && here != arrivesUndone &&
 				here != arrivesAsAnswer && here != arrivesUnanswered:
-				return said, fmt.Sprintf("turn %q: %q is no answer or report", turnText(as, o), m.text())
+				return said, fmt.Sprintf("turn %q: %q is neither an answer nor a report", turnText(as, o), m.text())
 			}
 		case "assistant":
 			step++

@@ -3091,7 +3091,7 @@ export interface components {
             /** @enum {string|null} */
             kind?: "fact" | "preference" | "procedure" | null;
             pinned?: boolean | null;
-            /** @description Whoever changes it is its author from then on. */
+            /** @description A change makes you the item's author. */
             text?: string | null;
         };
         KnowledgeShown: {

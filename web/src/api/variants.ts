@@ -30,7 +30,7 @@ export const context_policy: VariantsForm = {
   label: 'Context policy',
   doc: 'The rule by which a call’s messages are chosen; by default auto for chats, summary for background sessions, recent for those of a feature or a task.',
   variants: [
-    { kind: 'auto', label: 'Automatic', doc: 'Every message, as long as they fit. When they no longer do, old tool results are reduced to their size, and older messages to a summary.', members: [
+    { kind: 'auto', label: 'Automatic', doc: 'All messages, until they no longer fit. Then each old tool result shrinks to a note of its size, and a summary replaces the oldest messages.', members: [
       { name: 'tokens', label: 'Longest window, tokens', kind: 'integer', min: 1000, max: 10000000, otherwise: '200000' },
       { name: 'recall', label: 'The model may read what it is no longer shown', kind: 'switch', otherwise: 'yes' },
     ] },
