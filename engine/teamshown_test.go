@@ -17,7 +17,7 @@ func TestATeamShowsLittleOfItsAgents(t *testing.T) {
 	}
 	want := agent
 	agent.SystemPrompt = new(strings.Repeat("x", 1000))
-	agent.Grants = []parley.Grant{{Tool: "dig", Effect: parley.GrantAllow}}
+	agent.Grants = &[]parley.Grant{{Tool: "dig", Effect: parley.GrantAllow}}
 	if shown(&agent); agent.SystemPrompt != nil || agent.Grants != nil || agent.ID != want.ID ||
 		agent.Slug+agent.Name+agent.Description+agent.OwnerName != want.Slug+want.Name+want.Description+want.OwnerName ||
 		agent.LeadID != want.LeadID || agent.OwnerID != want.OwnerID {
