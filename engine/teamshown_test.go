@@ -7,8 +7,8 @@ import (
 	"example.org/parley"
 )
 
-// TestATeamShowsLittleOfItsAgents: reading a team keeps in memory what it shows of its agents, however long their prompts
-// are.
+// TestATeamShowsLittleOfItsAgents: reading a team keeps in memory what it shows of its agents, however long their
+// prompts are.
 func TestATeamShowsLittleOfItsAgents(t *testing.T) {
 	t.Parallel()
 	agent := parley.Agent{
@@ -19,8 +19,8 @@ func TestATeamShowsLittleOfItsAgents(t *testing.T) {
 	agent.SystemPrompt = new(strings.Repeat("x", 1000))
 	agent.Grants = &[]parley.Grant{{Tool: "dig", Effect: parley.GrantAllow}}
 	if shown(&agent); agent.SystemPrompt != nil || agent.Grants != nil || agent.ID != want.ID ||
-		agent.Slug+agent.Name+agent.Description+agent.OwnerName != want.Slug+want.Name+want.Description+want.OwnerName ||
-		agent.LeadID != want.LeadID || agent.OwnerID != want.OwnerID {
+		agent.Slug != want.Slug || agent.Name != want.Name || agent.Description != want.Description ||
+		agent.OwnerName != want.OwnerName || agent.LeadID != want.LeadID || agent.OwnerID != want.OwnerID {
 		t.Errorf("a team keeps %+v", agent)
 	}
 }

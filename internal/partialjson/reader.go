@@ -6,8 +6,9 @@
 // first operation replaces the root by what is known of it. A reader remembers where it is and not what it has said:
 // its memory grows with the depth and with the names of the objects that are open, never with the text.
 //
-// Every input is hostile: depth, size, paths and what one piece says are bounded, names must not repeat, and what cannot
-// become valid JSON ends the reading. Nothing more is then said; what was said stays a part of what the text began with.
+// Every input is hostile: depth, size, paths and what one piece says are bounded, names must not repeat, and what
+// cannot become valid JSON ends the reading. Nothing more is then said; what was said stays a part of what the text
+// began with.
 package partialjson
 
 import (

@@ -42,8 +42,8 @@ func (t *Tx) RecoverTurn(fence store.Fence) (state store.TurnState, err error) {
 	return state, nil
 }
 
-// recovered keeps of a turn's message what a run needs that takes the turn up: the calls of its latest step, and how long
-// its tools ran. All of its texts together may be larger than the memory.
+// recovered keeps of a turn's message what a run needs that takes the turn up: the calls of its latest step, and how
+// long its tools ran. All of its texts together may be larger than the memory.
 func recovered(step int) func(*parley.Message) {
 	return func(m *parley.Message) {
 		m.ProviderData, m.Metadata, m.ContextNote = nil, nil, ""

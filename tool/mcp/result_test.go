@@ -141,7 +141,8 @@ func TestAnswersOfManyTexts(t *testing.T) {
 		result := `{"tools":[{"name":"many","inputSchema":{"type":"object"}}]}`
 		switch request.Method {
 		case "initialize":
-			result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"m","version":"1"}}`
+			result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},` +
+				`"serverInfo":{"name":"m","version":"1"}}`
 		case "tools/call":
 			result = answer
 		}
