@@ -32,8 +32,8 @@ func testTeams(t *testing.T, open Open) {
 	})
 }
 
-// teamKeeps: what a caller does not keep of an agent is gone before the team is whole: all that the agents of a team say
-// may be larger than the memory.
+// teamKeeps: what a caller does not keep of an agent is gone before the team is whole: all that the agents of a team
+// say may be larger than the memory.
 func teamKeeps(t *testing.T, w *world) {
 	lead := w.worker(t, "lead", func(a *parley.Agent) { a.Description = "leads" })
 	for _, slug := range []string{"one", "two"} {
