@@ -38,6 +38,7 @@ type attempt struct {
 	// that, so it counts only if it moves the delegation, which the database then confirms.
 	known    *parley.Delegation
 	presumes bool
+	roomy    bool         // assumed that a chain has room; holds only if a delegation is made
 	reserved []*ownErrand // that the attempt leaves
 	own      []parley.ID  // sessions that leave nothing else to the outbox now
 }

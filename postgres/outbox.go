@@ -42,10 +42,17 @@ const (
 
 // ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
-	if own := s.outbox.next(); own != nil {
-		err := s.applyOwn(ctx, own)
-		return s.outbox.more(), mapError(err)
+	own := s.outbox.next()
+	if own != nil {
+		err = s.applyOwn(ctx, own)
+	} else {
+		more, err = s.applyDue(ctx)
 	}
+	return more || s.outbox.more(), mapError(err)
+}
+
+// applyDue does a part of the errand that has been due longest, and reports whether others are.
+func (s *Store) applyDue(ctx context.Context) (more bool, err error) {
 	var work *errand
 	b := system()
 	b.read(takeErrand, func(r *row) error {
@@ -58,13 +65,12 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	}
 	b.read(errandsDue, due)
 	if err := s.send(ctx, b); err != nil || work == nil {
-		return false, mapError(err)
+		return false, err
 	}
-	more = more || s.outbox.more()
 	did := applied{errand: work.id}
 	done, rest, err := s.apply(ctx, work, &did)
 	if err != nil {
-		return false, mapError(err)
+		return false, err
 	}
 	if did.removed {
 		return more || did.left, nil
@@ -72,7 +78,7 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	b = system()
 	b.finish(work.id, done, rest)
 	b.read(errandsDue, due)
-	return more, mapError(s.send(ctx, b))
+	return more, s.send(ctx, b)
 }
 
 // applyOwn does an errand that is reserved for this process. One that fails is due when its time is over.

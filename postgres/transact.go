@@ -247,6 +247,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 // settle caches what a committed attempt has learned, and keeps the errands that it has reserved.
 func (a *attempt) settle(commits []store.Commit) {
 	a.store.outbox.keep(a.reserved)
+	if len(a.extra) > 0 && a.known == nil { // may have left errands too
+		a.store.outbox.noteDue()
+	}
 	for i := range commits {
 		commits[i].Reserved = slices.Contains(a.own, commits[i].SessionID)
 	}

@@ -14,14 +14,7 @@ import (
 // It sends nothing if nothing changed.
 func (a *attempt) write() error {
 	b := tenant(a.workspace)
-	if a.creates && !slices.ContainsFunc(a.tx.Locked(), func(h *transition.Head) bool { return h.Changes.New != nil }) {
-		return errGuessed
-	}
-	if a.presumes && !slices.ContainsFunc(a.tx.Locked(), func(h *transition.Head) bool {
-		return slices.ContainsFunc(h.Changes.Delegations, func(d transition.MovedDelegation) bool {
-			return d.ID == a.known.ID
-		})
-	}) {
+	if !a.decides() {
 		return errGuessed
 	}
 	var deleted []parley.ID
@@ -65,6 +58,20 @@ func (a *attempt) write() error {
 		return a.store.groups.write(a.ctx, a.tx.Locked()[0].ID, b)
 	}
 	return a.store.once(a.ctx, b)
+}
+
+// decides reports whether the changes have the database confirm what only the right change does.
+func (a *attempt) decides() bool {
+	some := func(has func(*transition.Changes) bool) bool {
+		return slices.ContainsFunc(a.tx.Locked(), func(h *transition.Head) bool { return has(&h.Changes) })
+	}
+	return (!a.creates || some(func(c *transition.Changes) bool { return c.New != nil })) &&
+		(!a.roomy || some(func(c *transition.Changes) bool { return len(c.NewDelegations) > 0 })) &&
+		(!a.presumes || some(func(c *transition.Changes) bool {
+			return slices.ContainsFunc(c.Delegations, func(d transition.MovedDelegation) bool {
+				return d.ID == a.known.ID
+			})
+		}))
 }
 
 // groupable reports whether an attempt may share a transaction: it changes one existing session and is likely to
