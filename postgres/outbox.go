@@ -42,13 +42,12 @@ const (
 
 // ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
-	own := s.outbox.next()
-	if own != nil {
+	if own := s.outbox.next(); own != nil {
 		err = s.applyOwn(ctx, own)
-	} else {
-		more, err = s.applyDue(ctx)
+	} else if more, err = s.applyDue(ctx); more {
+		s.outbox.noteDue()
 	}
-	return more || s.outbox.more(), mapError(err)
+	return s.outbox.more(), mapError(err)
 }
 
 // applyDue does a part of the errand that has been due longest, and reports whether others are.
