@@ -86,7 +86,8 @@ func (s *Store) Claim(
 		if len(claims) >= n {
 			break
 		}
-		some, seen, err := s.claimSome(ctx, processID, min(n-len(claims), claimBatch), passed, occupancy)
+		wanted := min(n-len(claims), claimBatch)
+		some, seen, err := s.claimSome(ctx, processID, wanted, passed, occupancy)
 		if err != nil {
 			if len(claims) > 0 { // these are claimed; the next call may return the error
 				s.log.Warn("claiming stopped early", "error", err)
@@ -98,7 +99,7 @@ func (s *Store) Claim(
 			occupancy.Take(some[i].Fence.WorkspaceID, some[i].Mode())
 		}
 		claims = append(claims, some...)
-		if seen == 0 {
+		if seen == len(some) && seen < wanted { // nothing else waited
 			break
 		}
 		passed = min(seen-len(some), claimBatch)
