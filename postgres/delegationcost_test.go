@@ -3,6 +3,8 @@ package postgres
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.org/parley"
 	"example.org/parley/store"
 )
@@ -19,20 +21,68 @@ func TestStatementsOfDelegations(t *testing.T) {
 	scout := talks.agent("scout", lead.ID)
 	at, below := talks.background(lead.ID), talks.background(scout.ID)
 	task := &parley.Sending{Kind: parley.DelegationTask, To: scout.ID, Text: "Look."}
-	for range 2 { // the first round fills the caches
-		sent.forget()
-		if _, err := db.PostMessage(t.Context(), talks.scope, at, talks.said("hello"), talks.process); err != nil {
-			t.Fatal(err)
-		}
-		talks.must(talks.callsTool(talks.claims(at), task))
+	for range 2 { // the first time this process is not known to apply the outbox; the second fills the caches
+		talks.asks(at, task)
 		talks.errand()
 		talks.must(talks.answers(talks.claims(below), 1, "All quiet."))
 		talks.errand()
 		talks.must(talks.answers(talks.claims(at), 1, "Thanks."))
 	}
-	for _, one := range sent.all {
-		t.Log(one)
+	const (
+		seen    = "enter, SELECT processes, SELECT ready, SELECT ready, SELECT ready"
+		locks   = "enter, SELECT set_config, SELECT heads"
+		entered = "enter, SELECT processes, UPDATE heads, INSERT events, UPDATE turns, "
+		begin   = "enter, UPDATE heads, INSERT events, INSERT messages, UPDATE turns, INSERT calls"
+		finish  = "enter, UPDATE heads, UPDATE sessions, INSERT events, UPDATE messages, UPDATE versions, " +
+			"UPDATE turns, UPDATE calls"
+		posted = "enter, SELECT agents, UPDATE heads, UPDATE sessions, INSERT events, INSERT messages, INSERT turns, "
+		told   = "enter, SELECT knowledge_blocks"
+	)
+	for _, part := range []struct {
+		does string
+		run  func()
+		want []string
+	}{
+		{"the lead's turn", func() { talks.asks(at, task) }, []string{
+			told,
+			posted + "INSERT ready",
+			seen, locks, entered + "DELETE ready",
+			begin,
+			"enter, UPDATE heads, INSERT events, INSERT messages",
+			"enter, UPDATE heads, INSERT events, UPDATE messages, UPDATE messages, UPDATE versions, UPDATE turns, " +
+				"UPDATE calls",
+			"enter, SELECT agents, UPDATE heads, INSERT events, INSERT messages, SELECT pg_advisory_xact_lock, " +
+				"INSERT delegations, INSERT outbox",
+			begin, finish,
+		}},
+		{"the delivery", talks.errand, []string{
+			told, posted + "UPDATE delegations, INSERT ready, DELETE outbox",
+		}},
+		{"the scout's turn", func() { talks.must(talks.answers(talks.claims(below), 1, "All quiet.")) }, []string{
+			seen, locks + ", SELECT delegations", entered + "UPDATE delegations, DELETE ready",
+			begin, finish + ", UPDATE delegations, INSERT outbox",
+		}},
+		{"the way back", talks.errand, []string{
+			told, posted + "UPDATE delegations, INSERT ready, DELETE outbox",
+		}},
+		{"the turn that reads the answer", func() { talks.must(talks.answers(talks.claims(at), 1, "Thanks.")) }, []string{
+			seen, locks + ", SELECT delegations", entered + "UPDATE delegations, DELETE ready", begin, finish,
+		}},
+	} {
+		sent.forget()
+		part.run()
+		if diff := cmp.Diff(part.want, sent.all); diff != "" {
+			t.Errorf("%s (- want, + is):\n%s", part.does, diff)
+		}
 	}
+}
+
+// asks has an agent send something in a turn that a person's message begins.
+func (t *talker) asks(sessionID parley.ID, send *parley.Sending) {
+	t.tb.Helper()
+	_, err := t.store.PostMessage(t.tb.Context(), t.scope, sessionID, t.said("hello"), t.process)
+	t.must(err)
+	t.must(t.callsTool(t.claims(sessionID), send))
 }
 
 // agent makes an agent that draws no knowledge.

@@ -77,14 +77,17 @@ type roundTrips struct {
 }
 
 // touched finds a statement's first action and its table.
-var touched = regexp.MustCompile(`(INSERT|UPDATE|DELETE|FROM)( INTO| FROM)? parley\.([a-z_]+)`)
+var touched = regexp.MustCompile(`(INSERT|UPDATE|DELETE|FROM|JOIN)( INTO| FROM)? parley\.([a-z_]+)`)
 
 func (r *roundTrips) note(query string) {
 	name := "enter"
+	if strings.HasPrefix(query, "BEGIN") || query == "COMMIT" {
+		return
+	}
 	if found := touched.FindStringSubmatch(query); found != nil {
-		name = strings.Replace(found[1], "FROM", "SELECT", 1) + " " + found[3]
+		name = strings.NewReplacer("FROM", "SELECT", "JOIN", "SELECT").Replace(found[1]) + " " + found[3]
 	} else if query != enterTenant && query != enterGroup && query != enterSystem {
-		name = query
+		name, _, _ = strings.Cut(query, "(")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
