@@ -185,7 +185,8 @@ func (a *attempt) WakeTurns(h *transition.Head, rootID, workID parley.ID) ([]par
 var insertDelegation = "WITH made AS (INSERT INTO parley.delegations (" + insertDelegationColumns + ") VALUES (" +
 	insertDelegationPlaces + `) RETURNING workspace_id, root_id, from_agent_id, to_agent_id)
  SELECT CASE WHEN count(d.id) >= ` + strconv.Itoa(parley.MaxDelegations) + ` OR count(d.id) FILTER (
-   WHERE d.from_agent_id = made.from_agent_id AND d.to_agent_id = made.to_agent_id) >= ` + strconv.Itoa(parley.MaxDelegationPair) + `
+   WHERE d.from_agent_id = made.from_agent_id AND d.to_agent_id = made.to_agent_id) >= ` +
+	strconv.Itoa(parley.MaxDelegationPair) + `
   THEN parley.stale() ELSE 0 END
  FROM made LEFT JOIN parley.delegations d ON d.workspace_id = made.workspace_id AND d.root_id = made.root_id`
 
