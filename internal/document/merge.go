@@ -30,7 +30,7 @@ func MergeText(base, ours, theirs string) (merged string, conflicts []parley.Edi
 			return "", nil, parley.Errorf(parley.CodeTooLarge, "a text of more than %d lines is not merged", maxMergedLines)
 		}
 	}
-	merged, places := mergeText(base, ours, theirs, splitLines)
+	merged, places := mergeText(base, ours, theirs, splitLines, splitWords)
 	if len(merged) > parley.MaxDocumentBytes {
 		return "", nil, tooLong()
 	}
@@ -56,8 +56,10 @@ type place struct {
 	base, ours, theirs string
 }
 
-// mergeText merges by what split makes of the texts: lines, or words.
-func mergeText(base, ours, theirs string, split func(string) []string) (string, []place) {
+// mergeText merges by what split makes of the texts, and places of conflict by the finer splits.
+func mergeText(
+	base, ours, theirs string, split func(string) []string, finer ...func(string) []string,
+) (string, []place) {
 	b, o, t := split(base), split(ours), split(theirs)
 	var out strings.Builder
 	var places []place
@@ -75,8 +77,8 @@ func mergeText(base, ours, theirs string, split func(string) []string) (string, 
 			ours: strings.Join(o[m.ours0:m.ours1], ""), theirs: strings.Join(t[m.theirs0:m.theirs1], ""),
 		}
 		kept, bytes = m.base1, bytes+len(p.base)
-		one, agreed := p.settle()
-		if out.WriteString(one); !agreed && !p.words(&out) {
+		one, agreed := p.settle(finer)
+		if out.WriteString(one); !agreed {
 			places = append(places, p)
 		}
 	}
@@ -84,28 +86,19 @@ func mergeText(base, ours, theirs string, split func(string) []string) (string, 
 	return out.String(), places
 }
 
-// settle returns what stands in the place if only one change touches it, or both do the same.
-func (p *place) settle() (string, bool) {
+// settle returns what stands in the place if only one change touches it, both do the same, or they touch different
+// words of it.
+func (p *place) settle(finer []func(string) []string) (string, bool) {
 	switch {
 	case p.ours == p.theirs || p.base == p.theirs:
 		return p.ours, true
 	case p.base == p.ours:
 		return p.theirs, true
+	case p.base == "" || len(finer) == 0 || len(p.base)+len(p.ours)+len(p.theirs) > maxMergedWords:
+		return "", false
 	}
-	return "", false
-}
-
-// words merges the words of a place that has several.
-func (p *place) words(out *strings.Builder) bool {
-	if p.base == "" || len(p.base)+len(p.ours)+len(p.theirs) > maxMergedWords {
-		return false
-	}
-	if len(splitWords(p.base)) < 2 { // one word is one place
-		return false
-	}
-	merged, places := mergeText(p.base, p.ours, p.theirs, splitWords)
-	out.WriteString(merged)
-	return len(places) == 0
+	merged, places := mergeText(p.base, p.ours, p.theirs, finer[0], finer[1:]...)
+	return merged, len(places) == 0
 }
 
 func numbered(base, ours, theirs []string) (b, o, t []int) {
@@ -200,7 +193,7 @@ func (m *merging) merge(path string, base, ours, theirs *value) *value {
 		case isText:
 			// A longer text is merged as one; a short one is one place.
 			if strings.Contains(base.text, "\n") {
-				if text, places := mergeText(base.text, ours.text, theirs.text, splitLines); len(places) == 0 {
+				if text, places := mergeText(base.text, ours.text, theirs.text, splitLines, splitWords); len(places) == 0 {
 					return &value{kind: isText, text: text}
 				}
 			}
