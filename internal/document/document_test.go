@@ -21,7 +21,9 @@ func drawValue(t *rapid.T, depth int) any {
 	}
 	switch kind {
 	case 0:
-		return json.Number(rapid.SampledFrom([]string{"0", "1", "1.0", "-7", "1e3", "12345678901234567890123"}).Draw(t, "number"))
+		return json.Number(
+			rapid.SampledFrom([]string{"0", "1", "1.0", "-7", "1e3", "12345678901234567890123"}).Draw(t, "number"),
+		)
 	case 1:
 		return rapid.SampledFrom([]string{"", "a", "ä/~", "line\nline\n", "\u2028\"\\"}).Draw(t, "text")
 	case 2:
@@ -125,10 +127,10 @@ func TestPatches(t *testing.T) {
 			`[{"op":"move","from":"/foo/waldo","path":"/qux/thud"}]`,
 			`{"foo":{"bar":"baz"},"qux":{"corge":"grault","thud":"fred"}}`,
 		},
-		{`{"foo":["all","grass","cows","eat"]}`, `[{"op":"move","from":"/foo/1","path":"/foo/3"}]`, `{"foo":["all","cows","eat","grass"]}`},
-		{`{"baz":"qux","foo":["a",2,"c"]}`, `[{"op":"test","path":"/foo/1","value":2.0}]`, `{"baz":"qux","foo":["a",2,"c"]}`},
+		{`["all","grass","cows","eat"]`, `[{"op":"move","from":"/1","path":"/3"}]`, `["all","cows","eat","grass"]`},
+		{`{"foo":["a",2,"c"]}`, `[{"op":"test","path":"/foo/1","value":2.0}]`, `{"foo":["a",2,"c"]}`},
 		{`{"baz":"qux"}`, `[{"op":"test","path":"/baz","value":"bar"}]`, ""},
-		{`{"foo":"bar"}`, `[{"op":"add","path":"/child","value":{"grandchild":{}}}]`, `{"foo":"bar","child":{"grandchild":{}}}`},
+		{`{"foo":"bar"}`, `[{"op":"add","path":"/child","value":{"in":{}}}]`, `{"foo":"bar","child":{"in":{}}}`},
 		{`{"foo":"bar"}`, `[{"op":"add","path":"/baz/bat","value":"qux"}]`, ""},
 		{`{"/":9,"~1":10}`, `[{"op":"test","path":"/~01","value":10}]`, `{"/":9,"~1":10}`},
 		{`{"/":9,"~1":10}`, `[{"op":"test","path":"/~01","value":"10"}]`, ""},
@@ -146,8 +148,14 @@ func TestPatches(t *testing.T) {
 		{`{"a":[1,2]}`, `[{"op":"add","path":"/a/3","value":1}]`, ""},
 		{`{"a":{"b":1}}`, `[{"op":"move","from":"/a","path":"/a/b"}]`, ""},
 		{`{"a":{"b":1}}`, `[{"op":"move","from":"/a","path":"/a"}]`, `{"a":{"b":1}}`},
-		{`{"a":{"b":1}}`, `[{"op":"copy","from":"/a","path":"/a/c"},{"op":"remove","path":"/a/b"}]`, `{"a":{"c":{"b":1}}}`},
-		{"{\n\"a\": [1, {}]}\n", `[{"op":"add","path":"/b","value":[]}]`, "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}\n"},
+		{
+			`{"a":{"b":1}}`, `[{"op":"copy","from":"/a","path":"/a/c"},{"op":"remove","path":"/a/b"}]`,
+			`{"a":{"c":{"b":1}}}`,
+		},
+		{
+			"{\n\"a\": [1, {}]}\n", `[{"op":"add","path":"/b","value":[]}]`,
+			"{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}\n",
+		},
 	} {
 		var patch []parley.JSONEdit
 		if err := json.Unmarshal([]byte(c.patch), &patch); err != nil {
@@ -200,12 +208,19 @@ func TestPointers(t *testing.T) {
 }
 
 func TestAmbiguousJSONIsRefused(t *testing.T) {
-	for _, document := range []string{`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `["\ud800"]`, `[1`, ``, `[] []`, "[\"\xff\"]"} {
+	for _, document := range []string{
+		`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `["\ud800"]`, `[1`, ``, `[] []`, "[\"\xff\"]",
+	} {
 		if _, err := ApplyPatch([]byte(document), nil); parley.ErrorCode(err) != parley.CodeInvalid {
 			t.Errorf("%q: %v", document, err)
 		}
 	}
-	if _, err := At([]byte("["+strings.Repeat("0,", maxValues)+"0]"), ""); parley.ErrorCode(err) != parley.CodeTooLarge {
+	if _, err := At(
+		[]byte("["+strings.Repeat("0,", maxValues)+"0]"),
+		"",
+	); parley.ErrorCode(
+		err,
+	) != parley.CodeTooLarge {
 		t.Error(err)
 	}
 }
@@ -280,8 +295,10 @@ func TestWordsOfAChangedLine(t *testing.T) {
 	hunks, _ := DiffText("a\nThe quick brown fox.\nb\n", "a\nThe slow brown fox.\nb\n")
 	got, _ := json.Marshal(hunks)
 	const want = `[{"from":1,"to":1,"lines":[{"op":"same","text":"a"},` +
-		`{"op":"removed","text":"The quick brown fox.","parts":[{"text":"The "},{"text":"quick","changed":true},{"text":" brown fox."}]},` +
-		`{"op":"added","text":"The slow brown fox.","parts":[{"text":"The "},{"text":"slow","changed":true},{"text":" brown fox."}]},` +
+		`{"op":"removed","text":"The quick brown fox.",` +
+		`"parts":[{"text":"The "},{"text":"quick","changed":true},{"text":" brown fox."}]},` +
+		`{"op":"added","text":"The slow brown fox.",` +
+		`"parts":[{"text":"The "},{"text":"slow","changed":true},{"text":" brown fox."}]},` +
 		`{"op":"same","text":"b"}]}]`
 	if string(got) != want {
 		t.Fatalf("%s", got)
@@ -331,7 +348,8 @@ func TestEdits(t *testing.T) {
 			"edits.0.old: does not occur in the document; it does with other white space, at about line 2",
 		},
 		{
-			"too long", strings.Repeat("a", 4000), []parley.TextEdit{{Old: "a", New: strings.Repeat("b", 4000), All: true}}, "",
+			"too long", strings.Repeat("a", 4000),
+			[]parley.TextEdit{{Old: "a", New: strings.Repeat("b", 4000), All: true}}, "",
 			"the document would become longer than 4194304 bytes",
 		},
 	} {
@@ -377,7 +395,11 @@ func change(t *rapid.T, content, label string) string {
 			lines = slices.Delete(slices.Clone(lines), at, at+1)
 		}
 		if rapid.Bool().Draw(t, label+" inserts") {
-			lines = slices.Insert(slices.Clone(lines), min(at, len(lines)), rapid.SampledFrom([]string{"new\n", "two nine\n", "}\n"}).Draw(t, label))
+			lines = slices.Insert(
+				slices.Clone(lines),
+				min(at, len(lines)),
+				rapid.SampledFrom([]string{"new\n", "two nine\n", "}\n"}).Draw(t, label),
+			)
 		}
 	}
 	return strings.Join(lines, "")
@@ -445,7 +467,8 @@ func TestMergesOfJSON(t *testing.T) {
 		}
 	}
 	_, conflicts, _ := MergeJSON([]byte(`{"a":{"b":1}}`), []byte(`{"a":{"b":2}}`), []byte(`{"a":{}}`))
-	if len(conflicts) != 1 || *conflicts[0].Path != "/a/b" || conflicts[0].Base != "1" || conflicts[0].Ours != "2" || conflicts[0].Theirs != "" {
+	if len(conflicts) != 1 || *conflicts[0].Path != "/a/b" || conflicts[0].Base != "1" || conflicts[0].Ours != "2" ||
+		conflicts[0].Theirs != "" {
 		t.Errorf("%+v", conflicts)
 	}
 }

@@ -9,8 +9,14 @@ import (
 )
 
 func FuzzApplyPatch(f *testing.F) {
-	f.Add([]byte(`{"a":[1,{"b":"c"}]}`), []byte(`[{"op":"copy","from":"/a","path":"/a/-"},{"op":"remove","path":"/a/0"}]`))
-	f.Add([]byte("{\n\"a\": [1]}\n"), []byte(`[{"op":"move","from":"/a/0","path":"/~0"},{"op":"test","path":"/~0","value":1.0}]`))
+	f.Add(
+		[]byte(`{"a":[1,{"b":"c"}]}`),
+		[]byte(`[{"op":"copy","from":"/a","path":"/a/-"},{"op":"remove","path":"/a/0"}]`),
+	)
+	f.Add(
+		[]byte("{\n\"a\": [1]}"),
+		[]byte(`[{"op":"move","from":"/a/0","path":"/~0"},{"op":"test","path":"/~0","value":1}]`),
+	)
 	f.Fuzz(func(t *testing.T, content, edits []byte) {
 		var patch []parley.JSONEdit
 		if json.Unmarshal(edits, &patch) != nil {

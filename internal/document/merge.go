@@ -27,7 +27,11 @@ func MergeText(base, ours, theirs string) (merged string, conflicts []parley.Edi
 	}
 	for _, content := range []string{base, ours, theirs} {
 		if countLines(content) > maxMergedLines {
-			return "", nil, parley.Errorf(parley.CodeTooLarge, "a text of more than %d lines is not merged", maxMergedLines)
+			return "", nil, parley.Errorf(
+				parley.CodeTooLarge,
+				"a text of more than %d lines is not merged",
+				maxMergedLines,
+			)
 		}
 	}
 	merged, places := mergeText(base, ours, theirs, splitLines, splitWords)
@@ -41,7 +45,12 @@ func MergeText(base, ours, theirs string) (merged string, conflicts []parley.Edi
 		p := &places[i]
 		conflicts = append(conflicts, parley.EditConflict{
 			Line: strings.Count(base[:p.at], "\n") + 1,
-			Base: parley.Clip(p.base, maxShown), Ours: parley.Clip(p.ours, maxShown), Theirs: parley.Clip(p.theirs, maxShown),
+			Base: parley.Clip(
+				p.base,
+				maxShown,
+			),
+			Ours:   parley.Clip(p.ours, maxShown),
+			Theirs: parley.Clip(p.theirs, maxShown),
 		})
 	}
 	if conflicts != nil {
@@ -193,7 +202,15 @@ func (m *merging) merge(path string, base, ours, theirs *value) *value {
 		case isText:
 			// A longer text is merged as one; a short one is one place.
 			if strings.Contains(base.text, "\n") {
-				if text, places := mergeText(base.text, ours.text, theirs.text, splitLines, splitWords); len(places) == 0 {
+				if text, places := mergeText(
+					base.text,
+					ours.text,
+					theirs.text,
+					splitLines,
+					splitWords,
+				); len(
+					places,
+				) == 0 {
 					return &value{kind: isText, text: text}
 				}
 			}
