@@ -115,6 +115,7 @@ var rules = []struct {
 	{"internal/partialjson", []string{".", "event"}},
 	{"internal/timetable", []string{"."}},
 	{"internal/upload", []string{"."}},
+	{"internal/document", []string{"."}},
 	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/metric", nil}, // the standard library
@@ -143,6 +144,7 @@ var rules = []struct {
 			".",
 			"prompt",
 			"setting",
+			"internal/document",
 			"internal/imports",
 			"internal/inflight",
 			"internal/projectdir",
