@@ -57,7 +57,6 @@ func ArtifactKinds() []ArtifactKind {
 
 // The bounds of artifacts. How much a workspace may hold is a quota of storage: the stored bytes of contents count.
 const (
-	MaxArtifactBytes       = 4 << 20 // of a version's content
 	MaxArtifactLabels      = 64
 	MaxArtifactVersions    = 100_000  // of an artifact
 	MaxArtifactSchemaBytes = 64 << 10 // of its schema
@@ -105,14 +104,14 @@ func (a *Artifact) validateSchema() error {
 }
 
 // CheckContent checks bytes that are to become a version of the artifact, apart from its schema. CodeTooLarge beyond
-// MaxArtifactBytes; CodeInvalid.
+// MaxDocumentBytes; CodeInvalid.
 func (a *Artifact) CheckContent(content []byte) error {
-	if len(content) > MaxArtifactBytes {
+	if len(content) > MaxDocumentBytes {
 		return Errorf(CodeTooLarge, "The content is longer than %d bytes, the most that an artifact holds.",
-			MaxArtifactBytes)
+			MaxDocumentBytes)
 	}
 	if a.Kind != ArtifactJSON {
-		return CheckText("content", string(content), MaxArtifactBytes)
+		return CheckText("content", string(content), MaxDocumentBytes)
 	}
 	if err := CheckJSON(content); err != nil {
 		return InvalidField("content", "is not JSON that can be stored: %s", Clip(err.Error(), 200))
