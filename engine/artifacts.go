@@ -238,11 +238,7 @@ func (e *Engine) UpdateArtifact(
 	id parley.ID,
 	patch ArtifactPatch,
 ) (_ parley.Artifact, err error) {
-	verb := WriteArtifacts
-	if patch.Visibility.Set || patch.SessionID.Set {
-		verb = DropArtifacts
-	}
-	ctx, call, err := e.enter(ctx, principal, "updateArtifact", verb, on(id))
+	ctx, call, err := e.enter(ctx, principal, "updateArtifact", WriteArtifacts, on(id))
 	if err != nil {
 		return parley.Artifact{}, err
 	}
@@ -252,7 +248,7 @@ func (e *Engine) UpdateArtifact(
 		if err != nil {
 			return parley.Artifact{}, err
 		}
-		if verb == DropArtifacts {
+		if patch.Visibility.Set || patch.SessionID.Set {
 			if err := ownsArtifact(principal, &a); err != nil {
 				return parley.Artifact{}, err
 			}
@@ -334,8 +330,8 @@ func (e *Engine) DeleteArtifact(ctx context.Context, principal parley.Principal,
 	return e.store.DeleteArtifact(ctx, call.Scope, id)
 }
 
-// WriteVersion adds a version to an artifact. The bool reports an idempotent repeat.
-func (e *Engine) WriteVersion(
+// WriteArtifact adds a version to an artifact. The bool reports an idempotent repeat.
+func (e *Engine) WriteArtifact(
 	ctx context.Context,
 	principal parley.Principal,
 	id parley.ID,
@@ -391,8 +387,8 @@ func (e *Engine) writing(
 	}
 }
 
-// RestoreVersion writes the content of an earlier version as a new one. The bool reports an idempotent repeat.
-func (e *Engine) RestoreVersion(
+// RestoreArtifact writes the content of an earlier version as a new one. The bool reports an idempotent repeat.
+func (e *Engine) RestoreArtifact(
 	ctx context.Context,
 	principal parley.Principal,
 	id parley.ID,
@@ -412,8 +408,8 @@ func (e *Engine) RestoreVersion(
 	return artifact.Write(ctx, e.store, writing)
 }
 
-// Version reads a version of an artifact; number 0 is the newest.
-func (e *Engine) Version(
+// ArtifactVersion reads a version of an artifact.
+func (e *Engine) ArtifactVersion(
 	ctx context.Context,
 	principal parley.Principal,
 	id parley.ID,
@@ -427,8 +423,8 @@ func (e *Engine) Version(
 	return e.store.ArtifactVersion(ctx, call.Scope, id, number)
 }
 
-// Versions lists the versions of an artifact, newest first by default.
-func (e *Engine) Versions(
+// ArtifactVersions lists the versions of an artifact, newest first by default.
+func (e *Engine) ArtifactVersions(
 	ctx context.Context,
 	principal parley.Principal,
 	id parley.ID,

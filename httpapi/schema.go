@@ -95,7 +95,12 @@ func closedLists() map[reflect.Type]closed {
 		reflect.TypeFor[parley.AgentStatus]():     valuesOf(parley.AgentActive, parley.AgentArchived),
 		reflect.TypeFor[parley.KnowledgeKind]():   valuesOf(parley.KnowledgeKinds()...),
 		reflect.TypeFor[parley.KnowledgeStatus](): valuesOf(parley.KnowledgeStatuses()...),
-		reflect.TypeFor[parley.KnowledgeScope]():  valuesOf(parley.KnowledgeOfAgent, parley.KnowledgeOfTeam),
+		reflect.TypeFor[parley.ArtifactKind]():    valuesOf(parley.ArtifactKinds()...),
+		reflect.TypeFor[parley.EditOp](): valuesOf(
+			parley.EditAdd, parley.EditRemove, parley.EditReplace, parley.EditMove, parley.EditCopy, parley.EditTest,
+		),
+		reflect.TypeFor[parley.DiffOp]():         valuesOf(parley.DiffSame, parley.DiffRemoved, parley.DiffAdded),
+		reflect.TypeFor[parley.KnowledgeScope](): valuesOf(parley.KnowledgeOfAgent, parley.KnowledgeOfTeam),
 		reflect.TypeFor[parley.PolicyKind](): valuesOf(
 			parley.PolicyAuto,
 			parley.PolicyAll,
