@@ -375,9 +375,9 @@ func TestLines(t *testing.T) {
 		{"a\nb\nc\n", 2, 2, parley.LineRange{From: 2, To: 2, Total: 3, Text: "b\n"}, true},
 		{"a\nb\nc\n", 3, 99, parley.LineRange{From: 3, To: 3, Total: 3, Text: "c\n"}, true},
 		{"", 1, 0, parley.LineRange{}, true},
-		{"a\n", 2, 2, parley.LineRange{}, false},
-		{"a\n", 0, 1, parley.LineRange{}, false},
-		{"a\nb\n", 2, 1, parley.LineRange{}, false},
+		{"a\n", 2, 2, parley.LineRange{Total: 1}, false},
+		{"a\n", 0, 1, parley.LineRange{Total: 1}, false},
+		{"a\nb\n", 2, 1, parley.LineRange{Total: 2}, false},
 	} {
 		got, err := Lines(c.content, c.from, c.to)
 		if got != c.want || (err == nil) != c.ok {

@@ -8,7 +8,7 @@ import (
 
 // Lines returns the lines from to to of a text, both included and counted from 1; a to of 0, or beyond the end, is the
 // last line. Line feeds end lines; the last line may have none. It is CodeInvalid, with Field "from" or "to", for
-// lines that the text does not have.
+// lines that the text does not have; Total is then set nevertheless.
 func Lines(content string, from, to int) (parley.LineRange, error) {
 	total := countLines(content)
 	if to <= 0 || to > total {
@@ -16,9 +16,9 @@ func Lines(content string, from, to int) (parley.LineRange, error) {
 	}
 	switch {
 	case from < 1 || from > max(total, 1):
-		return parley.LineRange{}, parley.InvalidField("from", "must be a line from 1 to %d", max(total, 1))
+		return parley.LineRange{Total: total}, parley.InvalidField("from", "must be a line from 1 to %d", max(total, 1))
 	case from > to && total > 0:
-		return parley.LineRange{}, parley.InvalidField("to", "must not be before the first line, %d", from)
+		return parley.LineRange{Total: total}, parley.InvalidField("to", "must not be before the first line, %d", from)
 	}
 	part := content
 	for range from - 1 {

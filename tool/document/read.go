@@ -182,7 +182,7 @@ func (p *passage) take(content string, from, lines int) error {
 	}
 	got, err := document.Lines(content, from, last)
 	if err != nil {
-		return parley.InvalidField("from_line", "the document has %d lines", strings.Count(content, "\n")+1)
+		return parley.InvalidField("from_line", "must be a line from 1 to %d", max(got.Total, 1))
 	}
 	p.FromLine, p.Lines = got.From, got.Total
 	if len(got.Text) > maxReadBytes {

@@ -191,7 +191,10 @@ func (s shelf) edit(ctx context.Context, call tool.Call) (any, error) {
 		return nil, err
 	}
 	if (len(given.Edits) == 0) == (len(given.Patch) == 0) {
-		return nil, parley.InvalidField("edits", "give edits for a text or a patch for a json document, and one of them")
+		return nil, parley.InvalidField(
+			"edits",
+			"give edits for a text or a patch for a json document, and one of them",
+		)
 	}
 	if given.BaseVersion < 0 {
 		return nil, parley.InvalidField("base_version", "versions count from 1")
