@@ -17,6 +17,16 @@ type JSONEdit struct {
 	Value json.RawMessage `json:"value,omitempty"` // of add, replace and test
 }
 
+// MarshalJSON writes null for absent fields, which RFC 6902 has readers ignore.
+func (e JSONEdit) MarshalJSON() ([]byte, error) {
+	return EncodeJSON(struct {
+		Op    EditOp          `json:"op"`
+		Path  string          `json:"path"`
+		From  *string         `json:"from"`
+		Value json.RawMessage `json:"value"`
+	}{e.Op, e.Path, OrNull(e.From), e.Value})
+}
+
 // EditOp is what an operation of a JSON Patch does.
 type EditOp string
 
@@ -49,9 +59,9 @@ type DiffLine struct {
 	Op   DiffOp `json:"op"`
 	Text string `json:"text"` // without its line feed
 	// Parts divide the text of a changed line into what stayed and what changed; absent where the whole line changed.
-	Parts []DiffPart `json:"parts,omitempty"`
+	Parts []DiffPart `json:"parts"`
 	// Open says that the text ends with this line and without a line feed.
-	Open bool `json:"open,omitempty"`
+	Open bool `json:"open"`
 }
 
 // DiffOp says in which of the two texts a line is.
@@ -67,7 +77,7 @@ const (
 // DiffPart is a part of a changed line.
 type DiffPart struct {
 	Text    string `json:"text"`
-	Changed bool   `json:"changed,omitempty"`
+	Changed bool   `json:"changed"`
 }
 
 // EditConflict is a place that two changes of one document both touch, and differently.

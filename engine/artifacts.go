@@ -37,11 +37,26 @@ type ArtifactPatch struct {
 
 // VersionInput is a new version: the whole content, edits or a patch.
 type VersionInput struct {
-	BaseVersion int               `json:"base_version,omitempty" minimum:"1" doc:"The version that the change began with, unless If-Match names it. Content needs one; edits and a patch apply to the newest without it."`
-	Merge       bool              `json:"merge,omitempty" doc:"Join the change with later versions that do not touch the same places."`
-	Content     json.RawMessage   `json:"content,omitempty" doc:"The whole content: a JSON value for kind json, a string for the others."`
-	Edits       []parley.TextEdit `json:"edits,omitempty" doc:"Passages to replace, one after the other; not for kind json."`
-	Patch       []parley.JSONEdit `json:"patch,omitempty" doc:"A JSON Patch (RFC 6902), for kind json."`
+	BaseVersion int             `json:"base_version,omitempty" minimum:"1" doc:"The version that the change began with, unless If-Match names it. Content needs one; edits and a patch apply to the newest without it."`
+	Merge       bool            `json:"merge,omitempty" doc:"Join the change with later versions that do not touch the same places."`
+	Content     json.RawMessage `json:"content,omitempty" doc:"The whole content: a JSON value for kind json, a string for the others."`
+	Edits       []TextEditInput `json:"edits,omitempty" doc:"Passages to replace, one after the other; not for kind json."`
+	Patch       []JSONEditInput `json:"patch,omitempty" doc:"A JSON Patch (RFC 6902), for kind json."`
+}
+
+// TextEditInput replaces a passage of a text.
+type TextEditInput struct {
+	Old string `json:"old" required:"true" doc:"The passage, exactly as it stands; it must occur once unless all is true."`
+	New string `json:"new,omitempty" doc:"What takes its place; without it the passage is removed."`
+	All bool   `json:"all,omitempty" doc:"Replace every occurrence."`
+}
+
+// JSONEditInput is one operation of a JSON Patch (RFC 6902).
+type JSONEditInput struct {
+	Op    parley.EditOp   `json:"op" required:"true" enum:"add,remove,replace,move,copy,test"`
+	Path  string          `json:"path" required:"true" doc:"Where, as a JSON Pointer (RFC 6901)."`
+	From  string          `json:"from,omitempty" doc:"Of move and copy: where from."`
+	Value json.RawMessage `json:"value,omitempty" doc:"Of add, replace and test."`
 }
 
 // ArtifactList selects artifacts, last changed first by default.
@@ -352,7 +367,18 @@ func (e *Engine) WriteArtifact(
 	}
 	writing := e.writing(call, principal, id, idempotency)
 	writing.Base, writing.Merge = input.BaseVersion, input.Merge
-	writing.Edits, writing.Patch = input.Edits, input.Patch
+	if input.Edits != nil {
+		writing.Edits = []parley.TextEdit{}
+	}
+	for _, edit := range input.Edits {
+		writing.Edits = append(writing.Edits, parley.TextEdit(edit))
+	}
+	if input.Patch != nil {
+		writing.Patch = []parley.JSONEdit{}
+	}
+	for _, edit := range input.Patch {
+		writing.Patch = append(writing.Patch, parley.JSONEdit(edit))
+	}
 	given := 0
 	for _, is := range []bool{input.Content != nil, input.Edits != nil, input.Patch != nil} {
 		if is {

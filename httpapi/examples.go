@@ -134,7 +134,8 @@ const (
 		sessionIDExample + `","message_id":"` + messageIDExample + `","content_hash":"` + hashExample +
 		`","size":29,"created_at":"` + timeExample + `","parent":1,"base":1,"restored_from":null}`
 	artifactDiffExample = `{"from":1,"to":2,"patch":null,"hunks":[{"from":3,"to":3,"lines":[{"op":"removed",` +
-		`"text":"It begins."},{"op":"added","text":"It began in the rain."}]}],"truncated":false}`
+		`"text":"It begins.","parts":null,"open":false},{"op":"added","text":"It began in the rain.","parts":null,` +
+		`"open":false}]}],"truncated":false}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample +
 		`"],"removed":[],"turns":[],"children":[],"by":"holder"}`
 
