@@ -95,10 +95,13 @@ func TestAPatchOfALongListNamesOnlyWhatChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `[{"op":"remove","path":"/10"},{"op":"replace","path":"/2499/name","value":"another"},` +
-		`{"op":"add","path":"/3999","value":null}]`
-	if got, _ := json.Marshal(patch); string(got) != want {
-		t.Fatalf("the patch is %s", got)
+	const want = `remove /10 |replace /2499/name "another"|add /3999 null`
+	got := make([]string, 0, len(patch))
+	for _, edit := range patch {
+		got = append(got, fmt.Sprintf("%s %s %s", edit.Op, edit.Path, edit.Value))
+	}
+	if strings.Join(got, "|") != want {
+		t.Fatalf("the patch is %q", got)
 	}
 }
 
@@ -293,15 +296,18 @@ func TestHunksMakeTheOtherText(t *testing.T) {
 
 func TestWordsOfAChangedLine(t *testing.T) {
 	hunks, _ := DiffText("a\nThe quick brown fox.\nb\n", "a\nThe slow brown fox.\nb\n")
-	got, _ := json.Marshal(hunks)
-	const want = `[{"from":1,"to":1,"lines":[{"op":"same","text":"a"},` +
-		`{"op":"removed","text":"The quick brown fox.",` +
-		`"parts":[{"text":"The "},{"text":"quick","changed":true},{"text":" brown fox."}]},` +
-		`{"op":"added","text":"The slow brown fox.",` +
-		`"parts":[{"text":"The "},{"text":"slow","changed":true},{"text":" brown fox."}]},` +
-		`{"op":"same","text":"b"}]}]`
-	if string(got) != want {
-		t.Fatalf("%s", got)
+	var got []string
+	for _, line := range hunks[0].Lines {
+		for _, part := range line.Parts {
+			got = append(got, fmt.Sprintf("%s %q %v", line.Op, part.Text, part.Changed))
+		}
+	}
+	want := []string{
+		`removed "The " false`, `removed "quick" true`, `removed " brown fox." false`,
+		`added "The " false`, `added "slow" true`, `added " brown fox." false`,
+	}
+	if len(hunks) != 1 || len(hunks[0].Lines) != 4 || !slices.Equal(got, want) {
+		t.Fatalf("%+v", hunks)
 	}
 	hunks, _ = DiffText("alpha\n", "omega\n")
 	if hunks[0].Lines[0].Parts != nil {
@@ -537,11 +543,37 @@ func TestTextsWithNothingInOrderAreCompared(t *testing.T) {
 	}
 	at := 0
 	var made []int
-	for _, r := range compare(a, b) {
+	for _, r := range compare(a, b, new(work)) {
 		made = append(append(made, a[at:r.a0]...), b[r.b0:r.b1]...)
 		at = r.a1
 	}
 	if made = append(made, a[at:]...); !slices.Equal(made, b) {
 		t.Fatal("the runs do not make the other sequence")
+	}
+}
+
+// All comparisons of one result share their work; the result of those that come late is coarse, but right.
+func TestManyComparisonsShareTheirWork(t *testing.T) {
+	var from, to strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&from, `,"%d":[0,1,2,3]`, i)
+		fmt.Fprintf(&to, `,"%d":[3,1,0,2]`, i)
+	}
+	left, right := []byte("{"+from.String()[1:]+"}"), []byte("{"+to.String()[1:]+"}")
+	a, _ := parse(left)
+	b, _ := parse(right)
+	known := interner{}
+	known.number(a)
+	known.number(b)
+	spent := differ{work: work{maxWork}}
+	patch, _, err := spent.diff("", a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made, err := ApplyPatch(left, patch); err != nil || !sameJSON(t, made, right) {
+		t.Fatalf("%s, %v", made, err)
+	}
+	if more := spent.work.steps - maxWork; more > 200*10 {
+		t.Errorf("%d steps were taken after the last", more)
 	}
 }

@@ -34,7 +34,7 @@ func MergeText(base, ours, theirs string) (merged string, conflicts []parley.Edi
 			)
 		}
 	}
-	merged, places := mergeText(base, ours, theirs, splitLines, splitWords)
+	merged, places := mergeText(new(work), base, ours, theirs, splitLines, splitWords)
 	if len(merged) > parley.MaxDocumentBytes {
 		return "", nil, tooLong()
 	}
@@ -67,8 +67,9 @@ type place struct {
 
 // mergeText merges by what split makes of the texts, and places of conflict by the finer splits.
 func mergeText(
-	base, ours, theirs string, split func(string) []string, finer ...func(string) []string,
+	from *work, base, ours, theirs string, split func(string) []string, finer ...func(string) []string,
 ) (string, []place) {
+	known := numbers{}
 	b, o, t := split(base), split(ours), split(theirs)
 	var out strings.Builder
 	var places []place
@@ -79,14 +80,14 @@ func mergeText(
 			bytes += len(b[kept])
 		}
 	}
-	for _, m := range meet(numbered(b, o, t)) {
+	for _, m := range meet(from, known.of(b), known.of(o), known.of(t)) {
 		keep(m.base0)
 		p := place{
 			at: bytes, base: strings.Join(b[m.base0:m.base1], ""),
 			ours: strings.Join(o[m.ours0:m.ours1], ""), theirs: strings.Join(t[m.theirs0:m.theirs1], ""),
 		}
 		kept, bytes = m.base1, bytes+len(p.base)
-		one, agreed := p.settle(finer)
+		one, agreed := p.settle(from, finer)
 		if out.WriteString(one); !agreed {
 			places = append(places, p)
 		}
@@ -97,7 +98,7 @@ func mergeText(
 
 // settle returns what stands in the place if only one change touches it, both do the same, or they touch different
 // words of it.
-func (p *place) settle(finer []func(string) []string) (string, bool) {
+func (p *place) settle(from *work, finer []func(string) []string) (string, bool) {
 	switch {
 	case p.ours == p.theirs || p.base == p.theirs:
 		return p.ours, true
@@ -106,13 +107,8 @@ func (p *place) settle(finer []func(string) []string) (string, bool) {
 	case p.base == "" || len(finer) == 0 || len(p.base)+len(p.ours)+len(p.theirs) > maxMergedWords:
 		return "", false
 	}
-	merged, places := mergeText(p.base, p.ours, p.theirs, finer[0], finer[1:]...)
+	merged, places := mergeText(from, p.base, p.ours, p.theirs, finer[0], finer[1:]...)
 	return merged, len(places) == 0
-}
-
-func numbered(base, ours, theirs []string) (b, o, t []int) {
-	known := numbers{}
-	return known.of(base), known.of(ours), known.of(theirs)
 }
 
 // meeting is a part of base that at least one of two changes touches, with what either makes of it.
@@ -120,8 +116,8 @@ type meeting struct{ base0, base1, ours0, ours1, theirs0, theirs1 int }
 
 // meet returns the parts of base that were changed, in order. Changes that touch are in one part: they overlap, or one
 // of them inserts where the other begins or ends.
-func meet(base, ours, theirs []int) []meeting {
-	left, right := compare(base, ours), compare(base, theirs)
+func meet(from *work, base, ours, theirs []int) []meeting {
+	left, right := compare(base, ours, from), compare(base, theirs, from)
 	var found []meeting
 	var drift, drift2 int // of ours and theirs against base, after what was found
 	for len(left) > 0 || len(right) > 0 {
@@ -185,7 +181,10 @@ func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []parley.Edi
 }
 
 // merging is one merge of JSON documents. A nil value is one that does not exist.
-type merging struct{ conflicts []parley.EditConflict }
+type merging struct {
+	work      work
+	conflicts []parley.EditConflict
+}
 
 func (m *merging) merge(path string, base, ours, theirs *value) *value {
 	switch {
@@ -202,15 +201,8 @@ func (m *merging) merge(path string, base, ours, theirs *value) *value {
 		case isText:
 			// A longer text is merged as one; a short one is one place.
 			if strings.Contains(base.text, "\n") {
-				if text, places := mergeText(
-					base.text,
-					ours.text,
-					theirs.text,
-					splitLines,
-					splitWords,
-				); len(
-					places,
-				) == 0 {
+				text, places := mergeText(&m.work, base.text, ours.text, theirs.text, splitLines, splitWords)
+				if len(places) == 0 {
 					return &value{kind: isText, text: text}
 				}
 			}
@@ -259,7 +251,7 @@ func (v *value) of(name string) *value {
 func (m *merging) lists(path string, base, ours, theirs *value) *value {
 	merged := &value{kind: isList}
 	kept := 0
-	for _, at := range meet(ids(base), ids(ours), ids(theirs)) {
+	for _, at := range meet(&m.work, ids(base), ids(ours), ids(theirs)) {
 		merged.items = append(merged.items, base.items[kept:at.base0]...)
 		kept = at.base1
 		b, o, t := base.items[at.base0:at.base1], ours.items[at.ours0:at.ours1], theirs.items[at.theirs0:at.theirs1]
