@@ -318,9 +318,30 @@ type VersionInput struct {
 	// The whole content: a JSON value for kind json, a string for the others.
 	Content json.RawMessage `json:"content,omitempty"`
 	// Passages to replace, one after the other; not for kind json.
-	Edits []parley.TextEdit `json:"edits,omitempty"`
+	Edits []TextEditInput `json:"edits,omitempty"`
 	// A JSON Patch (RFC 6902), for kind json.
-	Patch []parley.JSONEdit `json:"patch,omitempty"`
+	Patch []JSONEditInput `json:"patch,omitempty"`
+}
+
+// TextEditInput replaces a passage of a text.
+type TextEditInput struct {
+	// The passage, exactly as it stands; it must occur once unless all is true.
+	Old string `json:"old"`
+	// What takes its place; without it the passage is removed.
+	New string `json:"new,omitempty"`
+	// Replace every occurrence.
+	All bool `json:"all,omitempty"`
+}
+
+// JSONEditInput is one operation of a JSON Patch (RFC 6902).
+type JSONEditInput struct {
+	Op parley.EditOp `json:"op"`
+	// Where, as a JSON Pointer (RFC 6901).
+	Path string `json:"path"`
+	// Of move and copy: where from.
+	From string `json:"from,omitempty"`
+	// Of add, replace and test.
+	Value json.RawMessage `json:"value,omitempty"`
 }
 
 // ArtifactVersion reads a version of an artifact. Who wrote it, when and from which one; without its content.

@@ -2625,12 +2625,12 @@ export interface components {
         DiffLine: {
             /** @enum {string} */
             op: "same" | "removed" | "added";
-            open: boolean | null;
-            parts: components["schemas"]["DiffPart"][] | null;
+            open: boolean;
+            parts: components["schemas"]["DiffPart"][];
             text: string;
         };
         DiffPart: {
-            changed: boolean | null;
+            changed: boolean;
             text: string;
         };
         Directories: {
@@ -3215,6 +3215,16 @@ export interface components {
             path: string;
             /** @description Any JSON. */
             value: unknown;
+        };
+        JSONEditInput: {
+            /** @description Of move and copy: where from. */
+            from?: string;
+            /** @enum {string|null} */
+            op: "add" | "remove" | "replace" | "move" | "copy" | "test" | null;
+            /** @description Where, as a JSON Pointer (RFC 6901). */
+            path: string | null;
+            /** @description Of add, replace and test. */
+            value?: unknown;
         };
         Key: {
             /** Format: date-time */
@@ -6563,10 +6573,13 @@ export interface components {
             /** @description The text. */
             text: string;
         };
-        TextEdit: {
-            all: boolean | null;
-            new: string;
-            old: string;
+        TextEditInput: {
+            /** @description Replace every occurrence. */
+            all?: boolean;
+            /** @description What takes its place; without it the passage is removed. */
+            new?: string;
+            /** @description The passage, exactly as it stands; it must occur once unless all is true. */
+            old: string | null;
         };
         TextHunk: {
             /** Format: int64 */
@@ -7087,11 +7100,11 @@ export interface components {
             /** @description The whole content: a JSON value for kind json, a string for the others. */
             content?: unknown;
             /** @description Passages to replace, one after the other; not for kind json. */
-            edits?: components["schemas"]["TextEdit"][];
+            edits?: components["schemas"]["TextEditInput"][];
             /** @description Join the change with later versions that do not touch the same places. */
             merge?: boolean;
             /** @description A JSON Patch (RFC 6902), for kind json. */
-            patch?: components["schemas"]["JSONEdit"][];
+            patch?: components["schemas"]["JSONEditInput"][];
         };
         Warmed: {
             /** Format: uuid */
@@ -7303,6 +7316,7 @@ export type InboxPatch = components['schemas']['InboxPatch'];
 export type InboxUpdated = components['schemas']['InboxUpdated'];
 export type InboxUpdatedEvent = components['schemas']['InboxUpdatedEvent'];
 export type JsonEdit = components['schemas']['JSONEdit'];
+export type JsonEditInput = components['schemas']['JSONEditInput'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
 export type KnowledgeInput = components['schemas']['KnowledgeInput'];
@@ -7489,7 +7503,7 @@ export type TeamMember = components['schemas']['TeamMember'];
 export type TeamSession = components['schemas']['TeamSession'];
 export type TextBounds = components['schemas']['TextBounds'];
 export type TextContent = components['schemas']['TextContent'];
-export type TextEdit = components['schemas']['TextEdit'];
+export type TextEditInput = components['schemas']['TextEditInput'];
 export type TextHunk = components['schemas']['TextHunk'];
 export type TextPart = components['schemas']['TextPart'];
 export type TimingInput = components['schemas']['TimingInput'];
