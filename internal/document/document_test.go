@@ -374,16 +374,16 @@ func TestLines(t *testing.T) {
 	for _, c := range []struct {
 		content  string
 		from, to int
-		want     parley.LineRange
+		want     LineRange
 		ok       bool
 	}{
-		{"a\nb\nc", 1, 0, parley.LineRange{From: 1, To: 3, Total: 3, Text: "a\nb\nc"}, true},
-		{"a\nb\nc\n", 2, 2, parley.LineRange{From: 2, To: 2, Total: 3, Text: "b\n"}, true},
-		{"a\nb\nc\n", 3, 99, parley.LineRange{From: 3, To: 3, Total: 3, Text: "c\n"}, true},
-		{"", 1, 0, parley.LineRange{}, true},
-		{"a\n", 2, 2, parley.LineRange{Total: 1}, false},
-		{"a\n", 0, 1, parley.LineRange{Total: 1}, false},
-		{"a\nb\n", 2, 1, parley.LineRange{Total: 2}, false},
+		{"a\nb\nc", 1, 0, LineRange{From: 1, To: 3, Total: 3, Text: "a\nb\nc"}, true},
+		{"a\nb\nc\n", 2, 2, LineRange{From: 2, To: 2, Total: 3, Text: "b\n"}, true},
+		{"a\nb\nc\n", 3, 99, LineRange{From: 3, To: 3, Total: 3, Text: "c\n"}, true},
+		{"", 1, 0, LineRange{}, true},
+		{"a\n", 2, 2, LineRange{Total: 1}, false},
+		{"a\n", 0, 1, LineRange{Total: 1}, false},
+		{"a\nb\n", 2, 1, LineRange{Total: 2}, false},
 	} {
 		got, err := Lines(c.content, c.from, c.to)
 		if got != c.want || (err == nil) != c.ok {
@@ -448,7 +448,7 @@ func TestMergesKeepBothChanges(t *testing.T) {
 		}
 	}
 	_, conflicts, _ := MergeText("a\nb\nc\n", "a\nx\nc\n", "a\ny\nc\n")
-	if len(conflicts) != 1 || conflicts[0] != (parley.EditConflict{Line: 2, Base: "b\n", Ours: "x\n", Theirs: "y\n"}) {
+	if len(conflicts) != 1 || conflicts[0] != (Conflict{Line: 2, Base: "b\n", Ours: "x\n", Theirs: "y\n"}) {
 		t.Errorf("%+v", conflicts)
 	}
 }

@@ -14,11 +14,21 @@ const (
 	maxMergedWords = 256 << 10 // bytes of a place whose words are merged
 )
 
+// Conflict is a place that two changes of one document both touch, and differently. What stands there is shortened; JSON
+// as its text; empty for nothing.
+type Conflict struct {
+	Path   *string // in JSON: a JSON Pointer
+	Line   int     // in a text: the first line of the place in the base, from 1
+	Base   string
+	Ours   string // what the first change makes of it
+	Theirs string // what the second change makes of it
+}
+
 // MergeText merges two changes of one text: what either made of base stands in the result where the changes do not
 // touch the same place. Places are lines, and words where both changed the same lines. Otherwise it returns the
 // conflicts, at most 20, and no text. With ours and theirs exchanged, the text is the same. It is CodeTooLarge for a
 // result, and for numbers of lines, beyond the bounds.
-func MergeText(base, ours, theirs string) (merged string, conflicts []parley.EditConflict, err error) {
+func MergeText(base, ours, theirs string) (merged string, conflicts []Conflict, err error) {
 	switch {
 	case ours == theirs || base == theirs:
 		return ours, nil, nil
@@ -43,7 +53,7 @@ func MergeText(base, ours, theirs string) (merged string, conflicts []parley.Edi
 			break
 		}
 		p := &places[i]
-		conflicts = append(conflicts, parley.EditConflict{
+		conflicts = append(conflicts, Conflict{
 			Line: strings.Count(base[:p.at], "\n") + 1,
 			Base: parley.Clip(
 				p.base,
@@ -162,7 +172,7 @@ func touches(first, last int, r run) bool {
 // MergeJSON merges two changes of one JSON document, as values: the result has what either made of base, down to single
 // members and items, where the changes do not touch the same place. Otherwise it returns the conflicts, at most 20,
 // and no document. With ours and theirs exchanged, the result is the same as a value; it is written as ours is.
-func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []parley.EditConflict, err error) {
+func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, err error) {
 	var roots [3]*value
 	known := interner{}
 	for i, content := range [][]byte{base, ours, theirs} {
@@ -183,7 +193,7 @@ func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []parley.Edi
 // merging is one merge of JSON documents. A nil value is one that does not exist.
 type merging struct {
 	work      work
-	conflicts []parley.EditConflict
+	conflicts []Conflict
 }
 
 func (m *merging) merge(path string, base, ours, theirs *value) *value {
@@ -221,7 +231,7 @@ func same(a, b *value) bool {
 
 func (m *merging) conflict(path, base, ours, theirs string) {
 	if len(m.conflicts) < maxConflicts {
-		m.conflicts = append(m.conflicts, parley.EditConflict{Path: &path, Base: base, Ours: ours, Theirs: theirs})
+		m.conflicts = append(m.conflicts, Conflict{Path: &path, Base: base, Ours: ours, Theirs: theirs})
 	}
 }
 
