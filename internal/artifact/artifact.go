@@ -279,26 +279,32 @@ var errDamaged = errors.New("artifact: a stored content is damaged")
 // pack returns content as it is stored behind the chain of the version that it follows; bases are that version's
 // content and the latest whose position is a multiple of stride.
 func pack(chain []store.ArtifactContent, bases [][]byte, content []byte) store.ArtifactContent {
-	packed := store.ArtifactContent{
-		Hash: parley.HashOf(content), Bytes: int64(len(content)), Patch: document.Pack(nil, content),
-	}
-	if len(chain) == 0 {
-		return packed
-	}
-	base, on := chain[len(chain)-1], bases[0]
-	position := base.Position + 1
-	if position == span {
-		return packed
-	}
-	if position%stride == 0 {
-		at := len(chain) - 1
-		for at > 0 && chain[at].Position%stride != 0 {
-			at--
+	packed := store.ArtifactContent{Hash: parley.HashOf(content), Bytes: int64(len(content))}
+	if len(chain) > 0 && chain[len(chain)-1].Position+1 < span {
+		base, on := chain[len(chain)-1], bases[0]
+		packed.Position = base.Position + 1
+		if packed.Position%stride == 0 {
+			at := len(chain) - 1
+			for at > 0 && chain[at].Position%stride != 0 {
+				at--
+			}
+			base, on = chain[at], bases[1]
 		}
-		base, on = chain[at], bases[1]
+		packed.BaseHash, packed.Patch = base.Hash, document.Pack(on, content)
+		if clearlySmaller(packed.Patch, &chain[0], content) {
+			return packed
+		}
 	}
-	if patch := document.Pack(on, content); 2*len(patch) < len(packed.Patch) {
-		packed.BaseHash, packed.Position, packed.Patch = base.Hash, position, patch
+	whole := document.Pack(nil, content)
+	if packed.BaseHash.IsZero() || 2*len(packed.Patch) >= len(whole) {
+		packed.BaseHash, packed.Position, packed.Patch = parley.Hash{}, 0, whole
 	}
 	return packed
+}
+
+// clearlySmaller reports whether a patch is far below half of what content would take by itself, if it compresses like
+// the whole content that its chain begins with: compressing a large document only to compare would be most of the work
+// of a small change.
+func clearlySmaller(patch []byte, whole *store.ArtifactContent, content []byte) bool {
+	return whole.Bytes > 0 && int64(len(patch)) < int64(len(whole.Patch))*int64(len(content))/whole.Bytes/4
 }
