@@ -79,20 +79,3 @@ type DiffPart struct {
 	Text    string `json:"text"`
 	Changed bool   `json:"changed"`
 }
-
-// EditConflict is a place that two changes of one document both touch, and differently.
-type EditConflict struct {
-	Path   *string `json:"path,omitempty"` // in JSON: a JSON Pointer
-	Line   int     `json:"line,omitempty"` // in a text: the first line of the place in the base, from 1
-	Base   string  `json:"base"`           // what stood there, shortened; JSON as its text; empty for nothing
-	Ours   string  `json:"ours"`           // what the first change makes of it
-	Theirs string  `json:"theirs"`         // what the second change makes of it
-}
-
-// LineRange is a part of a text.
-type LineRange struct {
-	From  int    `json:"from"`  // its first line, from 1
-	To    int    `json:"to"`    // its last line
-	Total int    `json:"total"` // lines of the whole text
-	Text  string `json:"text"`
-}

@@ -134,6 +134,7 @@ var rules = []struct {
 		},
 	}, // it reads and searches sessions
 	{"tool/team", []string{".", "tool", "store"}}, // it reads the agents of teams
+	{"tool/document", []string{".", "tool", "store", "internal/artifact", "internal/document"}},
 	{
 		"tool/*",
 		[]string{".", "tool", "internal/inflight", "internal/netguard", "internal/program", "internal/schema"},

@@ -156,7 +156,7 @@ func (w *Writing) apply(ctx context.Context, to Store, a *parley.Artifact, began
 // merge joins a change of a version with what later versions made of it. A conflict of places is CodeConflict with
 // Stale and with Field.
 func merge(a *parley.Artifact, base int, began, ours, theirs []byte) (merged []byte, err error) {
-	var conflicts []parley.EditConflict
+	var conflicts []document.Conflict
 	if a.Kind == parley.ArtifactJSON {
 		merged, conflicts, err = document.MergeJSON(began, ours, theirs)
 	} else {
@@ -178,7 +178,7 @@ func merge(a *parley.Artifact, base int, began, ours, theirs []byte) (merged []b
 // shownPlaces is how many places of a conflict its sentence names.
 const shownPlaces = 3
 
-func places(conflicts []parley.EditConflict) string {
+func places(conflicts []document.Conflict) string {
 	var out bytes.Buffer
 	for i := range conflicts {
 		if i > 0 {

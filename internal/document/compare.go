@@ -6,7 +6,7 @@ import "math"
 // one.
 const (
 	maxSplitCost = 512        // differences that a search for the best split goes through
-	maxWork      = 40_000_000 // steps of one comparison; what is left then counts as changed
+	maxWork      = 60_000_000 // steps of all comparisons for one result; what is left then counts as changed
 )
 
 // run says that a[a0:a1] became b[b0:b1]. One of the two may be empty.
@@ -14,18 +14,21 @@ type run struct{ a0, a1, b0, b1 int }
 
 // compare returns the changes that make b of a, in order; between two runs at least one element is the same in both. It
 // is the linear-space algorithm of Myers ("An O(ND) Difference Algorithm and Its Variations", 1986) with the way out
-// that Git's xdiff takes when two sequences have little in common.
-func compare(a, b []int) []run {
-	c := comparison{a: a, b: b, removed: make([]bool, len(a)), added: make([]bool, len(b))}
+// that Git's xdiff takes when two sequences have little in common. It takes its steps from the work.
+func compare(a, b []int, from *work) []run {
+	c := comparison{a: a, b: b, removed: make([]bool, len(a)), added: make([]bool, len(b)), work: from}
 	c.compare(0, len(a), 0, len(b))
 	return c.runs()
 }
+
+// work counts the steps of the comparisons that make one result: many short sequences cost as much as a long one.
+type work struct{ steps int }
 
 type comparison struct {
 	a, b           []int
 	removed, added []bool
 	forward, back  []int // by diagonal: how far in a the search has come from its beginning and from its end
-	work           int
+	work           *work
 }
 
 // compare marks the differences of a[a0:a1] and b[b0:b1].
@@ -88,7 +91,7 @@ func (c *comparison) split(a0, a1, b0, b1 int) (x, y int) {
 			for y = x - d; x < a1 && y < b1 && c.a[x] == c.b[y]; x, y = x+1, y+1 {
 			}
 			forward[zero+d] = x
-			c.work += x - from + 1
+			c.work.steps += x - from + 1
 			if odd && bmin <= d && d <= bmax && back[zero+d] <= x {
 				return x, y
 			}
@@ -111,12 +114,12 @@ func (c *comparison) split(a0, a1, b0, b1 int) (x, y int) {
 			for y = x - d; x > a0 && y > b0 && c.a[x-1] == c.b[y-1]; x, y = x-1, y-1 {
 			}
 			back[zero+d] = x
-			c.work += from - x + 1
+			c.work.steps += from - x + 1
 			if !odd && fmin <= d && d <= fmax && x <= forward[zero+d] {
 				return x, y
 			}
 		}
-		if c.work > maxWork {
+		if c.work.steps > maxWork {
 			return a0, b0
 		}
 		if cost >= maxSplitCost {
@@ -165,7 +168,7 @@ func (c *comparison) runs() []run {
 	return found
 }
 
-// words numbers strings so that equal ones have one number.
+// numbers gives strings numbers so that equal ones have one number.
 type numbers map[string]int
 
 func (n numbers) of(texts []string) []int {

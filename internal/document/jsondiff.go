@@ -36,6 +36,7 @@ func DiffJSON(from, to []byte) ([]parley.JSONEdit, error) {
 
 // differ is one comparison of two documents.
 type differ struct {
+	work  work
 	moved int // at most so many items of lists does the patch move
 }
 
@@ -109,7 +110,7 @@ func (d *differ) lists(path string, a, b *value) (patch []parley.JSONEdit, size 
 		patch, size = append(patch, more...), size+bytes
 		return err
 	}
-	for _, r := range compare(ids(a), ids(b)) {
+	for _, r := range compare(ids(a), ids(b), &d.work) {
 		// Items are changed at their place as far as both sides have some; the operations before have already made
 		// the list's beginning that of b.
 		i, j := r.a0, r.b0

@@ -14,11 +14,21 @@ const (
 	maxMergedWords = 256 << 10 // bytes of a place whose words are merged
 )
 
+// Conflict is a place that two changes of one document both touch, and differently. What stands there is shortened; JSON
+// as its text; empty for nothing.
+type Conflict struct {
+	Path   *string // in JSON: a JSON Pointer
+	Line   int     // in a text: the first line of the place in the base, from 1
+	Base   string
+	Ours   string // what the first change makes of it
+	Theirs string // what the second change makes of it
+}
+
 // MergeText merges two changes of one text: what either made of base stands in the result where the changes do not
 // touch the same place. Places are lines, and words where both changed the same lines. Otherwise it returns the
 // conflicts, at most 20, and no text. With ours and theirs exchanged, the text is the same. It is CodeTooLarge for a
 // result, and for numbers of lines, beyond the bounds.
-func MergeText(base, ours, theirs string) (merged string, conflicts []parley.EditConflict, err error) {
+func MergeText(base, ours, theirs string) (merged string, conflicts []Conflict, err error) {
 	switch {
 	case ours == theirs || base == theirs:
 		return ours, nil, nil
@@ -27,10 +37,14 @@ func MergeText(base, ours, theirs string) (merged string, conflicts []parley.Edi
 	}
 	for _, content := range []string{base, ours, theirs} {
 		if countLines(content) > maxMergedLines {
-			return "", nil, parley.Errorf(parley.CodeTooLarge, "a text of more than %d lines is not merged", maxMergedLines)
+			return "", nil, parley.Errorf(
+				parley.CodeTooLarge,
+				"a text of more than %d lines is not merged",
+				maxMergedLines,
+			)
 		}
 	}
-	merged, places := mergeText(base, ours, theirs, splitLines)
+	merged, places := mergeText(new(work), base, ours, theirs, splitLines, splitWords)
 	if len(merged) > parley.MaxDocumentBytes {
 		return "", nil, tooLong()
 	}
@@ -39,9 +53,14 @@ func MergeText(base, ours, theirs string) (merged string, conflicts []parley.Edi
 			break
 		}
 		p := &places[i]
-		conflicts = append(conflicts, parley.EditConflict{
+		conflicts = append(conflicts, Conflict{
 			Line: strings.Count(base[:p.at], "\n") + 1,
-			Base: parley.Clip(p.base, maxShown), Ours: parley.Clip(p.ours, maxShown), Theirs: parley.Clip(p.theirs, maxShown),
+			Base: parley.Clip(
+				p.base,
+				maxShown,
+			),
+			Ours:   parley.Clip(p.ours, maxShown),
+			Theirs: parley.Clip(p.theirs, maxShown),
 		})
 	}
 	if conflicts != nil {
@@ -56,8 +75,11 @@ type place struct {
 	base, ours, theirs string
 }
 
-// mergeText merges by what split makes of the texts: lines, or words.
-func mergeText(base, ours, theirs string, split func(string) []string) (string, []place) {
+// mergeText merges by what split makes of the texts, and places of conflict by the finer splits.
+func mergeText(
+	from *work, base, ours, theirs string, split func(string) []string, finer ...func(string) []string,
+) (string, []place) {
+	known := numbers{}
 	b, o, t := split(base), split(ours), split(theirs)
 	var out strings.Builder
 	var places []place
@@ -68,15 +90,15 @@ func mergeText(base, ours, theirs string, split func(string) []string) (string, 
 			bytes += len(b[kept])
 		}
 	}
-	for _, m := range meet(numbered(b, o, t)) {
+	for _, m := range meet(from, known.of(b), known.of(o), known.of(t)) {
 		keep(m.base0)
 		p := place{
 			at: bytes, base: strings.Join(b[m.base0:m.base1], ""),
 			ours: strings.Join(o[m.ours0:m.ours1], ""), theirs: strings.Join(t[m.theirs0:m.theirs1], ""),
 		}
 		kept, bytes = m.base1, bytes+len(p.base)
-		one, agreed := p.settle()
-		if out.WriteString(one); !agreed && !p.words(&out) {
+		one, agreed := p.settle(from, finer)
+		if out.WriteString(one); !agreed {
 			places = append(places, p)
 		}
 	}
@@ -84,33 +106,19 @@ func mergeText(base, ours, theirs string, split func(string) []string) (string, 
 	return out.String(), places
 }
 
-// settle returns what stands in the place if only one change touches it, or both do the same.
-func (p *place) settle() (string, bool) {
+// settle returns what stands in the place if only one change touches it, both do the same, or they touch different
+// words of it.
+func (p *place) settle(from *work, finer []func(string) []string) (string, bool) {
 	switch {
 	case p.ours == p.theirs || p.base == p.theirs:
 		return p.ours, true
 	case p.base == p.ours:
 		return p.theirs, true
+	case p.base == "" || len(finer) == 0 || len(p.base)+len(p.ours)+len(p.theirs) > maxMergedWords:
+		return "", false
 	}
-	return "", false
-}
-
-// words merges the words of a place that has several.
-func (p *place) words(out *strings.Builder) bool {
-	if p.base == "" || len(p.base)+len(p.ours)+len(p.theirs) > maxMergedWords {
-		return false
-	}
-	if len(splitWords(p.base)) < 2 { // one word is one place
-		return false
-	}
-	merged, places := mergeText(p.base, p.ours, p.theirs, splitWords)
-	out.WriteString(merged)
-	return len(places) == 0
-}
-
-func numbered(base, ours, theirs []string) (b, o, t []int) {
-	known := numbers{}
-	return known.of(base), known.of(ours), known.of(theirs)
+	merged, places := mergeText(from, p.base, p.ours, p.theirs, finer[0], finer[1:]...)
+	return merged, len(places) == 0
 }
 
 // meeting is a part of base that at least one of two changes touches, with what either makes of it.
@@ -118,8 +126,8 @@ type meeting struct{ base0, base1, ours0, ours1, theirs0, theirs1 int }
 
 // meet returns the parts of base that were changed, in order. Changes that touch are in one part: they overlap, or one
 // of them inserts where the other begins or ends.
-func meet(base, ours, theirs []int) []meeting {
-	left, right := compare(base, ours), compare(base, theirs)
+func meet(from *work, base, ours, theirs []int) []meeting {
+	left, right := compare(base, ours, from), compare(base, theirs, from)
 	var found []meeting
 	var drift, drift2 int // of ours and theirs against base, after what was found
 	for len(left) > 0 || len(right) > 0 {
@@ -164,7 +172,7 @@ func touches(first, last int, r run) bool {
 // MergeJSON merges two changes of one JSON document, as values: the result has what either made of base, down to single
 // members and items, where the changes do not touch the same place. Otherwise it returns the conflicts, at most 20,
 // and no document. With ours and theirs exchanged, the result is the same as a value; it is written as ours is.
-func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []parley.EditConflict, err error) {
+func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, err error) {
 	var roots [3]*value
 	known := interner{}
 	for i, content := range [][]byte{base, ours, theirs} {
@@ -183,7 +191,10 @@ func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []parley.Edi
 }
 
 // merging is one merge of JSON documents. A nil value is one that does not exist.
-type merging struct{ conflicts []parley.EditConflict }
+type merging struct {
+	work      work
+	conflicts []Conflict
+}
 
 func (m *merging) merge(path string, base, ours, theirs *value) *value {
 	switch {
@@ -200,7 +211,8 @@ func (m *merging) merge(path string, base, ours, theirs *value) *value {
 		case isText:
 			// A longer text is merged as one; a short one is one place.
 			if strings.Contains(base.text, "\n") {
-				if text, places := mergeText(base.text, ours.text, theirs.text, splitLines); len(places) == 0 {
+				text, places := mergeText(&m.work, base.text, ours.text, theirs.text, splitLines, splitWords)
+				if len(places) == 0 {
 					return &value{kind: isText, text: text}
 				}
 			}
@@ -219,7 +231,7 @@ func same(a, b *value) bool {
 
 func (m *merging) conflict(path, base, ours, theirs string) {
 	if len(m.conflicts) < maxConflicts {
-		m.conflicts = append(m.conflicts, parley.EditConflict{Path: &path, Base: base, Ours: ours, Theirs: theirs})
+		m.conflicts = append(m.conflicts, Conflict{Path: &path, Base: base, Ours: ours, Theirs: theirs})
 	}
 }
 
@@ -249,7 +261,7 @@ func (v *value) of(name string) *value {
 func (m *merging) lists(path string, base, ours, theirs *value) *value {
 	merged := &value{kind: isList}
 	kept := 0
-	for _, at := range meet(ids(base), ids(ours), ids(theirs)) {
+	for _, at := range meet(&m.work, ids(base), ids(ours), ids(theirs)) {
 		merged.items = append(merged.items, base.items[kept:at.base0]...)
 		kept = at.base1
 		b, o, t := base.items[at.base0:at.base1], ours.items[at.ours0:at.ours1], theirs.items[at.theirs0:at.theirs1]

@@ -199,7 +199,10 @@ func (p *patching) add(field string, path []string, v *value) error {
 
 func (p *patching) moves(field string, items int) error {
 	if p.moved += items; p.moved > maxMoved {
-		return parley.InvalidField(field, "the patch inserts and removes too much within long lists; send the whole document")
+		return parley.InvalidField(
+			field,
+			"the patch inserts and removes too much within long lists; send the whole document",
+		)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func At(content []byte, pointer string) (json.RawMessage, error) {
 const maxPointerBytes = 16 << 10
 
 // unescapePointer decodes a step; ~1 goes first, so that ~01 becomes ~1.
-var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
+var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~") //nolint:gochecknoglobals // constant
 
 // pointerSteps splits a pointer.
 func pointerSteps(field, pointer string) ([]string, error) {
@@ -62,7 +62,7 @@ func pointerSteps(field, pointer string) ([]string, error) {
 const shownBytes = 120
 
 // escapePointer encodes a step.
-var escapePointer = strings.NewReplacer("~", "~0", "/", "~1")
+var escapePointer = strings.NewReplacer("~", "~0", "/", "~1") //nolint:gochecknoglobals // constant
 
 // step appends a step to a pointer.
 func step(pointer, name string) string { return pointer + "/" + escapePointer.Replace(name) }

@@ -30,7 +30,7 @@ func DiffText(from, to string) (hunks []parley.TextHunk, truncated bool) {
 	if len(w.from) > maxCompared || len(w.to) > maxCompared {
 		changes = []run{{0, len(w.from), 0, len(w.to)}}
 	} else {
-		changes = compare(known.of(w.from), known.of(w.to))
+		changes = compare(known.of(w.from), known.of(w.to), &w.work)
 	}
 	for len(changes) > 0 {
 		n := 1
@@ -47,6 +47,7 @@ func DiffText(from, to string) (hunks []parley.TextHunk, truncated bool) {
 type window struct {
 	from, to []string // lines, with their line feeds
 	before   int      // lines before the window
+	work     work
 }
 
 func newWindow(from, to string) window {
@@ -83,7 +84,7 @@ func (w *window) hunk(runs []run) parley.TextHunk {
 	for _, r := range runs {
 		hunk.Lines = appendLines(hunk.Lines, parley.DiffSame, w.from[at:r.a0], nil)
 		removed, added := w.from[r.a0:r.a1], w.to[r.b0:r.b1]
-		before, after := diffWords(removed, added)
+		before, after := w.words(removed, added)
 		hunk.Lines = appendLines(hunk.Lines, parley.DiffRemoved, removed, before)
 		hunk.Lines = appendLines(hunk.Lines, parley.DiffAdded, added, after)
 		at = r.a1
@@ -126,9 +127,9 @@ func clipHunks(hunks []parley.TextHunk) ([]parley.TextHunk, bool) {
 	return hunks, false
 }
 
-// diffWords returns the parts of lines that were removed and of those that took their place, by line; nil for lines
+// words returns the parts of lines that were removed and of those that took their place, by line; nil for lines
 // that have too little in common with the others.
-func diffWords(removed, added []string) (before, after [][]parley.DiffPart) {
+func (w *window) words(removed, added []string) (before, after [][]parley.DiffPart) {
 	a, b := strings.Join(removed, ""), strings.Join(added, "")
 	if len(removed) == 0 || len(added) == 0 || len(a) > maxWordsBytes || len(b) > maxWordsBytes {
 		return nil, nil
@@ -136,7 +137,7 @@ func diffWords(removed, added []string) (before, after [][]parley.DiffPart) {
 	x, y := splitWords(a), splitWords(b)
 	known := numbers{}
 	changedX, changedY := make([]bool, len(x)), make([]bool, len(y))
-	for _, r := range compare(known.of(x), known.of(y)) {
+	for _, r := range compare(known.of(x), known.of(y), &w.work) {
 		mark(changedX[r.a0:r.a1])
 		mark(changedY[r.b0:r.b1])
 	}
