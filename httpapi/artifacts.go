@@ -26,7 +26,7 @@ func serveCreateArtifact(a *api, x *exchange) error {
 			return err
 		}
 		if !input.ProjectID.IsZero() && input.ProjectID != project {
-			return parley.InvalidField("project_id", "is not the project of the path; leave it out")
+			return errOtherProject()
 		}
 		input.ProjectID = project
 	}
@@ -40,6 +40,11 @@ func serveCreateArtifact(a *api, x *exchange) error {
 	}
 	x.w.Header().Set("Location", "/v1/artifacts/"+artifact.ID.String())
 	return sendJSON(x, http.StatusCreated, artifact)
+}
+
+// errOtherProject refuses a project that is not the one of the path, in the same words whether it exists or not.
+func errOtherProject() error {
+	return parley.Errorf(parley.CodeNotFound, "The path names another project. Leave project out, or use /v1/artifacts.")
 }
 
 func serveListArtifacts(a *api, x *exchange) error {
@@ -64,6 +69,9 @@ func serveListArtifacts(a *api, x *exchange) error {
 		project, err := x.pathID("project")
 		if err != nil {
 			return err
+		}
+		if !list.ProjectID.IsZero() && list.ProjectID != project {
+			return errOtherProject()
 		}
 		list.ProjectID = project
 	}

@@ -33,7 +33,7 @@ type ArtifactContent struct {
 }
 
 // MaxContentChain bounds how many patches lie between a content and one on nothing.
-const MaxContentChain = 16
+const MaxContentChain = 8
 
 // ArtifactQuery lists artifacts, last changed first unless Ascending. Zero fields select any.
 type ArtifactQuery struct {

@@ -223,7 +223,10 @@ var rules = []struct {
 	{"bench", nil},                       // talks to binaries over HTTP
 	{
 		"bench/cmd/*",
-		[]string{".", "bench", "sqlite", "postgres", "internal/pgtest", "internal/words", "prompt", "model", "store"},
+		[]string{
+			".", "bench", "sqlite", "postgres", "internal/artifact", "internal/pgtest", "internal/words", "prompt",
+			"model", "store",
+		},
 	},
 	{"e2e", nil},
 	{"e2e/*", []string{"e2e", "e2e/*"}},

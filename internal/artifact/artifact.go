@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"example.org/parley"
 	"example.org/parley/internal/document"
@@ -104,7 +105,7 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 	case base != a.Version && !w.Merge:
 		return none, false, parley.StaleVersion(base, a.Version)
 	}
-	chain, newest, mid, err := read(ctx, to, a.WorkspaceID, a.ContentHash)
+	chain, newest, on, err := read(ctx, to, a.WorkspaceID, a.ContentHash)
 	if err != nil {
 		return none, false, err
 	}
@@ -130,7 +131,7 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 	version.ArtifactID, version.WorkspaceID = a.ID, a.WorkspaceID
 	version.Base, version.Parent, version.RestoredFrom = base, a.Version, w.Restore
 	return to.WriteArtifact(ctx, store.NewArtifactVersion{
-		Version: version, Content: pack(chain, [][]byte{newest, mid}, content), Quota: w.Quota,
+		Version: version, Content: pack(chain, on, content), Quota: w.Quota,
 		Idempotency: w.Idempotency,
 	})
 }
@@ -238,21 +239,18 @@ func Content(ctx context.Context, from Store, scope store.Scope, id parley.ID, n
 	return content, err
 }
 
-// How contents are based on each other: the next content of an artifact is a patch on the one before, every eighth on
-// the one eight before, and every sixty-fourth on nothing. So at most fourteen patches make a content, and small
-// changes of a large document take little more room than the changes.
-const (
-	stride = 8
-	span   = stride * stride
-)
+// span is after how many versions a content is kept on nothing. Between, each content has a position, and is a patch on
+// the one at that position without its lowest bit, as skip lists do: 7 is on 6, which is on 4, which is on 0. So at most
+// six patches make a content, and small changes of a large document take little more room than the changes.
+const span = 64
 
-// read unpacks a content. mid is the latest in its chain whose position is a multiple of stride.
+// read unpacks a content. next is the content in its chain that the next one is a patch on.
 func read(
 	ctx context.Context,
 	from Store,
 	workspaceID parley.ID,
 	hash parley.Hash,
-) (chain []store.ArtifactContent, content, mid []byte, err error) {
+) (chain []store.ArtifactContent, content, next []byte, err error) {
 	if chain, err = from.ArtifactContent(ctx, workspaceID, hash); err != nil {
 		return nil, nil, nil, err
 	}
@@ -263,42 +261,47 @@ func read(
 		if content, err = document.Unpack(content, chain[i].Patch); err != nil {
 			return nil, nil, nil, fmt.Errorf("artifact: content %s: %w", chain[i].Hash, err)
 		}
-		if chain[i].Position%stride == 0 {
-			mid = content
+		if chain[i].Position == nextOn(chain) {
+			next = content
 		}
 	}
 	if parley.HashOf(content) != hash {
 		return nil, nil, nil, errDamaged
 	}
-	return chain, content, mid, nil
+	return chain, content, next, nil
+}
+
+// nextOn is the position of the content in a chain that the next one is a patch on.
+func nextOn(chain []store.ArtifactContent) int {
+	last := chain[len(chain)-1].Position
+	return last & (last + 1)
 }
 
 // errDamaged reports stored patches that do not make the content that their hash names.
 var errDamaged = errors.New("artifact: a stored content is damaged")
 
-// pack returns content as it is stored behind the chain of the version that it follows; bases are that version's
-// content and the latest whose position is a multiple of stride.
-func pack(chain []store.ArtifactContent, bases [][]byte, content []byte) store.ArtifactContent {
-	packed := store.ArtifactContent{
-		Hash: parley.HashOf(content), Bytes: int64(len(content)), Patch: document.Pack(nil, content),
-	}
-	if len(chain) == 0 {
-		return packed
-	}
-	base, on := chain[len(chain)-1], bases[0]
-	position := base.Position + 1
-	if position == span {
-		return packed
-	}
-	if position%stride == 0 {
-		at := len(chain) - 1
-		for at > 0 && chain[at].Position%stride != 0 {
-			at--
+// pack returns content as it is stored behind the chain of the version that it follows; on is the content of the chain
+// that it is a patch on.
+func pack(chain []store.ArtifactContent, on, content []byte) store.ArtifactContent {
+	packed := store.ArtifactContent{Hash: parley.HashOf(content), Bytes: int64(len(content))}
+	if len(chain) > 0 && chain[len(chain)-1].Position+1 < span {
+		base := slices.IndexFunc(chain, func(c store.ArtifactContent) bool { return c.Position == nextOn(chain) })
+		packed.Position = chain[len(chain)-1].Position + 1
+		packed.BaseHash, packed.Patch = chain[base].Hash, document.Pack(on, content)
+		if clearlySmaller(packed.Patch, &chain[0], content) {
+			return packed
 		}
-		base, on = chain[at], bases[1]
 	}
-	if patch := document.Pack(on, content); 2*len(patch) < len(packed.Patch) {
-		packed.BaseHash, packed.Position, packed.Patch = base.Hash, position, patch
+	whole := document.Pack(nil, content)
+	if packed.BaseHash.IsZero() || 2*len(packed.Patch) >= len(whole) {
+		packed.BaseHash, packed.Position, packed.Patch = parley.Hash{}, 0, whole
 	}
 	return packed
+}
+
+// clearlySmaller reports whether a patch is far below half of what content would take by itself, if it compresses like
+// the whole content that its chain begins with: compressing a large document only to compare would be most of the work
+// of a small change.
+func clearlySmaller(patch []byte, whole *store.ArtifactContent, content []byte) bool {
+	return whole.Bytes > 0 && int64(len(patch)) < int64(len(whole.Patch))*int64(len(content))/whole.Bytes/4
 }

@@ -713,10 +713,12 @@ export interface components {
             owner_id: string;
             /** Format: uuid */
             project_id: string | null;
-            /** @description Any JSON. */
-            schema: unknown;
+            /** @description The JSON Schema that every version satisfies; null for none. */
+            schema: {
+                [key: string]: unknown;
+            } | null;
             /** Format: uuid */
-            session_id: string;
+            session_id: string | null;
             /**
              * Format: int64
              * @description Bytes of the newest version.
@@ -795,9 +797,9 @@ export interface components {
             /** Format: int64 */
             from: number;
             /** @description Of the other kinds: the changed lines with those around them; null for json. */
-            hunks: components["schemas"]["TextHunk"][];
+            hunks: components["schemas"]["TextHunk"][] | null;
             /** @description Of a json artifact: the JSON Patch (RFC 6902) that makes to of from; null for others. */
-            patch: components["schemas"]["JSONEdit"][];
+            patch: components["schemas"]["JSONEdit"][] | null;
             /** Format: int64 */
             to: number;
             /** @description Whether hunks leave out changes because there are too many. */
@@ -816,7 +818,9 @@ export interface components {
              */
             project_id?: string | null;
             /** @description Of a json artifact: the JSON Schema that every version satisfies. */
-            schema?: unknown;
+            schema?: {
+                [key: string]: unknown;
+            } | null;
             /**
              * Format: uuid
              * @description The session that it belongs to: it has the session's owner and visibility, and goes with it.
@@ -906,7 +910,7 @@ export interface components {
              */
             restored_from: number | null;
             /** Format: uuid */
-            session_id: string;
+            session_id: string | null;
             /**
              * Format: int64
              * @description Bytes.
@@ -2626,7 +2630,7 @@ export interface components {
             /** @enum {string} */
             op: "same" | "removed" | "added";
             open: boolean;
-            parts: components["schemas"]["DiffPart"][];
+            parts: components["schemas"]["DiffPart"][] | null;
             text: string;
         };
         DiffPart: {
