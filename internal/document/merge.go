@@ -14,8 +14,8 @@ const (
 	maxMergedWords = 256 << 10 // bytes of a place whose words are merged
 )
 
-// Conflict is a place that two changes of one document both touch, and differently. What stands there is shortened; JSON
-// as its text; empty for nothing.
+// Conflict is a place that two changes of one document both touch, and differently. What stands there is shortened;
+// JSON is its text, and nothing is empty.
 type Conflict struct {
 	Path   *string // in JSON: a JSON Pointer
 	Line   int     // in a text: the first line of the place in the base, from 1

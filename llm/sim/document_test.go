@@ -20,7 +20,7 @@ func TestDocument(t *testing.T) {
 	}{
 		{"begins with a list", "", "", false, `list_artifacts {}`},
 		{"writes the first", "list_artifacts", `{"artifacts":[]}`, false, `write_artifact {"content":"# Plan it\n`},
-		{"reads another", "list_artifacts", `{"artifacts":[{"id":"d","version":2}]}`, false, `read_artifact {"id":"d"}`},
+		{"reads one", "list_artifacts", `{"artifacts":[{"id":"d","version":2}]}`, false, `read_artifact {"id":"d"}`},
 		{
 			"extends what it read", "read_artifact", `{"id":"d","version":2}`, false,
 			`edit_artifact {"id":"d","base_version":2,"edits":[{"old":"Status: ready","new":"## Plan it`,
