@@ -36,6 +36,7 @@ type Store interface {
 	store.Agents
 	store.Schedules
 	Knowledge
+	store.Artifacts
 	store.Teams
 	store.Projects
 	store.Keys

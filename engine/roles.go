@@ -34,6 +34,9 @@ const (
 	ReadFiles       Verb = "files.read"
 	WriteFiles      Verb = "files.write"
 	DropFiles       Verb = "files.delete"
+	ReadArtifacts   Verb = "artifacts.read"
+	WriteArtifacts  Verb = "artifacts.write"
+	DropArtifacts   Verb = "artifacts.delete"
 	ReadModels      Verb = "models.read"
 	ReadTools       Verb = "tools.read"
 	SetClients      Verb = "clients.write"
@@ -135,6 +138,15 @@ var permissions = [...]Permission{
 	{ReadFiles, "read, list and download files", ReachVisible, ReachVisible, ReachAll},
 	{WriteFiles, "upload files", ReachNone, ReachAll, ReachAll},
 	{DropFiles, "delete files", ReachNone, ReachOwn, ReachAll},
+	{ReadArtifacts, "read, list and compare artifacts and their versions", ReachVisible, ReachVisible, ReachAll},
+	{
+		WriteArtifacts,
+		"create artifacts; write and restore versions; rename, label and archive artifacts",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
+	{DropArtifacts, "delete artifacts; change who sees them", ReachNone, ReachOwn, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
 	{ReadTools, "list tools", ReachAll, ReachAll, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},

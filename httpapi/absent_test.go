@@ -221,6 +221,22 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	}
 	do("listKnowledgeItems", reflect.TypeFor[page[parley.KnowledgeItem]](), 200, "GET",
 		"/v1/knowledge?agent="+worker, "")
+	artifact, version := reflect.TypeFor[parley.Artifact](), reflect.TypeFor[parley.ArtifactVersion]()
+	for kind, change := range map[string]string{
+		`"kind":"json","content":{"a":{"b":1}},"schema":{"type":"object"}`: `{"patch":[{"op":"move","from":"/a/b","path":"/c"}]}`,
+		`"kind":"text","content":"one two"`:                                `{"edits":[{"old":"one","new":"1"}]}`,
+	} {
+		made := "/v1/artifacts/" + idOf(do("createArtifact", artifact, 201, "POST", "/v1/artifacts",
+			`{"name":"n","labels":["l"],`+kind+`}`))
+		do("writeArtifactVersion", version, 201, "POST", made+"/versions", change)
+		do("diffArtifact", reflect.TypeFor[engine.ArtifactDiff](), 200, "GET", made+"/diff", "")
+		do("restoreArtifactVersion", version, 201, "POST", made+"/versions/1/restore", "")
+		do("getArtifactVersion", version, 200, "GET", made+"/versions/1", "")
+		do("listArtifactVersions", reflect.TypeFor[page[parley.ArtifactVersion]](), 200, "GET", made+"/versions", "")
+		do("getArtifact", artifact, 200, "GET", made, "")
+		do("updateArtifact", artifact, 200, "PATCH", made, `{"archived":true}`)
+	}
+	do("listArtifacts", reflect.TypeFor[page[parley.Artifact]](), 200, "GET", "/v1/artifacts?archived=any", "")
 	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
 	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",
 		`{"every":"1h"}`)

@@ -74,6 +74,7 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 			{Name: "loops", Description: "Durable repetitions of a task."},
 			{Name: "schedules", Description: "When agents work by themselves, and work given by hand."},
 			{Name: "knowledge", Description: "What agents know from earlier work."},
+			{Name: "artifacts", Description: "Documents with all their versions."},
 			{Name: "compactions", Description: "Summaries that stand for earlier messages."},
 			{Name: "events", Description: "Streams of what happens."},
 			{Name: "projects", Description: "Directories of work."},

@@ -32,6 +32,7 @@ import (
 	"example.org/parley/stream"
 	"example.org/parley/tool"
 	"example.org/parley/tool/builtin"
+	"example.org/parley/tool/document"
 	"example.org/parley/tool/team"
 	"example.org/parley/worker"
 )
@@ -160,6 +161,7 @@ func startServerIn(
 	if tools == nil {
 		if tools, err = tool.Join(
 			builtin.ToolsWithin(policy), builtin.Sessions(s.store), builtin.Record(s.store),
+			document.Tools(s.store, document.Options{}),
 		); err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ type estate struct {
 	agent, session, message, turn, call, project, key, loop, file string
 	slug, reader, approval, signIn, delegation, lead, schedule    string
 	knowledge                                                     string
+	artifact                                                      string
 	item                                                          string
 }
 
@@ -90,6 +91,8 @@ func (s *testServer) build(workspace, slug string) estate {
 		fmt.Sprintf(`{"agent_id":%q,"every":"1h","message":"Look around."}`, e.agent), auth...).ID.String()
 	e.knowledge = want[parley.KnowledgeItem](s, 201, "POST", "/v1/knowledge",
 		fmt.Sprintf(`{"agent_id":%q,"text":"Known to %s."}`, e.agent, slug), auth...).ID.String()
+	e.artifact = want[parley.Artifact](s, 201, "POST", "/v1/artifacts",
+		fmt.Sprintf(`{"kind":"text","name":%q,"content":"It begins."}`, "of "+slug), auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
 	e.delegation = s.handedOver(auth...).ID.String()
@@ -123,6 +126,8 @@ func (e estate) fill(path string) string {
 		e.schedule,
 		"{knowledge}",
 		e.knowledge,
+		"{artifact}",
+		e.artifact,
 		"{file}",
 		e.file,
 		"{reader}",

@@ -162,6 +162,15 @@ func TestRolesOverHTTP(t *testing.T) {
 			)
 			return "DELETE", "/v1/files/" + file.ID.String(), ""
 		},
+		engine.ReadArtifacts: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/artifacts", "" },
+		engine.WriteArtifacts: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/artifacts", `{"kind":"text","name":"n","content":"x"}`
+		},
+		engine.DropArtifacts: func(parley.PrincipalRole) (string, string, string) {
+			made := want[parley.Artifact](s, http.StatusCreated, "POST", "/v1/artifacts",
+				`{"kind":"text","name":"n","content":"x","visibility":"workspace"}`, "Authorization", admin)
+			return "DELETE", "/v1/artifacts/" + made.ID.String(), ""
+		},
 		engine.ReadTools:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/tools", "" },
 		engine.ReadModels: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/models", "" },
 		engine.SetClients: func(parley.PrincipalRole) (string, string, string) {

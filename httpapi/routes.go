@@ -32,6 +32,7 @@ func listedRoutes() []route {
 		delegationRoutes(),
 		inboxRoutes(),
 		projectRoutes(),
+		artifactRoutes(),
 		fileRoutes(),
 		modelRoutes(),
 		toolRoutes(),

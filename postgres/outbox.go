@@ -178,6 +178,21 @@ func (d doer) PurgeLog(workspaceID, logID parley.ID) (bool, error) {
 	return d.store.purgeLog(d.ctx, workspaceID, logID)
 }
 
+// PurgeArtifact implements transition.Doer.
+func (d doer) PurgeArtifact(workspaceID, artifactID parley.ID) (bool, error) {
+	return d.store.purgeArtifact(d.ctx, workspaceID, artifactID)
+}
+
+// ReleaseArtifacts implements transition.Doer.
+func (d doer) ReleaseArtifacts(workspaceID, projectID parley.ID) (bool, error) {
+	return d.store.releaseArtifacts(d.ctx, workspaceID, projectID)
+}
+
+// DropArtifacts implements transition.Doer.
+func (d doer) DropArtifacts(workspaceID, projectID parley.ID) (bool, error) {
+	return d.store.dropArtifacts(d.ctx, workspaceID, projectID)
+}
+
 // SessionsIn implements transition.Doer.
 func (d doer) SessionsIn(workspaceID, projectID parley.ID, limit int) ([]parley.ID, error) {
 	return every(

@@ -110,6 +110,7 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 		"rates WHERE workspace_id = $1 AND subject_id = $2"} {
 		b.write("DELETE FROM parley."+statement, workspaceID, sessionID)
 	}
+	b.buryArtifacts("session_id = $2", workspaceID, sessionID)
 	b.write(forgetLog, workspaceID, logID[0])
 	b.write("DELETE FROM parley.sessions WHERE workspace_id = $1 AND id = $2", workspaceID, sessionID)
 	b.write("DELETE FROM parley.heads WHERE workspace_id = $1 AND session_id = $2", workspaceID, sessionID)

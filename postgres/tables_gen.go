@@ -1807,6 +1807,204 @@ func updateKnowledgeBlockArgs(to []arg, of *parley.KnowledgeBlock) ([]arg, error
 	), nil
 }
 
+// artifactColumns reads "a".
+const artifactColumns = "a.id, a.workspace_id, a.project_id, a.session_id, coalesce(s.owner_id, a.owner_id), " +
+	"coalesce(s.visibility, a.visibility), a.kind, a.name, a.search_name, a.labels, a.schema, a.version, " +
+	"a.content_hash, a.size, a.revision, a.archived_at, a.created_at, a.updated_at"
+
+// fillArtifact reads artifactColumns.
+func fillArtifact(r *row, to *parley.Artifact) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.ProjectID = r.id()
+	to.SessionID = r.id()
+	to.OwnerID = r.id()
+	to.Visibility = parley.Visibility(r.text())
+	to.Kind = parley.ArtifactKind(r.text())
+	to.Name = r.text()
+	to.SearchName = r.text()
+	to.Labels = []string{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("labels", text, &to.Labels); err != nil {
+			return err
+		}
+	}
+	to.Schema = r.json()
+	to.Version = r.int()
+	to.ContentHash = r.hash()
+	to.Bytes = r.int64()
+	to.Revision = r.int64()
+	to.ArchivedAt = r.time()
+	to.CreatedAt = r.time()
+	to.UpdatedAt = r.time()
+	return nil
+}
+
+func scanArtifact(r *row) (found parley.Artifact, err error) {
+	err = fillArtifact(r, &found)
+	return found, err
+}
+
+// insertArtifactColumns and insertArtifactPlaces are for an INSERT INTO artifacts, with the arguments of insertArtifactArgs.
+const insertArtifactColumns = "id, workspace_id, project_id, session_id, owner_id, visibility, kind, name, search_name, labels, " +
+	"schema, version, content_hash, size, revision, idempotency_key, fingerprint, archived_at, " +
+	"created_at, updated_at"
+
+const insertArtifactPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20"
+
+// insertArtifactArgs appends the arguments of its columns.
+func insertArtifactArgs(to []arg, of *transition.ArtifactRow) ([]arg, error) {
+	labels, err := encode(of.Labels)
+	if err != nil {
+		return nil, err
+	}
+	var idempotencyKey arg
+	if of.Idempotency.Key != "" {
+		idempotencyKey = of.Idempotency.Key
+	}
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.ProjectID,
+		of.SessionID,
+		of.OwnerID,
+		string(of.Visibility),
+		string(of.Kind),
+		of.Name,
+		of.SearchName,
+		labels,
+		of.Schema,
+		of.Version,
+		of.ContentHash,
+		of.Bytes,
+		of.Revision,
+		idempotencyKey,
+		of.Idempotency.Fingerprint,
+		of.ArchivedAt,
+		of.CreatedAt,
+		of.UpdatedAt,
+	), nil
+}
+
+// updateArtifactSet is for an UPDATE of artifacts, with the arguments of updateArtifactArgs.
+const updateArtifactSet = "session_id = $3, owner_id = $4, visibility = $5, name = $6, search_name = $7, labels = $8, " +
+	"version = $9, content_hash = $10, size = $11, revision = $12, archived_at = $13, updated_at = $14"
+
+// updateArtifactPlace1 is the placeholder of an argument after these.
+const updateArtifactPlace1 = "$15"
+
+// updateArtifactArgs appends the arguments of its columns.
+func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
+	labels, err := encode(of.Labels)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 14),
+		of.SessionID,
+		of.OwnerID,
+		string(of.Visibility),
+		of.Name,
+		of.SearchName,
+		labels,
+		of.Version,
+		of.ContentHash,
+		of.Bytes,
+		of.Revision,
+		of.ArchivedAt,
+		of.UpdatedAt,
+	), nil
+}
+
+// artifactVersionColumns reads "v".
+const artifactVersionColumns = "v.artifact_id, v.number, v.workspace_id, v.parent, v.base, v.restored_from, v.author_kind, " +
+	"v.author_id, v.author_name, v.session_id, v.message_id, v.content_hash, v.size, v.created_at"
+
+// fillArtifactVersion reads artifactVersionColumns.
+func fillArtifactVersion(r *row, to *parley.ArtifactVersion) error {
+	to.ArtifactID = r.id()
+	to.Number = r.int()
+	to.WorkspaceID = r.id()
+	to.Parent = r.int()
+	to.Base = r.int()
+	to.RestoredFrom = r.int()
+	to.Author.Kind = parley.AuthorKind(r.text())
+	to.Author.ID = r.id()
+	to.Author.Name = r.text()
+	to.SessionID = r.id()
+	to.MessageID = r.id()
+	to.ContentHash = r.hash()
+	to.Bytes = r.int64()
+	to.CreatedAt = r.time()
+	return nil
+}
+
+func scanArtifactVersion(r *row) (found parley.ArtifactVersion, err error) {
+	err = fillArtifactVersion(r, &found)
+	return found, err
+}
+
+// insertArtifactVersionColumns and insertArtifactVersionPlaces are for an INSERT INTO artifact_versions, with the arguments of insertArtifactVersionArgs.
+const insertArtifactVersionColumns = "artifact_id, number, workspace_id, parent, base, restored_from, author_kind, author_id, " +
+	"author_name, session_id, message_id, content_hash, size, idempotency_key, fingerprint, created_at"
+
+const insertArtifactVersionPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16"
+
+// insertArtifactVersionArgs appends the arguments of its columns.
+func insertArtifactVersionArgs(to []arg, of *transition.ArtifactVersionRow) []arg {
+	var parent arg
+	if of.Parent != 0 {
+		parent = of.Parent
+	}
+	var base arg
+	if of.Base != 0 {
+		base = of.Base
+	}
+	var restoredFrom arg
+	if of.RestoredFrom != 0 {
+		restoredFrom = of.RestoredFrom
+	}
+	var idempotencyKey arg
+	if of.Idempotency.Key != "" {
+		idempotencyKey = of.Idempotency.Key
+	}
+	return append(to,
+		of.ArtifactID,
+		of.Number,
+		of.WorkspaceID,
+		parent,
+		base,
+		restoredFrom,
+		string(of.Author.Kind),
+		of.Author.ID,
+		of.Author.Name,
+		of.SessionID,
+		of.MessageID,
+		of.ContentHash,
+		of.Bytes,
+		idempotencyKey,
+		of.Idempotency.Fingerprint,
+		of.CreatedAt,
+	)
+}
+
+// artifactContentColumns reads "c".
+const artifactContentColumns = "c.hash, c.base_hash, c.position, c.size, c.patch"
+
+// fillArtifactContent reads artifactContentColumns.
+func fillArtifactContent(r *row, to *store.ArtifactContent) error {
+	to.Hash = r.hash()
+	to.BaseHash = r.hash()
+	to.Position = r.int()
+	to.Bytes = r.int64()
+	to.Patch = r.bytes()
+	return nil
+}
+
+func scanArtifactContent(r *row) (found store.ArtifactContent, err error) {
+	err = fillArtifactContent(r, &found)
+	return found, err
+}
+
 // auditColumns reads "a".
 const auditColumns = "a.workspace_id, a.at, a.id, a.principal_id, a.principal_name, a.action, a.session_id, a.target_id, " +
 	"a.request_id"

@@ -130,6 +130,21 @@ func (d doer) PurgeSession(_, sessionID parley.ID) (bool, error) { return d.purg
 // PurgeLog implements transition.Doer.
 func (d doer) PurgeLog(_, logID parley.ID) (bool, error) { return d.purgeLog(logID) }
 
+// PurgeArtifact implements transition.Doer.
+func (d doer) PurgeArtifact(workspaceID, artifactID parley.ID) (bool, error) {
+	return d.purgeArtifact(workspaceID, artifactID)
+}
+
+// ReleaseArtifacts implements transition.Doer.
+func (d doer) ReleaseArtifacts(workspaceID, projectID parley.ID) (bool, error) {
+	return d.releaseArtifacts(workspaceID, projectID)
+}
+
+// DropArtifacts implements transition.Doer.
+func (d doer) DropArtifacts(workspaceID, projectID parley.ID) (bool, error) {
+	return d.dropArtifacts(workspaceID, projectID)
+}
+
 // SessionsIn implements transition.Doer.
 func (d doer) SessionsIn(workspaceID, projectID parley.ID, limit int) (ids []parley.ID, err error) {
 	err = d.each(

@@ -71,6 +71,9 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	if _, err := t.exec(forgetLog, h.LogID); err != nil {
 		return false, err
 	}
+	if err := t.buryArtifacts(h.WorkspaceID, "session_id = ?1", h.ID); err != nil {
+		return false, err
+	}
 	for _, statement := range []string{
 		"DELETE FROM knowledge WHERE id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
 		"DELETE FROM knowledge_sources WHERE item_id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "2ea898c5eff68933604359de51e19a8f12dced7e93ec6d40a6b121ffa81a4826"
+const schemaHash = "8699d8f4d4685c2ec5ea33aa66dd1985978ee8bf0e194baa8c74296cc7c60db3"

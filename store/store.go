@@ -29,6 +29,7 @@ type Store interface {
 	Agents
 	Schedules
 	Knowledge
+	Artifacts
 	Teams
 	Delegations
 	Inbox

@@ -113,6 +113,7 @@ func rootCommand(term terminal) *cobra.Command {
 		loopsCommand(shared, term),
 		schedulesCommand(shared, term),
 		knowledgeCommand(shared, term),
+		artifactsCommand(shared, term),
 		workspaceCommand(shared, term),
 		keysCommand(shared, term),
 		auditCommand(shared, term),

@@ -30,6 +30,7 @@ import (
 	"example.org/parley/telemetry"
 	"example.org/parley/tool"
 	"example.org/parley/tool/builtin"
+	"example.org/parley/tool/document"
 	"example.org/parley/tool/mcp"
 	"example.org/parley/tool/team"
 	"example.org/parley/web"
@@ -170,6 +171,7 @@ func (s *server) openTools() (tool.Source, error) {
 	s.sources = append(s.sources, endpoints)
 	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store),
 		builtin.Record(s.store), endpoints,
+		document.Tools(s.store, document.Options{Quota: parley.Quota{Workspace: int64(s.settings.MaxStorage)}}),
 		builtin.NewFetch(builtin.FetchOptions{AllowPrivate: s.settings.Fetch.AllowPrivate})}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})

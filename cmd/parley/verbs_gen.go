@@ -971,6 +971,120 @@ func schedulesRunsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// artifactsListCommand makes parley artifacts list: GET /v1/artifacts.
+func artifactsListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List artifacts, last changed first", Args: cobra.NoArgs}
+	var query client.ArtifactsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	addReference(command, &query.Project, "project", "only artifacts of this project")
+	addReference(command, &query.Session, "session", "only artifacts of this session")
+	command.Flags().Var(wordsFlag(&query.Kind), "kind", "only artifacts of this kind; repeatable: json, markdown, text, code, csv, html, svg")
+	command.Flags().Var(wordFlag(&query.Label), "label", "only artifacts with this label")
+	command.Flags().Var(wordFlag(&query.Name), "name", "only artifacts whose name contains this, in any case")
+	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived artifacts; any shows all: false, true, any")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Artifact], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Artifacts(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, artifactsTable())
+	})
+	return command
+}
+
+// artifactsShowCommand makes parley artifacts show: GET /v1/artifacts/{artifact}.
+func artifactsShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show ARTIFACT", Short: "Show an artifact without its content", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Artifact(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, asRow(artifactsTable()))
+	})
+	return command
+}
+
+// artifactsUpdateCommand makes parley artifacts update: PATCH /v1/artifacts/{artifact}.
+func artifactsUpdateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update ARTIFACT", Short: "Rename, label or share an artifact: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	var patch client.ArtifactPatch
+	addChange(command, &patch.Name, readWord[string], "name", "its name")
+	addChange(command, &patch.Labels, readWords, "label", "its labels")
+	addChange(command, &patch.Visibility, readWord[parley.Visibility], "visibility", "of one without a session: private, workspace")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &patch); err != nil {
+			return err
+		}
+		changed, err := server.UpdateArtifact(ctx, id, patch)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &changed, asRow(artifactsTable()))
+	})
+	return command
+}
+
+// artifactsArchiveCommand makes parley artifacts archive: PATCH /v1/artifacts/{artifact}.
+func artifactsArchiveCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "archive ARTIFACT", Short: "Archive an artifact: it takes no versions", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.UpdateArtifact(ctx, id, client.ArtifactPatch{Archived: changeTo(true)})
+		if err != nil {
+			return err
+		}
+		return printArtifact(term, shared, &changed)
+	})
+	return command
+}
+
+// artifactsReopenCommand makes parley artifacts reopen: PATCH /v1/artifacts/{artifact}.
+func artifactsReopenCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "reopen ARTIFACT", Short: "Bring an archived artifact back", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.UpdateArtifact(ctx, id, client.ArtifactPatch{Archived: changeTo(false)})
+		if err != nil {
+			return err
+		}
+		return printArtifact(term, shared, &changed)
+	})
+	return command
+}
+
+// artifactsDeleteCommand makes parley artifacts delete: DELETE /v1/artifacts/{artifact}.
+func artifactsDeleteCommand(shared *flags) *cobra.Command {
+	command := &cobra.Command{Use: "delete ARTIFACT", Short: "Delete an artifact with all its versions", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		return server.DeleteArtifact(ctx, id)
+	})
+	return command
+}
+
+// artifactsVersionsCommand makes parley artifacts versions: GET /v1/artifacts/{artifact}/versions.
+func artifactsVersionsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "versions ARTIFACT", Short: "List an artifact's versions, newest first", Args: cobra.ExactArgs(1)}
+	var query client.ArtifactVersionsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	paging := addPaging(command, 0)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.ArtifactVersion], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.ArtifactVersions(ctx, id, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, artifactsVersionsTable())
+	})
+	return command
+}
+
 // knowledgeListCommand makes parley knowledge list: GET /v1/knowledge.
 func knowledgeListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List what agents know, newest first", Args: cobra.NoArgs}
@@ -1832,6 +1946,61 @@ func schedulesRunsTable() table[parley.ScheduleRun] {
 				string(row.State),
 				string(row.Reason),
 				orDash(row.TurnID),
+				row.CreatedAt.String(),
+			}
+		},
+	}
+}
+
+// artifactsTable is the table of artifacts.
+func artifactsTable() table[parley.Artifact] {
+	return table[parley.Artifact]{
+		titles: []string{"ID", "KIND", "NAME", "VERSION", "LABELS", "CHANGED"},
+		row: func(row *parley.Artifact) []string {
+			return []string{
+				orDash(row.ID),
+				string(row.Kind),
+				row.Name,
+				strconv.Itoa(row.Version),
+				artifactLabels(row),
+				row.UpdatedAt.String(),
+			}
+		},
+	}
+}
+
+// printArtifact prints one as a table of its members, without empty ones.
+func printArtifact(term terminal, shared *flags, got *parley.Artifact) error {
+	return printFields(term, shared, got, [][]string{
+		{"id", orDash(got.ID)},
+		{"workspace id", orDash(got.WorkspaceID)},
+		{"project id", orDash(got.ProjectID)},
+		{"session id", orDash(got.SessionID)},
+		{"owner id", orDash(got.OwnerID)},
+		{"visibility", string(got.Visibility)},
+		{"kind", string(got.Kind)},
+		{"name", got.Name},
+		{"labels", strings.Join(got.Labels, ", ")},
+		{"schema", clipped(got.Schema)},
+		{"version", strconv.Itoa(got.Version)},
+		{"content hash", got.ContentHash.String()},
+		{"size", strconv.FormatInt(got.Bytes, 10)},
+		{"archived at", got.ArchivedAt.String()},
+		{"created at", got.CreatedAt.String()},
+		{"updated at", got.UpdatedAt.String()},
+	})
+}
+
+// artifactsVersionsTable is the table of versions.
+func artifactsVersionsTable() table[parley.ArtifactVersion] {
+	return table[parley.ArtifactVersion]{
+		titles: []string{"VERSION", "FROM", "AUTHOR", "BYTES", "WRITTEN"},
+		row: func(row *parley.ArtifactVersion) []string {
+			return []string{
+				strconv.Itoa(row.Number),
+				strconv.Itoa(row.Parent),
+				row.Author.Name,
+				strconv.FormatInt(row.Bytes, 10),
 				row.CreatedAt.String(),
 			}
 		},

@@ -114,7 +114,9 @@ var rules = []struct {
 	{"internal/schema", []string{"."}},
 	{"internal/partialjson", []string{".", "event"}},
 	{"internal/timetable", []string{"."}},
+	{"internal/artifact", []string{".", "internal/document", "internal/schema", "store"}},
 	{"internal/upload", []string{"."}},
+	{"internal/document", []string{"."}},
 	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/metric", nil}, // the standard library
@@ -132,6 +134,7 @@ var rules = []struct {
 		},
 	}, // it reads and searches sessions
 	{"tool/team", []string{".", "tool", "store"}}, // it reads the agents of teams
+	{"tool/document", []string{".", "tool", "store", "internal/artifact", "internal/document"}},
 	{
 		"tool/*",
 		[]string{".", "tool", "internal/inflight", "internal/netguard", "internal/program", "internal/schema"},
@@ -143,6 +146,8 @@ var rules = []struct {
 			".",
 			"prompt",
 			"setting",
+			"internal/artifact",
+			"internal/document",
 			"internal/imports",
 			"internal/inflight",
 			"internal/projectdir",
@@ -218,7 +223,10 @@ var rules = []struct {
 	{"bench", nil},                       // talks to binaries over HTTP
 	{
 		"bench/cmd/*",
-		[]string{".", "bench", "sqlite", "postgres", "internal/pgtest", "internal/words", "prompt", "model", "store"},
+		[]string{
+			".", "bench", "sqlite", "postgres", "internal/artifact", "internal/pgtest", "internal/words", "prompt",
+			"model", "store",
+		},
 	},
 	{"e2e", nil},
 	{"e2e/*", []string{"e2e", "e2e/*"}},

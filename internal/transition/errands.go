@@ -81,6 +81,7 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	PurgeBlob{}.Kind():      func(target parley.ID) Work { return &PurgeBlob{BlobID: target} },
 	PurgeSession{}.Kind():   func(target parley.ID) Work { return &PurgeSession{SessionID: target} },
 	PurgeLog{}.Kind():       func(target parley.ID) Work { return &PurgeLog{LogID: target} },
+	PurgeArtifact{}.Kind():  func(target parley.ID) Work { return &PurgeArtifact{ArtifactID: target} },
 	DetachProject{}.Kind():  func(target parley.ID) Work { return &DetachProject{ProjectID: target} },
 	DeleteSessions{}.Kind(): func(target parley.ID) Work { return &DeleteSessions{ProjectID: target} },
 
@@ -114,6 +115,10 @@ type Doer interface {
 	PurgeBlob(workspaceID, blobID parley.ID) (done bool, err error)
 	PurgeSession(workspaceID, sessionID parley.ID) (done bool, err error)
 	PurgeLog(workspaceID, logID parley.ID) (done bool, err error)
+	PurgeArtifact(workspaceID, artifactID parley.ID) (done bool, err error)
+	// ReleaseArtifacts takes a batch of artifacts out of a project; DropArtifacts deletes those that have no session.
+	ReleaseArtifacts(workspaceID, projectID parley.ID) (done bool, err error)
+	DropArtifacts(workspaceID, projectID parley.ID) (done bool, err error)
 }
 
 // ErrUnknownErrand reports an errand of a kind that only a newer program knows.
@@ -260,7 +265,13 @@ func (DetachProject) Kind() string { return "detach_project" }
 func (w DetachProject) Target() parley.ID { return w.ProjectID }
 
 func (w DetachProject) do(workspaceID parley.ID, by Doer) (bool, error) {
-	return eachIn(by, workspaceID, w.ProjectID, func(t *Tx, id parley.ID) error { return t.Detach(id, w.ProjectID) })
+	done, err := eachIn(by, workspaceID, w.ProjectID, func(t *Tx, id parley.ID) error {
+		return t.Detach(id, w.ProjectID)
+	})
+	if err != nil || !done {
+		return false, err
+	}
+	return by.ReleaseArtifacts(workspaceID, w.ProjectID)
 }
 
 // Kind implements Work.
@@ -270,7 +281,10 @@ func (DeleteSessions) Kind() string { return "delete_project_sessions" }
 func (w DeleteSessions) Target() parley.ID { return w.ProjectID }
 
 func (w DeleteSessions) do(workspaceID parley.ID, by Doer) (bool, error) {
-	return eachIn(by, workspaceID, w.ProjectID, (*Tx).Entomb)
+	if done, err := eachIn(by, workspaceID, w.ProjectID, (*Tx).Entomb); err != nil || !done {
+		return false, err
+	}
+	return by.DropArtifacts(workspaceID, w.ProjectID)
 }
 
 // leave leaves an errand in the session's workspace.

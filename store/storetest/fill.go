@@ -43,6 +43,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	}
 	w.fillDelegations(t)
 	w.fillKnowledge(t)
+	w.fillArtifacts(t, project.ID, plain)
 	w.fillSchedules(t)
 	w.askedBelow(t)
 	w.drainOutbox(t) // announces it to its root
@@ -159,6 +160,21 @@ func (w *world) fillKnowledge(t *testing.T) {
 		Items: []parley.KnowledgeShown{}, Told: []parley.KnowledgeTold{},
 	}))
 	w.answer(t, claim, "noted")
+}
+
+// fillArtifacts makes an artifact in a project and one in a session, with versions on each other's contents.
+func (w *world) fillArtifacts(t *testing.T, project, session parley.ID) {
+	t.Helper()
+	a := w.artifact(t, "Übersicht", "{}", func(a *parley.Artifact) {
+		a.ProjectID, a.Kind, a.Schema = project, parley.ArtifactJSON, []byte(`{"type":"object"}`)
+	})
+	first := contentFor("{}", nil)
+	writing := w.version(&a, 1, `{"a":1}`, &first)
+	writing.Version.SessionID, writing.Version.MessageID = session, parley.NewID()
+	writing.Idempotency = store.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("body"))}
+	_, _, err := w.store.WriteArtifact(w.ctx, writing)
+	must(t, "WriteArtifact", err)
+	w.artifact(t, "notes", `{"a":1}`, func(a *parley.Artifact) { a.SessionID = session })
 }
 
 // fillFiles makes a file that a message uses, one with a thumbnail, and an upload under way.

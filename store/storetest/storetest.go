@@ -50,6 +50,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Inbox":       testInbox,
 		"Schedules":   testSchedules,
 		"Knowledge":   testKnowledge,
+		"Artifacts":   testArtifacts,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"SignIns":     testSignIns,

@@ -367,6 +367,39 @@ func verbs() []verb {
 			},
 		},
 		{
+			noun: "artifacts", name: "list", kind: list, operation: "listArtifacts", columns: artifactColumns(),
+			says: "List artifacts, last changed first",
+		},
+		{
+			noun: "artifacts", name: "show", kind: show, operation: "getArtifact", place: "ARTIFACT",
+			says: "Show an artifact without its content", prints: "asRow(artifactsTable())",
+		},
+		{
+			noun: "artifacts", name: "update", kind: update, operation: "updateArtifact", place: "ARTIFACT",
+			says:   "Rename, label or share an artifact: what no flag names stays as it is",
+			flags:  map[string]string{"labels": "label", "archived": "-", "session_id": "-"},
+			prints: "asRow(artifactsTable())",
+		},
+		{
+			noun: "artifacts", name: "archive", kind: change, operation: "updateArtifact", place: "ARTIFACT",
+			says: "Archive an artifact: it takes no versions", always: "Archived: changeTo(true)",
+		},
+		{
+			noun: "artifacts", name: "reopen", kind: change, operation: "updateArtifact", place: "ARTIFACT",
+			says: "Bring an archived artifact back", always: "Archived: changeTo(false)",
+		},
+		{
+			noun: "artifacts", name: "delete", kind: remove, operation: "deleteArtifact", place: "ARTIFACT",
+			says: "Delete an artifact with all its versions",
+		},
+		{
+			noun: "artifacts", name: "versions", kind: list, operation: "listArtifactVersions", place: "ARTIFACT",
+			says: "List an artifact's versions, newest first", columns: []column{
+				{"VERSION", "number", ""}, {"FROM", "parent", ""}, {"AUTHOR", "author.name", ""}, {"BYTES", "size", ""},
+				{"WRITTEN", "created_at", ""},
+			},
+		},
+		{
 			noun: "knowledge", name: "list", kind: list, operation: "listKnowledgeItems",
 			says: "List what agents know, newest first", columns: knowledgeColumns(),
 		},
@@ -531,6 +564,13 @@ func loopColumns() []column {
 	return []column{
 		{"LOOP", "id", ""}, {"STATE", "state", ""}, {"REASON", "reason", ""}, {"ITERATION", "", "loopIteration"},
 		{"UNTIL", "", "loopUntil"}, {"PROMPT", "", "loopPrompt"},
+	}
+}
+
+func artifactColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"KIND", "kind", ""}, {"NAME", "name", ""}, {"VERSION", "version", ""},
+		{"LABELS", "", "artifactLabels"}, {"CHANGED", "updated_at", ""},
 	}
 }
 
