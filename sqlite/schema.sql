@@ -905,9 +905,7 @@ CREATE TABLE schedules (
   fingerprint     BLOB,
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL
-) WITHOUT ROWID;
-
-CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL;
+, resting INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
 CREATE INDEX schedules_moved ON schedules (moved_at) WHERE next_at IS NOT NULL;
 
@@ -1015,6 +1013,8 @@ CREATE UNIQUE INDEX knowledge_blocks_session ON knowledge_blocks (session_id, n)
 CREATE INDEX budgets_chains ON budgets (session_id) WHERE session_id IS NOT NULL;
 
 CREATE INDEX delegations_open ON delegations (from_session_id, created_at, id) WHERE finished_at IS NULL;
+
+CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL AND resting = 0;
 
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 

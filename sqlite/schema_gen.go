@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "2ea898c5eff68933604359de51e19a8f12dced7e93ec6d40a6b121ffa81a4826"
+const schemaHash = "d9adf92fe66bbc9b2f28dade3d8ffbc8cee249b5f6df4db522f70a4d7e6a43ce"

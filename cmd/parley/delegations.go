@@ -46,7 +46,7 @@ func printDelegation(t terminal, d *parley.Delegation) error {
 		fmt.Fprintf(t.out, " in session %s", d.ToSessionID)
 	}
 	fmt.Fprintf(t.out, "\nsent %s", d.CreatedAt)
-	if d.DeadlineAt != 0 {
+	if d.DeadlineAt != 0 && d.FinishedAt == 0 {
 		fmt.Fprintf(t.out, ", expires %s", d.DeadlineAt)
 	}
 	if d.FinishedAt != 0 {
