@@ -61,3 +61,12 @@ func printDelegation(t terminal, d *parley.Delegation) error {
 	_, err := fmt.Fprintf(t.out, "\n\n%s\n", d.Text)
 	return err
 }
+
+// printDelegationDetail prints a delegation, and what its chain may spend.
+func printDelegationDetail(t terminal, d *client.DelegationDetail) error {
+	if err := printDelegation(t, &d.Delegation); err != nil || d.Chain == nil {
+		return err
+	}
+	fmt.Fprintln(t.out)
+	return printChain(t, d.Chain)
+}
