@@ -209,8 +209,8 @@ func Moved(move *store.ScheduleMove, now parley.Time) (parley.Schedule, *parley.
 	return s, run
 }
 
-// Reschedules reports whether a change of an agent concerns its schedules: they rest while it is archived, and what they
-// post is by its owner from then on if that changes.
+// Reschedules reports whether a change of an agent concerns its schedules: they rest while it is archived, and another
+// owner is the author of what they post from then on.
 func Reschedules(before, after *parley.Agent) (concerned, otherOwner bool) {
 	otherOwner = before.OwnerID != after.OwnerID && !after.OwnerID.IsZero()
 	return otherOwner || before.Status != after.Status, otherOwner
