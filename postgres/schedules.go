@@ -158,7 +158,8 @@ const (
 	dueSchedules = "SELECT " + scheduleColumns + " FROM (" +
 		"SELECT workspace_id, id, next_at, " +
 		"row_number() OVER (PARTITION BY workspace_id ORDER BY next_at, id) AS round FROM parley.schedules " +
-		"WHERE next_at IS NOT NULL AND NOT resting AND next_at <= parley.now_ms() ORDER BY round, next_at, id LIMIT $1) f " +
+		"WHERE next_at IS NOT NULL AND NOT resting AND next_at <= parley.now_ms() " +
+		"ORDER BY round, next_at, id LIMIT $1) f " +
 		"JOIN parley.schedules c ON c.workspace_id = f.workspace_id AND c.id = f.id " +
 		"ORDER BY f.round, f.next_at, f.id"
 	aheadSchedules = "SELECT " + scheduleColumns + " FROM parley.schedules c " +

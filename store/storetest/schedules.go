@@ -604,8 +604,8 @@ func scheduleArchivedAgent(t *testing.T, w *world) {
 	}
 }
 
-// scheduleRests: while its agent is archived, a schedule keeps its time, nothing is noted about it, and nobody looks for
-// it. It goes on from there when the agent comes back.
+// scheduleRests: while its agent is archived, a schedule keeps its time, nothing is noted, and nobody looks for it. It
+// goes on from there when the agent comes back.
 func scheduleRests(t *testing.T, w *world) {
 	agent := w.worker(t, "digger")
 	made := w.schedule(t, agent.ID)
