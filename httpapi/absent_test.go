@@ -384,7 +384,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	given := s.handedOver("Authorization", "Bearer "+testToken)
 	atGiven, delegation := "/v1/delegations/"+given.ID.String(), reflect.TypeFor[parley.Delegation]()
 	do("listDelegations", reflect.TypeFor[page[parley.Delegation]](), 200, "GET", "/v1/delegations?kind=task", "")
-	do("getDelegation", delegation, 200, "GET", atGiven, "")
+	do("getDelegation", reflect.TypeFor[engine.DelegationDetail](), 200, "GET", atGiven, "")
 	do("cancelDelegation", delegation, 200, "POST", atGiven+"/cancel", "")
 	do("problem", reflect.TypeFor[Problem](), 422, "GET", "/v1/delegations?kind=order", "")
 

@@ -213,7 +213,10 @@ const (
 		`"reason":"rule","explanation":null,"approvers":1,"missing":0,"approved_by":[{"kind":"person","id":"` +
 		otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
 
-	delegationExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+	delegationExample       = `{` + delegationFields + `}`
+	delegationDetailExample = `{` + delegationFields + `,"chain":{"root_id":"` + messageIDExample +
+		`","chain_tokens":200000,"chain_cost":null,"tokens":1500,"cost":0.002,"reserved_tokens":0,"reserved_cost":0}}`
+	delegationFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","kind":"task","status":"answered","from_agent_id":"` + agentIDExample + `","from_session_id":"` +
 		sessionIDExample + `","call_message_id":"` + messageIDExample + `","to_agent_id":"` + otherIDExample +
 		`","to_principal_id":null,"to_session_id":"` + otherIDExample + `","parent_id":null,"root_id":"` +
@@ -222,7 +225,7 @@ const (
 		turnIDExample + `","answer_message_id":"` + otherIDExample + `","answer_turn_id":"` + turnIDExample +
 		`","return_message_id":"` + messageIDExample + `","return_turn_id":"` + turnIDExample +
 		`","reason":null,"deadline_at":"` + timeExample + `","created_at":"` + timeExample + `","delivered_at":"` +
-		timeExample + `","finished_at":"` + timeExample + `"}`
+		timeExample + `","finished_at":"` + timeExample + `"`
 
 	inboxExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` +
 		otherIDExample + `","type":"question","title":"Which port may I use?","summary":"","agent_id":"` +

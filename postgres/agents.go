@@ -267,6 +267,7 @@ func updateAgent(b *batch, current, next *parley.Agent, body, tags string) error
 		return err
 	}
 	b.relimitAgent(current, next)
+	b.reschedule(current, next)
 	return nil
 }
 

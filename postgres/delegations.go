@@ -9,13 +9,14 @@ import (
 	"example.org/parley/store"
 )
 
-// visibleDelegation restricts "d" to delegations from or to a session "s" that a scope may see.
+// visibleDelegation restricts "d" to delegations from or to a session "s" that a scope may see, and to those that are
+// for its principal.
 func (l *filter) visibleDelegation(scope store.Scope) {
 	sessions := filter{args: l.args}
 	sessions.visible(scope)
 	l.args = sessions.args
-	l.must("EXISTS (SELECT 1 FROM parley.sessions s WHERE s.id IN (d.from_session_id, d.to_session_id) AND " +
-		sessions.where.String() + ")")
+	l.must("(d.to_principal_id = ? OR EXISTS (SELECT 1 FROM parley.sessions s WHERE s.id IN "+
+		"(d.from_session_id, d.to_session_id) AND "+sessions.where.String()+"))", scope.ViewerID)
 }
 
 // Delegation implements store.Delegations.

@@ -26,13 +26,14 @@ type errand struct {
 	kind        string
 	target      parley.ID
 	payload     json.RawMessage
+	attempts    int64 // earlier ones
 }
 
 // takeErrand reserves the errand that has been due longest for a while.
 const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, attempts = attempts + 1
  WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1
   FOR UPDATE SKIP LOCKED)
- RETURNING id, workspace_id, kind, target_id, payload`
+ RETURNING id, workspace_id, kind, target_id, payload, attempts - 1`
 
 // Statements around an errand.
 const (
@@ -55,7 +56,7 @@ func (s *Store) applyDue(ctx context.Context) (more bool, err error) {
 	var work *errand
 	b := system()
 	b.read(takeErrand, func(r *row) error {
-		work = &errand{r.int64(), r.id(), r.text(), r.id(), r.json()}
+		work = &errand{r.int64(), r.id(), r.text(), r.id(), r.json(), r.int64()}
 		return nil
 	}, errandLease)
 	due := func(r *row) error {
@@ -114,7 +115,7 @@ func (s *Store) apply(ctx context.Context, work *errand, did *applied) (done boo
 		return false, unreadableRest, nil //nolint:nilerr // the log is told
 	}
 	done, err = errand.Do(doer{ctx, s, did})
-	return done, int64(errand.Rest()), err
+	return done, int64(errand.Rest(work.attempts)), err
 }
 
 // doer carries out errands, each part in its own transactions.

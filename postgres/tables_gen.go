@@ -1414,7 +1414,7 @@ func insertDeliveryArgs(to []arg, of *transition.DeliveryRow) []arg {
 // scheduleColumns reads "c".
 const scheduleColumns = "c.id, c.workspace_id, c.agent_id, c.name, c.cron, c.every, c.at, c.time_zone, c.jitter, c.anchor, " +
 	"c.message, c.enabled, c.overlap, c.missed, c.author_kind, c.author_id, c.author_name, c.next_at, " +
-	"c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at"
+	"c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at, c.resting"
 
 // fillSchedule reads scheduleColumns.
 func fillSchedule(r *row, to *parley.Schedule) error {
@@ -1448,6 +1448,7 @@ func fillSchedule(r *row, to *parley.Schedule) error {
 	to.Revision = r.int64()
 	to.CreatedAt = r.time()
 	to.UpdatedAt = r.time()
+	to.Resting = r.bool()
 	return nil
 }
 
@@ -1459,10 +1460,10 @@ func scanSchedule(r *row) (found parley.Schedule, err error) {
 // insertScheduleColumns and insertSchedulePlaces are for an INSERT INTO schedules, with the arguments of insertScheduleArgs.
 const insertScheduleColumns = "id, workspace_id, agent_id, name, cron, every, at, time_zone, jitter, anchor, message, enabled, " +
 	"overlap, missed, author_kind, author_id, author_name, next_at, moved_at, last_run, turn_id, " +
-	"skipped, revision, idempotency_key, fingerprint, created_at, updated_at"
+	"skipped, revision, idempotency_key, fingerprint, created_at, updated_at, resting"
 
 const insertSchedulePlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, " +
-	"$22, $23, $24, $25, $26, $27"
+	"$22, $23, $24, $25, $26, $27, $28"
 
 // insertScheduleArgs appends the arguments of its columns.
 func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
@@ -1514,6 +1515,7 @@ func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
 		of.Idempotency.Fingerprint,
 		of.CreatedAt,
 		of.UpdatedAt,
+		of.Resting,
 	), nil
 }
 

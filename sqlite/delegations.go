@@ -8,12 +8,14 @@ import (
 	"example.org/parley/store"
 )
 
-// visibleDelegation restricts "d" to delegations from or to a session "s" that a scope may see.
+// visibleDelegation restricts "d" to delegations from or to a session "s" that a scope may see, and to those that are
+// for its principal.
 func visibleDelegation(scope store.Scope) (term string, args []arg) {
 	var l list
 	l.visible(scope)
-	return "EXISTS (SELECT 1 FROM sessions s WHERE s.id IN (d.from_session_id, d.to_session_id) AND " +
-		l.where.String() + ")", l.args
+	return "(d.to_principal_id = ? OR EXISTS (SELECT 1 FROM sessions s WHERE s.id IN " +
+			"(d.from_session_id, d.to_session_id) AND " + l.where.String() + "))",
+		append([]arg{scope.ViewerID}, l.args...)
 }
 
 // Delegation implements store.Delegations.

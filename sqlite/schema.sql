@@ -905,9 +905,7 @@ CREATE TABLE schedules (
   fingerprint     BLOB,
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL
-) WITHOUT ROWID;
-
-CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL;
+, resting INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
 CREATE INDEX schedules_moved ON schedules (moved_at) WHERE next_at IS NOT NULL;
 
@@ -1085,6 +1083,8 @@ CREATE TABLE artifact_contents (
 );
 
 CREATE INDEX artifact_contents_stored ON artifact_contents (workspace_id, owner_id, stored);
+
+CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL AND resting = 0;
 
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "8699d8f4d4685c2ec5ea33aa66dd1985978ee8bf0e194baa8c74296cc7c60db3"
+const schemaHash = "7d4fbc2ed7c4d6b72ff0dea74ea9e37711b85f6f20ba68fea86b6a5a6549396c"

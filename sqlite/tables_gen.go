@@ -1388,7 +1388,7 @@ func insertDeliveryArgs(to []arg, of *transition.DeliveryRow) []arg {
 // scheduleColumns reads "c".
 const scheduleColumns = "c.id, c.workspace_id, c.agent_id, c.name, c.cron, c.every, c.at, c.time_zone, c.jitter, c.anchor, " +
 	"c.message, c.enabled, c.overlap, c.missed, c.author_kind, c.author_id, c.author_name, c.next_at, " +
-	"c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at"
+	"c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at, c.resting"
 
 // fillSchedule reads scheduleColumns.
 func fillSchedule(r *row, to *parley.Schedule) error {
@@ -1422,6 +1422,7 @@ func fillSchedule(r *row, to *parley.Schedule) error {
 	to.Revision = r.int64()
 	to.CreatedAt = r.time()
 	to.UpdatedAt = r.time()
+	to.Resting = r.bool()
 	return nil
 }
 
@@ -1433,9 +1434,9 @@ func scanSchedule(r *row) (found parley.Schedule, err error) {
 // insertScheduleColumns and insertSchedulePlaces are for an INSERT INTO schedules, with the arguments of insertScheduleArgs.
 const insertScheduleColumns = "id, workspace_id, agent_id, name, cron, every, at, time_zone, jitter, anchor, message, enabled, " +
 	"overlap, missed, author_kind, author_id, author_name, next_at, moved_at, last_run, turn_id, " +
-	"skipped, revision, idempotency_key, fingerprint, created_at, updated_at"
+	"skipped, revision, idempotency_key, fingerprint, created_at, updated_at, resting"
 
-const insertSchedulePlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertSchedulePlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertScheduleArgs appends the arguments of its columns.
 func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
@@ -1487,6 +1488,7 @@ func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
 		&of.Idempotency.Fingerprint,
 		&of.CreatedAt,
 		&of.UpdatedAt,
+		of.Resting,
 	), nil
 }
 

@@ -1296,20 +1296,20 @@ func delegationsListCommand(shared *flags, term terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printPage(term, shared, &page, delegationsTable())
+		return printPage(term, shared, &page, withSlugs(ctx, server, delegationsTable(), 3, 4))
 	})
 	return command
 }
 
 // delegationsShowCommand makes parley delegations show: GET /v1/delegations/{delegation}.
 func delegationsShowCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "show DELEGATION", Short: "Show a delegation with its text", Args: cobra.ExactArgs(1)}
+	command := &cobra.Command{Use: "show DELEGATION", Short: "Show a delegation with its text, and the budget of its chain", Args: cobra.ExactArgs(1)}
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		got, err := server.Delegation(ctx, id)
 		if err != nil {
 			return err
 		}
-		return printOne(term, shared, &got, printDelegation)
+		return printOne(term, shared, &got, printDelegationDetail)
 	})
 	return command
 }
@@ -1331,7 +1331,7 @@ func inboxListCommand(shared *flags, term terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printPage(term, shared, &page, inboxTable())
+		return printPage(term, shared, &page, withSlugs(ctx, server, inboxTable(), 2))
 	})
 	return command
 }
@@ -2077,11 +2077,12 @@ func delegationsTable() table[parley.Delegation] {
 // inboxTable is the table of inbox.
 func inboxTable() table[parley.InboxItem] {
 	return table[parley.InboxItem]{
-		titles: []string{"ID", "TYPE", "TITLE", "STATE", "CREATED"},
+		titles: []string{"ID", "TYPE", "AGENT", "TITLE", "STATE", "CREATED"},
 		row: func(row *parley.InboxItem) []string {
 			return []string{
 				orDash(row.ID),
 				string(row.Type),
+				orDash(row.AgentID),
 				row.Title,
 				inboxState(row),
 				row.CreatedAt.String(),

@@ -72,6 +72,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "fingerprint", Kind: Bytes, Field: "Idempotency.Fingerprint", In: "insert"},
 			{Name: "created_at", Kind: Integer, Field: "CreatedAt", In: "read insert"},
 			{Name: "updated_at", Kind: Integer, Field: "UpdatedAt", In: "read insert update"},
+			{Name: "resting", Kind: Flag, Field: "Resting", In: "read insert"},
 		},
 	},
 	{

@@ -156,13 +156,19 @@ func (e *Errand) Do(by Doer) (done bool, err error) { return e.Work.do(e.Workspa
 // ClockSlack is how far ahead, in milliseconds, an errand's creation time may lie before the clock counts as set back.
 const ClockSlack = parley.Time(2000)
 
-// Rest is the pause between two parts of an errand's work, in milliseconds.
-func (e *Errand) Rest() parley.Time {
+// Rest is the pause between two parts of an errand's work, in milliseconds, after a number of earlier attempts.
+func (e *Errand) Rest(attempts int64) parley.Time {
 	switch e.Work.Kind() {
 	case CancelChild{}.Kind():
 		return childPatience
-	case DeliverDelegation{}.Kind(), ReturnDelegation{}.Kind(), ExpireDelegation{}.Kind(), StopDelegation{}.Kind():
+	case ExpireDelegation{}.Kind(), StopDelegation{}.Kind():
 		return delegationRest
+	case DeliverDelegation{}.Kind(), ReturnDelegation{}.Kind(): // the queue there is full: perhaps for days
+		rest := delegationRest
+		for ; attempts > 0 && rest < maxDelegationRest; attempts-- {
+			rest *= 2
+		}
+		return min(rest, maxDelegationRest)
 	}
 	return 0
 }

@@ -99,7 +99,7 @@ func scheduleTitle(s *parley.Schedule) string {
 func (t *Tx) alertSkipped(h *Head, s *parley.Schedule, reason parley.SkipReason) error {
 	why := map[parley.SkipReason]string{
 		parley.SkipOverlap:   "its previous run has not ended",
-		parley.SkipArchived:  "its agent or the background session is archived",
+		parley.SkipArchived:  "the agent's background session is archived",
 		parley.SkipQueueFull: "the agent's queue is full",
 	}[reason]
 	return t.raise(h, &Alert{

@@ -129,11 +129,14 @@ func (w *world) fillHistory(t *testing.T, parent parley.ID) parley.ID {
 	return fork.ID
 }
 
-// fillDelegations has a briefing delivered, and a task answered and read.
+// fillDelegations has a briefing delivered, and a task answered and read, in a chain with a budget.
 func (w *world) fillDelegations(t *testing.T) {
 	t.Helper()
 	c := w.crew(t)
-	c.hands(t, briefing("the harvest"))
+	c.limits(t, &c.lead, parley.Limits{ChainTokens: tokens(1_000_000)})
+	sent, err := w.store.Delegation(w.ctx, w.scope, c.hands(t, briefing("the harvest"))[0])
+	must(t, "Delegation", err)
+	must(t, "MakeBudgets", w.store.MakeBudgets(w.ctx, w.scope.WorkspaceID, []store.BudgetSubject{ofChain(sent.RootID)}))
 	c.hands(t, c.task(c.scout, "Look."))
 	for range 2 { // the task's turn, and the one that reads its answer
 		c.answer(t, c.claim(t), "All quiet.")

@@ -450,7 +450,7 @@ func verbs() []verb {
 		},
 		{
 			noun: "delegations", name: "show", kind: show, operation: "getDelegation", place: "DELEGATION",
-			says: "Show a delegation with its text", prints: "printDelegation",
+			says: "Show a delegation with its text, and the budget of its chain", prints: "printDelegationDetail",
 		},
 		{
 			noun: "inbox", name: "list", kind: list, operation: "listInbox", most: 20,
@@ -548,7 +548,8 @@ func fileColumns() []column {
 
 func inboxColumns() []column {
 	return []column{
-		{"ID", "id", ""}, {"TYPE", "type", ""}, {"TITLE", "title", ""}, {"STATE", "", "inboxState"},
+		{"ID", "id", ""}, {"TYPE", "type", ""}, {"AGENT", "agent_id", ""}, {"TITLE", "title", ""},
+		{"STATE", "", "inboxState"},
 		{"CREATED", "created_at", ""},
 	}
 }

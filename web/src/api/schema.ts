@@ -2282,6 +2282,58 @@ export interface components {
              */
             type: "delegation.delivered";
         };
+        DelegationDetail: {
+            /** Format: uuid */
+            answer_message_id: string | null;
+            /** Format: uuid */
+            answer_turn_id: string | null;
+            /** Format: uuid */
+            call_message_id: string | null;
+            /** @description What the chain that it belongs to may spend and has spent; null unless the chain is limited. */
+            chain: components["schemas"]["ChainSpending"] | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            deadline_at: string | null;
+            /** Format: date-time */
+            delivered_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** Format: uuid */
+            from_agent_id: string | null;
+            /** Format: uuid */
+            from_session_id: string | null;
+            /** Format: int64 */
+            hop: number;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "task" | "question" | "report" | "briefing";
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: uuid */
+            parent_id: string | null;
+            reason: string | null;
+            /** Format: uuid */
+            return_message_id: string | null;
+            /** Format: uuid */
+            return_turn_id: string | null;
+            /** Format: uuid */
+            root_id: string;
+            /** @enum {string} */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            text: string;
+            /** Format: uuid */
+            to_agent_id: string | null;
+            /** Format: uuid */
+            to_principal_id: string | null;
+            /** Format: uuid */
+            to_session_id: string | null;
+            /** Format: uuid */
+            turn_id: string | null;
+            /** Format: uuid */
+            workspace_id: string;
+        };
         /** @description Reports that nobody answered a delegation by its deadline. */
         DelegationExpired: {
             /**
@@ -7275,6 +7327,7 @@ export type DelegationCancelled = components['schemas']['DelegationCancelled'];
 export type DelegationCancelledEvent = components['schemas']['DelegationCancelledEvent'];
 export type DelegationDelivered = components['schemas']['DelegationDelivered'];
 export type DelegationDeliveredEvent = components['schemas']['DelegationDeliveredEvent'];
+export type DelegationDetail = components['schemas']['DelegationDetail'];
 export type DelegationExpired = components['schemas']['DelegationExpired'];
 export type DelegationExpiredEvent = components['schemas']['DelegationExpiredEvent'];
 export type DelegationFailed = components['schemas']['DelegationFailed'];
