@@ -44,7 +44,10 @@ func serveCreateArtifact(a *api, x *exchange) error {
 
 // errOtherProject refuses a project that is not the one of the path, in the same words whether it exists or not.
 func errOtherProject() error {
-	return parley.Errorf(parley.CodeNotFound, "The path names another project. Leave project out, or use /v1/artifacts.")
+	return parley.Errorf(
+		parley.CodeNotFound,
+		"The path names another project. Leave project out, or use /v1/artifacts.",
+	)
 }
 
 func serveListArtifacts(a *api, x *exchange) error {

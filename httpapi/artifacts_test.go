@@ -15,7 +15,15 @@ func TestArtifactsThroughTheAPI(t *testing.T) {
 	s := startServer(t)
 	const body = `{"kind":"markdown","name":"Outline","labels":["novel"," novel "],"content":"# One\n\nIt begins.\n"}`
 	made := want[parley.Artifact](s, 201, "POST", "/v1/artifacts", body, "Idempotency-Key", "k")
-	if again := want[parley.Artifact](s, 201, "POST", "/v1/artifacts", body, "Idempotency-Key", "k"); again.ID != made.ID {
+	if again := want[parley.Artifact](
+		s,
+		201,
+		"POST",
+		"/v1/artifacts",
+		body,
+		"Idempotency-Key",
+		"k",
+	); again.ID != made.ID {
 		t.Errorf("the repeat gives artifact %s", again.ID)
 	}
 	if made.Version != 1 || made.Bytes != 18 || len(made.Labels) != 1 || made.Visibility != parley.VisibilityPrivate {
@@ -35,7 +43,14 @@ func TestArtifactsThroughTheAPI(t *testing.T) {
 		got.header.Get("Content-Type") != "text/plain; charset=utf-8" || got.header.Get("ETag") != `"2"` {
 		t.Errorf("the content: %q, %v", got.body, got.header)
 	}
-	if got := s.do("GET", path+"/content?version=1", "", "Range", "bytes=2-4"); got.status != 206 || string(got.body) != "One" {
+	if got := s.do(
+		"GET",
+		path+"/content?version=1",
+		"",
+		"Range",
+		"bytes=2-4",
+	); got.status != 206 ||
+		string(got.body) != "One" {
 		t.Errorf("a range of version 1: %d %q", got.status, got.body)
 	}
 	if got := s.do("GET", path+"/content", "", "If-None-Match", `"2"`); got.status != http.StatusNotModified {

@@ -50,7 +50,13 @@ func artifactRoutes() []route {
 				many(listOf[parley.ArtifactKind]("kind", "Only artifacts of this kind.")),
 				text("label", "Only artifacts with this label."),
 				text("name", "Only artifacts whose name contains this, in any case."),
-				choice("archived", "false, the default, hides archived artifacts; any shows all.", "false", "true", "any"),
+				choice(
+					"archived",
+					"false, the default, hides archived artifacts; any shows all.",
+					"false",
+					"true",
+					"any",
+				),
 			),
 			serve:   serveListArtifacts,
 			answers: listed[parley.Artifact](artifactExample),
@@ -169,7 +175,12 @@ func artifactRoutes() []route {
 			serve: serveArtifactContent,
 			answers: []answer{
 				{status: http.StatusOK, about: "The bytes.", media: unknownMedia, of: binary()},
-				{status: http.StatusPartialContent, about: "The range that was asked for.", media: unknownMedia, of: binary()},
+				{
+					status: http.StatusPartialContent,
+					about:  "The range that was asked for.",
+					media:  unknownMedia,
+					of:     binary(),
+				},
 			},
 			lingers: true,
 		},

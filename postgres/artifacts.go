@@ -107,7 +107,10 @@ func (s *Store) CreateArtifact(
 	err = s.writeArtifact(ctx, func(w *artifactWrite) error {
 		var earlier transition.Earlier
 		var room contentRoom
-		home := artifactHome{project: creating.Artifact.ProjectID.IsZero(), session: creating.Artifact.SessionID.IsZero()}
+		home := artifactHome{
+			project: creating.Artifact.ProjectID.IsZero(),
+			session: creating.Artifact.SessionID.IsZero(),
+		}
 		b := tenant(creating.Artifact.WorkspaceID)
 		w.readNow(b)
 		if key.Key != "" {
@@ -371,10 +374,15 @@ func (s *Store) DeleteArtifact(ctx context.Context, scope store.Scope, id parley
 
 // buryArtifacts hides the artifacts of a term, whose argument is $2, and leaves their purges to the outbox.
 func (b *batch) buryArtifacts(term string, workspaceID, of parley.ID) {
-	b.write(`WITH gone AS (UPDATE parley.artifacts SET deleted_at = parley.now_ms(), session_id = NULL, project_id = NULL,
+	b.write(
+		`WITH gone AS (UPDATE parley.artifacts SET deleted_at = parley.now_ms(), session_id = NULL, project_id = NULL,
    idempotency_key = NULL, fingerprint = NULL WHERE workspace_id = $1 AND `+term+` AND deleted_at IS NULL RETURNING id)
  INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at) SELECT $1, $3, gone.id, now, now
-  FROM gone, parley.now_ms() now`, workspaceID, of, transition.PurgeArtifact{}.Kind())
+  FROM gone, parley.now_ms() now`,
+		workspaceID,
+		of,
+		transition.PurgeArtifact{}.Kind(),
+	)
 }
 
 // purgeArtifact deletes a batch of a deleted artifact's versions with the contents that nothing else needs, and

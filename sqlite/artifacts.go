@@ -49,7 +49,8 @@ func (s *Store) CreateArtifact(ctx context.Context, creating store.NewArtifact) 
 			return created{}, err
 		}
 		if _, err := tx.exec(
-			"INSERT INTO artifacts ("+insertArtifactColumns+") VALUES ("+insertArtifactPlaces+")", args...); err != nil {
+			"INSERT INTO artifacts ("+insertArtifactColumns+") VALUES ("+insertArtifactPlaces+")",
+			args...); err != nil {
 			return created{}, err
 		}
 		if err := tx.insertArtifactVersion(&v, store.Idempotency{}); err != nil {
@@ -313,11 +314,15 @@ func (t *txn) releaseContent(workspaceID parley.ID, hash parley.Hash) error {
 			return err
 		}
 		var base parley.Hash
-		unused, err := t.one("SELECT base_hash FROM artifact_contents WHERE workspace_id = ? AND hash = ? AND uses <= 0",
+		unused, err := t.one(
+			"SELECT base_hash FROM artifact_contents WHERE workspace_id = ? AND hash = ? AND uses <= 0",
 			func(r *row) error {
 				base = r.hash()
 				return nil
-			}, workspaceID, hash)
+			},
+			workspaceID,
+			hash,
+		)
 		if err != nil || !unused {
 			return err
 		}
@@ -340,7 +345,11 @@ func (t *txn) releaseArtifacts(workspaceID, projectID parley.ID) (bool, error) {
 
 // dropArtifacts deletes the artifacts of a project that have no session.
 func (t *txn) dropArtifacts(workspaceID, projectID parley.ID) (bool, error) {
-	return true, t.buryArtifacts(workspaceID, "project_id = ?1 AND session_id IS NULL AND deleted_at IS NULL", projectID)
+	return true, t.buryArtifacts(
+		workspaceID,
+		"project_id = ?1 AND session_id IS NULL AND deleted_at IS NULL",
+		projectID,
+	)
 }
 
 // Artifact implements store.Artifacts.
@@ -470,15 +479,21 @@ func (s *Store) ArtifactContent(
 ) (chain []store.ArtifactContent, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		chain = nil
-		return c.each("WITH RECURSIVE needed(hash, depth) AS (SELECT ?2, 0 UNION ALL SELECT b.base_hash, needed.depth + 1 "+
-			"FROM needed CROSS JOIN artifact_contents b ON b.workspace_id = ?1 AND b.hash = needed.hash "+
-			"WHERE b.base_hash IS NOT NULL AND needed.depth < ?3) "+
-			"SELECT "+artifactContentColumns+" FROM needed CROSS JOIN artifact_contents c "+
-			"ON c.workspace_id = ?1 AND c.hash = needed.hash ORDER BY needed.depth DESC", func(r *row) error {
-			content, err := scanArtifactContent(r)
-			chain = append(chain, content)
-			return err
-		}, workspaceID, hash, store.MaxContentChain)
+		return c.each(
+			"WITH RECURSIVE needed(hash, depth) AS (SELECT ?2, 0 UNION ALL SELECT b.base_hash, needed.depth + 1 "+
+				"FROM needed CROSS JOIN artifact_contents b ON b.workspace_id = ?1 AND b.hash = needed.hash "+
+				"WHERE b.base_hash IS NOT NULL AND needed.depth < ?3) "+
+				"SELECT "+artifactContentColumns+" FROM needed CROSS JOIN artifact_contents c "+
+				"ON c.workspace_id = ?1 AND c.hash = needed.hash ORDER BY needed.depth DESC",
+			func(r *row) error {
+				content, err := scanArtifactContent(r)
+				chain = append(chain, content)
+				return err
+			},
+			workspaceID,
+			hash,
+			store.MaxContentChain,
+		)
 	})
 	if err == nil && len(chain) == 0 {
 		err = transition.NotFound("content")

@@ -63,7 +63,11 @@ func readContent(path string, kind parley.ArtifactKind) (json.RawMessage, error)
 	case err != nil:
 		return nil, err
 	case len(content) > parley.MaxDocumentBytes:
-		return nil, fmt.Errorf("%s is longer than %d bytes, the most that an artifact holds", path, parley.MaxDocumentBytes)
+		return nil, fmt.Errorf(
+			"%s is longer than %d bytes, the most that an artifact holds",
+			path,
+			parley.MaxDocumentBytes,
+		)
 	case kind != parley.ArtifactJSON:
 		return parley.AppendJSONString(nil, string(content)), nil
 	case !json.Valid(content):
@@ -131,7 +135,9 @@ func writeArtifactCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().BoolVar(&input.Merge, "merge", false, "join your changes with later ones of other places")
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, rest []string) error {
 		if input.BaseVersion == 0 {
-			return errors.New("name the version that you began with, as in --base 3; parley artifacts versions lists them")
+			return errors.New(
+				"name the version that you began with, as in --base 3; parley artifacts versions lists them",
+			)
 		}
 		a, err := server.Artifact(ctx, id)
 		if err != nil {

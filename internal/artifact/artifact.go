@@ -101,7 +101,12 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 	}
 	switch {
 	case base < 1 || base > a.Version:
-		return none, false, parley.InvalidField("base_version", "there is no version %d; the newest is %d", base, a.Version)
+		return none, false, parley.InvalidField(
+			"base_version",
+			"there is no version %d; the newest is %d",
+			base,
+			a.Version,
+		)
 	case base != a.Version && !w.Merge:
 		return none, false, parley.StaleVersion(base, a.Version)
 	}
@@ -240,8 +245,8 @@ func Content(ctx context.Context, from Store, scope store.Scope, id parley.ID, n
 }
 
 // span is after how many versions a content is kept on nothing. Between, each content has a position, and is a patch on
-// the one at that position without its lowest bit, as skip lists do: 7 is on 6, which is on 4, which is on 0. So at most
-// six patches make a content, and small changes of a large document take little more room than the changes.
+// the one at that position without its lowest bit, as in skip lists: 7 is on 6, which is on 4, which is on 0. So at
+// most six patches make a content, and small changes of a large document take little more room than the changes.
 const span = 64
 
 // read unpacks a content. next is the content in its chain that the next one is a patch on.

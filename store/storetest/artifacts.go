@@ -63,7 +63,12 @@ func (w *world) artifact(t reporter, name, text string, changes ...func(*parley.
 	return made
 }
 
-func (w *world) version(a *parley.Artifact, parent int, text string, base *store.ArtifactContent) store.NewArtifactVersion {
+func (w *world) version(
+	a *parley.Artifact,
+	parent int,
+	text string,
+	base *store.ArtifactContent,
+) store.NewArtifactVersion {
 	return store.NewArtifactVersion{
 		Version: parley.ArtifactVersion{
 			ArtifactID: a.ID, WorkspaceID: a.WorkspaceID, Parent: parent, Base: parent, Author: w.owner.Author(),
@@ -232,7 +237,11 @@ func artifactChanged(t *testing.T, w *world) {
 	must(t, "UpdateArtifact", err)
 	read, err := w.store.Artifact(w.ctx, w.scope, a.ID)
 	must(t, "Artifact", err)
-	if diff := cmp.Diff(changed, read); diff != "" || read.Name != "Zwei" || read.Visibility != parley.VisibilityWorkspace {
+	if diff := cmp.Diff(
+		changed,
+		read,
+	); diff != "" || read.Name != "Zwei" ||
+		read.Visibility != parley.VisibilityWorkspace {
 		t.Errorf("read %+v (-changed +read):\n%s", read, diff)
 	}
 	_, err = w.store.UpdateArtifact(w.ctx, stale)

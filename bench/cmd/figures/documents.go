@@ -114,8 +114,16 @@ func (l *lab) documents(ctx context.Context, out io.Writer, database string) (er
 	fmt.Fprintf(out, "%s: %d versions of %d KiB that change %d bytes each: %.1f× the changes on disk (bound 6×), "+
 		"%s to write one\n", database, manyVersions, documentBytes>>10, changedBytes, float64(after-before)/changes,
 		(took / manyVersions).Round(10*time.Microsecond))
-	fmt.Fprintf(out, "  reading the newest: %s, of %d versions %s: %.2f× (bound 1.5×); the slowest of the last %d: %s\n",
-		newest, fewVersions, first, float64(newest)/float64(first), documentsBlock, worst)
+	fmt.Fprintf(
+		out,
+		"  reading the newest: %s, of %d versions %s: %.2f× (bound 1.5×); the slowest of the last %d: %s\n",
+		newest,
+		fewVersions,
+		first,
+		float64(newest)/float64(first),
+		documentsBlock,
+		worst,
+	)
 	return nil
 }
 
