@@ -89,7 +89,7 @@ func (s *Store) applyOwn(ctx context.Context, own *ownErrand) error {
 		return err
 	}
 	b := system()
-	b.finish(own.id, done, int64(own.work.Rest()))
+	b.finish(own.id, done, int64(own.work.Rest(0)))
 	return s.send(ctx, b)
 }
 
