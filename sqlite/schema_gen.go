@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "2ea898c5eff68933604359de51e19a8f12dced7e93ec6d40a6b121ffa81a4826"
+const schemaHash = "eb83e8034da374fdba964ae882760c691bbd2eaaee3d36544ce4ca041c492607"
