@@ -202,9 +202,13 @@ func (s *Store) LanesBehind(
 	return s.lanes(ctx, lanesBehind, limit, int64(since), after.SessionID, after.WebhookID, limit)
 }
 
-const dueLanes = "SELECT l.workspace_id, l.webhook_id, l.session_id FROM parley.webhook_lanes l " +
-	"JOIN parley.webhooks w ON w.workspace_id = l.workspace_id AND w.id = l.webhook_id " +
-	"WHERE l.due_at IS NOT NULL AND l.due_at <= parley.now_ms() AND w.status = 'active' ORDER BY l.due_at LIMIT $1"
+// dueLanes reads lanes that are due: webhooks take turns.
+const dueLanes = "SELECT f.workspace_id, f.webhook_id, f.session_id FROM (" +
+	"SELECT l.workspace_id, l.webhook_id, l.session_id, l.due_at, " +
+	"row_number() OVER (PARTITION BY l.webhook_id ORDER BY l.due_at) AS round " +
+	"FROM parley.webhook_lanes l JOIN parley.webhooks w ON w.workspace_id = l.workspace_id " +
+	"AND w.id = l.webhook_id WHERE l.due_at IS NOT NULL AND l.due_at <= parley.now_ms() " +
+	"AND w.status = 'active') f ORDER BY f.round, f.due_at LIMIT $1"
 
 // DueLanes implements store.WebhookLanes.
 func (s *Store) DueLanes(ctx context.Context, limit int) ([]store.Lane, error) {

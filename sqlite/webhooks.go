@@ -231,9 +231,12 @@ func (s *Store) LanesBehind(
 	return s.lanes(ctx, lanesBehind, int64(since), after.SessionID[:], after.WebhookID[:], limit)
 }
 
-const dueLanes = "SELECT l.workspace_id, l.webhook_id, l.session_id FROM webhook_lanes l " +
-	"INDEXED BY webhook_lanes_due JOIN webhooks w ON w.id = l.webhook_id " +
-	"WHERE l.due_at IS NOT NULL AND l.due_at <= ? AND w.status = 'active' ORDER BY l.due_at LIMIT ?"
+// dueLanes reads lanes that are due: webhooks take turns.
+const dueLanes = "SELECT f.workspace_id, f.webhook_id, f.session_id FROM (" +
+	"SELECT l.workspace_id, l.webhook_id, l.session_id, l.due_at, " +
+	"row_number() OVER (PARTITION BY l.webhook_id ORDER BY l.due_at) AS round " +
+	"FROM webhook_lanes l INDEXED BY webhook_lanes_due JOIN webhooks w ON w.id = l.webhook_id " +
+	"WHERE l.due_at IS NOT NULL AND l.due_at <= ? AND w.status = 'active') f ORDER BY f.round, f.due_at LIMIT ?"
 
 // DueLanes implements store.WebhookLanes.
 func (s *Store) DueLanes(ctx context.Context, limit int) ([]store.Lane, error) {

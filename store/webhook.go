@@ -102,7 +102,8 @@ type WebhookLanes interface {
 	// sessions active since a time, by session and webhook, after a lane; for processes that may have missed commits.
 	// It returns each lane only if nobody holds it and no retry is waited for.
 	LanesBehind(ctx context.Context, since parley.Time, after Lane, limit int) ([]Lane, error)
-	// DueLanes reads lanes of active webhooks whose retry is due, or whose holder is gone, longest due first.
+	// DueLanes reads lanes of active webhooks whose retry is due, or whose holder is gone: webhooks take turns, the
+	// longest due first.
 	DueLanes(ctx context.Context, limit int) ([]Lane, error)
 	// HoldLane holds a lane for a time; false if somebody else holds it, a retry is waited for, or the webhook is not
 	// active.
