@@ -26,8 +26,10 @@ type Webhook struct {
 	FailingSince Time `json:"failing_since"`
 	// PreviousUntil is until when requests are also signed with the secret before the last rotation.
 	PreviousUntil Time `json:"previous_secret_until"`
-	CreatedAt     Time `json:"created_at"`
-	UpdatedAt     Time `json:"updated_at"` // by people
+	// NewSecret is the signing secret, in the answers that make one; null in all others.
+	NewSecret string `json:"secret,omitempty"`
+	CreatedAt Time   `json:"created_at"`
+	UpdatedAt Time   `json:"updated_at"` // by people
 
 	// StartsAt is the time of the first event that is sent: its creation, or the end of the last time it was disabled.
 	StartsAt Time `json:"-"`
@@ -45,7 +47,8 @@ func (w Webhook) MarshalJSON() ([]byte, error) {
 		*plain
 		Name   *string       `json:"name"`
 		Reason *WebhookPause `json:"reason"`
-	}{(*plain)(&w), OrNull(w.Name), OrNull(w.Reason)})
+		Secret *string       `json:"secret"`
+	}{(*plain)(&w), OrNull(w.Name), OrNull(w.Reason), OrNull(w.NewSecret)})
 }
 
 // Size is about how many bytes the webhook holds.

@@ -142,6 +142,7 @@ var rules = []struct {
 		"engine",
 		[]string{
 			".",
+			"event",
 			"prompt",
 			"setting",
 			"internal/imports",
