@@ -153,7 +153,7 @@ func (s *Store) NoteResent(ctx context.Context, d parley.WebhookDelivery) error 
 		"AND id = $10 AND status = 'dead' AND attempts = $11 FOR UPDATE", d.ID, d.Attempts-1)
 	b.counted(&noted, "UPDATE parley.webhook_deliveries SET status = $3, attempts = $4, response_status = $5, "+
 		"error = $6, updated_at = $7 WHERE workspace_id = $1 AND id = $2 AND status = 'dead' AND attempts = $8",
-		d.WorkspaceID, d.ID, string(d.Status), d.Attempts, optional(d.ResponseStatus), d.Error, s.clock.Now(),
+		d.WorkspaceID, d.ID, string(d.Status), d.Attempts, limitOf(d.ResponseStatus), d.Error, s.clock.Now(),
 		d.Attempts-1)
 	if err := s.send(ctx, b); err != nil {
 		return mapError(err)
@@ -162,14 +162,6 @@ func (s *Store) NoteResent(ctx context.Context, d parley.WebhookDelivery) error 
 		audit.Wrote()
 	}
 	return nil
-}
-
-func optional(n *int) *int64 {
-	if n == nil {
-		return nil
-	}
-	wide := int64(*n)
-	return &wide
 }
 
 // SubscribedWebhooks implements store.WebhookLanes.

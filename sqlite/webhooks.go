@@ -182,7 +182,7 @@ func (s *Store) NoteResent(ctx context.Context, d parley.WebhookDelivery) error 
 		noted, err := tx.exec(
 			"UPDATE webhook_deliveries SET status = ?, attempts = ?, response_status = ?, error = ?, updated_at = ? "+
 				"WHERE id = ? AND workspace_id = ? AND status = ? AND attempts = ?",
-			string(d.Status), d.Attempts, d.ResponseStatus, d.Error, tx.now, d.ID, d.WorkspaceID,
+			string(d.Status), d.Attempts, limitOf(d.ResponseStatus), d.Error, tx.now, d.ID, d.WorkspaceID,
 			string(parley.DeliveryDead), d.Attempts-1)
 		tx.wrote = noted > 0
 		tx.means = d.ID
