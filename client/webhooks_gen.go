@@ -245,7 +245,7 @@ type WebhookAnswer struct {
 func (c *Client) RotateWebhookSecret(
 	ctx context.Context,
 	webhook parley.ID,
-	input WebhookRotation,
+	input WebhookRotationInput,
 	options ...Option,
 ) (parley.Webhook, error) {
 	return send[parley.Webhook](ctx, c, request{
@@ -256,8 +256,8 @@ func (c *Client) RotateWebhookSecret(
 	})
 }
 
-// WebhookRotation asks for a new secret.
-type WebhookRotation struct {
+// WebhookRotationInput asks for a new secret.
+type WebhookRotationInput struct {
 	// For how long requests are signed with the previous secret too; 0 by default: it ends at once.
 	OverlapSeconds int `json:"overlap_seconds,omitempty"`
 }

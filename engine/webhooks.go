@@ -56,8 +56,8 @@ type WebhookPatch struct {
 	Status parley.Change[parley.WebhookStatus] `json:"status,omitzero" enum:"active,paused,disabled" doc:"paused: events wait. disabled: they are not sent, later neither."`
 }
 
-// WebhookRotation asks for a new secret.
-type WebhookRotation struct {
+// WebhookRotationInput asks for a new secret.
+type WebhookRotationInput struct {
 	OverlapSeconds int `json:"overlap_seconds,omitempty" minimum:"0" maximum:"604800" doc:"For how long requests are signed with the previous secret too; 0 by default: it ends at once."`
 }
 
@@ -287,7 +287,7 @@ func (e *Engine) RotateWebhookSecret(
 	ctx context.Context,
 	principal parley.Principal,
 	id parley.ID,
-	rotation WebhookRotation,
+	rotation WebhookRotationInput,
 ) (_ parley.Webhook, err error) {
 	ctx, call, err := e.enter(ctx, principal, "rotateWebhookSecret", WriteWebhooks, on(id))
 	if err != nil {

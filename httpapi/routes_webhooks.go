@@ -85,7 +85,7 @@ func webhookRoutes() []route {
 			says:   "Give a webhook a new secret",
 			about: "Only this answer has it. With overlap_seconds, requests carry a signature of the previous secret " +
 				"too, for that long.",
-			input:   inputOf[engine.WebhookRotation](`{"overlap_seconds":86400}`),
+			input:   inputOf[engine.WebhookRotationInput](`{"overlap_seconds":86400}`),
 			serve:   serveRotateWebhookSecret,
 			answers: found[parley.Webhook]("The webhook, with its new secret.", newWebhookExample),
 			fails:   conflicting(),

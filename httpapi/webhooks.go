@@ -67,7 +67,7 @@ func serveRotateWebhookSecret(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	var rotation engine.WebhookRotation
+	var rotation engine.WebhookRotationInput
 	if err := checked(a, x, &rotation); err != nil {
 		return err
 	}

@@ -335,6 +335,16 @@ func TestADeadDeliveryIsSentAgain(t *testing.T) {
 	}
 }
 
+// idOf reads an id of an answer.
+func (s *testServer) idOf(text string) parley.ID {
+	s.Helper()
+	id, err := parley.ParseID(text)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return id
+}
+
 // deadDelivery gives up an event of a session for a webhook, in the store, and returns the delivery's path.
 func (s *testServer) deadDelivery(webhook, session parley.ID, sequence int64) string {
 	s.Helper()

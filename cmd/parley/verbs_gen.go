@@ -908,7 +908,7 @@ func webhooksUpdateCommand(shared *flags, term terminal) *cobra.Command {
 // webhooksRotateCommand makes parley webhooks rotate: POST /v1/webhooks/{webhook}/secret.
 func webhooksRotateCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "rotate WEBHOOK", Short: "Give a webhook a new secret, and print it, this once", Args: cobra.ExactArgs(1)}
-	var input client.WebhookRotation
+	var input client.WebhookRotationInput
 	command.Flags().Var(numberFlag(&input.OverlapSeconds), "overlap-seconds", "for how long requests are signed with the previous secret too; 0 by default: it ends at once")
 	sets := addSets(command)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {

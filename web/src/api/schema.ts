@@ -6933,12 +6933,12 @@ export interface components {
             status?: "active" | "paused" | "disabled" | null;
             url?: string | null;
         };
-        WebhookRotation: {
+        WebhookRotationInput: {
             /**
              * Format: int64
              * @description For how long requests are signed with the previous secret too; 0 by default: it ends at once.
              */
-            overlap_seconds: number | null;
+            overlap_seconds?: number;
         };
         WhoAmI: {
             /** Format: uuid */
@@ -7343,7 +7343,7 @@ export type WebhookFilter = components['schemas']['WebhookFilter'];
 export type WebhookFilterInput = components['schemas']['WebhookFilterInput'];
 export type WebhookInput = components['schemas']['WebhookInput'];
 export type WebhookPatch = components['schemas']['WebhookPatch'];
-export type WebhookRotation = components['schemas']['WebhookRotation'];
+export type WebhookRotationInput = components['schemas']['WebhookRotationInput'];
 export type WhoAmI = components['schemas']['WhoAmI'];
 export type Window = components['schemas']['Window'];
 export type Workspace = components['schemas']['Workspace'];
