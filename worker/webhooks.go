@@ -17,7 +17,7 @@ const (
 	webhookLook      = time.Second      // between looks at subscriptions and due lanes
 	webhookPass      = time.Minute      // between passes over the sessions that were active lately
 	webhookOverlap   = 10 * time.Minute // how far a pass reaches back beyond the last: clocks of processes differ
-	webhookHold      = 30 * time.Second // how long others leave a lane alone
+	webhookHold      = 20 * time.Second // how long others leave a lane alone
 	webhookRun       = 5 * time.Second  // after which a run begins no further request; a hold outlasts it by a request
 	webhookBatch     = 32               // events read at once
 	webhookDue       = 256              // due lanes read at once
