@@ -97,6 +97,9 @@ func (e *Engine) CreateWebhook(
 	if err := checkWebhook(&made); err != nil {
 		return parley.Webhook{}, err
 	}
+	if err := e.checkNamed(ctx, call.Scope, &made.Filter); err != nil {
+		return parley.Webhook{}, err
+	}
 	made, err = e.store.CreateWebhook(ctx, made)
 	if err == nil {
 		call.about(on(made.ID))
@@ -225,7 +228,33 @@ func (e *Engine) UpdateWebhook(
 		return parley.Webhook{}, err
 	}
 	defer call.end(ctx, &err)
-	return e.changeWebhook(ctx, call, id, patch.over)
+	return e.changeWebhook(ctx, call, id, func(w parley.Webhook, now parley.Time) (parley.Webhook, error) {
+		changed, err := patch.over(w, now)
+		if err == nil && patch.Filter.Set {
+			err = e.checkNamed(ctx, call.Scope, &changed.Filter)
+		}
+		return changed, err
+	})
+}
+
+// checkNamed refuses a filter that names what the principal does not see.
+func (e *Engine) checkNamed(ctx context.Context, scope store.Scope, f *parley.WebhookFilter) error {
+	for _, id := range f.SessionIDs {
+		if _, err := e.store.Session(ctx, scope, id); err != nil {
+			return err
+		}
+	}
+	for _, id := range f.AgentIDs {
+		if _, err := e.store.Agent(ctx, scope.WorkspaceID, id.String()); err != nil {
+			return err
+		}
+	}
+	for _, id := range f.ProjectIDs {
+		if _, err := e.store.Project(ctx, scope.WorkspaceID, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // changeWebhook applies a change to a webhook of the principal's, again if somebody was faster.

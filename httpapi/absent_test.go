@@ -214,7 +214,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	}
 	hook := reflect.TypeFor[parley.Webhook]()
 	for _, more := range []string{``, `,"name":"Tickets","events":["tool.*"],"filter":{"tags":["a"],"agent_ids":["` +
-		otherIDExample + `"]}`} {
+		worker + `"]}`} {
 		made := idOf(do("createWebhook", hook, 201, "POST", "/v1/webhooks", `{"url":"http://127.0.0.1:1/"`+more+`}`))
 		do("getWebhook", hook, 200, "GET", "/v1/webhooks/"+made, "")
 		do("updateWebhook", hook, 200, "PATCH", "/v1/webhooks/"+made, `{"events":["limit.*"],"filter":{}}`)

@@ -164,7 +164,7 @@ func (s *target) refused(r *httpapi.Route, key string, role parley.PrincipalRole
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
-	"sign_in"}
+	"sign_in", "webhook"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }
