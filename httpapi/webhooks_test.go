@@ -249,6 +249,45 @@ func TestWebhooksKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// TestADeadEndpointDelaysNoOther: an endpoint that never answers, with more sessions than a process sends for at once,
+// leaves room for one that does.
+func TestADeadEndpointDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	asked, over := make(chan struct{}, 1), make(chan struct{})
+	dead := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-over
+	}))
+	t.Cleanup(func() {
+		close(over)
+		dead.Close()
+	})
+	hook := want[parley.Webhook](s, 201, "POST", "/v1/webhooks", fmt.Sprintf(`{"url":%q}`, dead.URL))
+	const sessions = 300
+	for range sessions {
+		want[parley.Message](s, 201, "POST", "/v1/sessions/"+s.session(`{}`).ID.String()+"/messages",
+			`{"content":{"text":"hello"},"respond":false}`)
+	}
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatal("the dead endpoint was never asked")
+	}
+	live := receive(t)
+	s.subscribe(live, "")
+	session := s.session(`{}`)
+	want[parley.Message](s, 201, "POST", "/v1/sessions/"+session.ID.String()+"/messages",
+		`{"content":{"text":"hello"}}`)
+	live.until("the end of the turn", tookEnds(session.ID, 1))
+	if failing := want[parley.Webhook](s, 200, "GET", "/v1/webhooks/"+hook.ID.String(), ""); failing.FailingSince != 0 {
+		t.Error("the live endpoint waited for the deadline of the dead one")
+	}
+}
+
 // TestWebhooksOfOthers: a webhook sends only what its owner may read, and shows itself only to them and to admins.
 func TestWebhooksOfOthers(t *testing.T) {
 	t.Parallel()
