@@ -21,6 +21,7 @@ type attempt struct {
 	exact     bool          // read everything
 	talk      *conversation // of a locked attempt: its transaction
 	wrote     bool          // a write was sent
+	answer    any           // of the core; its type is the caller's
 
 	reads   int // round trips
 	guessed bool

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 
@@ -153,7 +154,7 @@ func (s Source) search(ctx context.Context, call tool.Call) (any, error) {
 	}
 	if len(wanted) > 0 {
 		items = slices.DeleteFunc(items, func(k parley.KnowledgeItem) bool { return hits[k.ID] == 0 })
-		slices.SortStableFunc(items, func(a, b parley.KnowledgeItem) int { return cmp.Compare(hits[b.ID], hits[a.ID]) })
+		sort.SliceStable(items, func(i, j int) bool { return hits[items[i].ID] > hits[items[j].ID] })
 	}
 	shown := make([]found, 0, maxFound)
 	for _, k := range items[:min(len(items), maxFound)] {
