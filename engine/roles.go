@@ -150,7 +150,13 @@ var permissions = [...]Permission{
 	{ClearCache, "clear the response cache", ReachNone, ReachNone, ReachAll},
 	{ReadAudit, "list who did what", ReachNone, ReachNone, ReachAll},
 	{ReadMetrics, "read the server's metrics", ReachNone, ReachNone, ReachAll},
-	{ReadWebhooks, "read and list webhooks and their deliveries: one's own, admins all", ReachNone, ReachVisible, ReachAll},
+	{
+		ReadWebhooks,
+		"read and list webhooks and their deliveries: one's own, admins all",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
 	{
 		WriteWebhooks,
 		"create webhooks; change, test and delete one's own, and send their deliveries again, admins all",

@@ -118,7 +118,8 @@ const (
 		`"overlap":"skip","missed":"once","author":{"kind":"person","id":"` + otherIDExample +
 		`","name":"ada"},"next_at":"` + timeExample + `","last_run":` + scheduleRunExample +
 		`,"skipped_in_a_row":0,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
-	webhookExample    = webhookFields + `"secret":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+	webhookExample = webhookFields + `"secret":null,"created_at":"` + timeExample +
+		`","updated_at":"` + timeExample + `"}`
 	newWebhookExample = webhookFields + `"secret":"whsec_ZXhhbXBsZS1zaG93bi1vbmNl","created_at":"` + timeExample +
 		`","updated_at":"` + timeExample + `"}`
 	webhookFields = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","name":"Tickets",` +
