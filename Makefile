@@ -182,7 +182,15 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 	npm ci --prefix .cache/mcp --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
+# The library with which the documented receiver of webhooks checks signatures.
+RECEIVER_PACKAGES := .cache/receiver/node_modules
+
+$(RECEIVER_PACKAGES): e2e/receiver/package.json e2e/receiver/package-lock.json
+	@mkdir -p .cache/receiver && cp $^ .cache/receiver/
+	npm ci --prefix .cache/receiver --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+e2e: $(MCP_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
 	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error

@@ -51,6 +51,8 @@ const (
 	ReadAudit       Verb = "audit.read"
 	ReadMetrics     Verb = "server.metrics"
 	ReadRaw         Verb = "raw.read"
+	ReadWebhooks    Verb = "webhooks.read"
+	WriteWebhooks   Verb = "webhooks.write"
 )
 
 // Reach says on which sessions, agents and files a role may use a verb.
@@ -160,6 +162,20 @@ var permissions = [...]Permission{
 	{ClearCache, "clear the response cache", ReachNone, ReachNone, ReachAll},
 	{ReadAudit, "list who did what", ReachNone, ReachNone, ReachAll},
 	{ReadMetrics, "read the server's metrics", ReachNone, ReachNone, ReachAll},
+	{
+		ReadWebhooks,
+		"read and list webhooks and their deliveries: one's own, admins all",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
+	{
+		WriteWebhooks,
+		"create webhooks; change, test and delete one's own, and send their deliveries again, admins all",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
 	{ReadRaw, "watch what providers send, unprocessed", ReachNone, ReachNone, ReachAll},
 }
 

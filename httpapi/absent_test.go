@@ -212,6 +212,22 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 			"",
 		)
 	}
+	hook := reflect.TypeFor[parley.Webhook]()
+	for _, more := range []string{``, `,"name":"Tickets","events":["tool.*"],"filter":{"tags":["a"],"agent_ids":["` +
+		worker + `"]}`} {
+		made := idOf(do("createWebhook", hook, 201, "POST", "/v1/webhooks", `{"url":"http://127.0.0.1:1/"`+more+`}`))
+		do("getWebhook", hook, 200, "GET", "/v1/webhooks/"+made, "")
+		do("updateWebhook", hook, 200, "PATCH", "/v1/webhooks/"+made, `{"events":["limit.*"],"filter":{}}`)
+		do("rotateWebhookSecret", hook, 200, "POST", "/v1/webhooks/"+made+"/secret", `{"overlap_seconds":60}`)
+		do("pingWebhook", reflect.TypeFor[engine.WebhookAnswer](), 200, "POST", "/v1/webhooks/"+made+"/ping", "")
+		do("listWebhookDeliveries", reflect.TypeFor[page[parley.WebhookDelivery]](), 200, "GET",
+			"/v1/webhooks/"+made+"/deliveries", "")
+		delivery := s.deadDelivery(s.idOf(made), s.idOf(looped), 1)
+		do("listWebhookDeliveries", reflect.TypeFor[page[parley.WebhookDelivery]](), 200, "GET",
+			"/v1/webhooks/"+made+"/deliveries?status=dead", "")
+		do("resendWebhookDelivery", reflect.TypeFor[parley.WebhookDelivery](), 200, "POST", delivery+"/resend", "")
+		do("listWebhooks", reflect.TypeFor[page[parley.Webhook]](), 200, "GET", "/v1/webhooks", "")
+	}
 	known := reflect.TypeFor[parley.KnowledgeItem]()
 	for _, kind := range parley.KnowledgeKinds() {
 		made := idOf(do("createKnowledgeItem", known, 201, "POST", "/v1/knowledge",

@@ -73,6 +73,7 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 			{Name: "turns", Description: "Runs of the agent and their model calls."},
 			{Name: "loops", Description: "Durable repetitions of a task."},
 			{Name: "schedules", Description: "When agents work by themselves, and work given by hand."},
+			{Name: "webhooks", Description: "Addresses to which the events of sessions are posted."},
 			{Name: "knowledge", Description: "What agents know from earlier work."},
 			{Name: "artifacts", Description: "Documents with all their versions."},
 			{Name: "compactions", Description: "Summaries that stand for earlier messages."},

@@ -24,6 +24,7 @@ import (
 	"example.org/parley/engine"
 	"example.org/parley/internal/peer"
 	"example.org/parley/internal/projectdir"
+	"example.org/parley/internal/webhook"
 	"example.org/parley/live"
 	"example.org/parley/llm"
 	"example.org/parley/llm/sim"
@@ -168,6 +169,7 @@ func startServerIn(
 	}
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{
 		Log: log, Slots: 64, Drain: 100 * time.Millisecond, Background: team.Tools(s.store),
+		Webhooks: webhook.NewSender(true),
 	})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
@@ -178,6 +180,7 @@ func startServerIn(
 	s.audit = engine.NewAuditLog(s.behind, log)
 	s.engine = engine.New(
 		engine.Options{
+			Webhooks:  webhook.NewSender(true),
 			Store:     s.store,
 			Models:    models,
 			Tools:     tools,

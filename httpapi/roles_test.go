@@ -187,6 +187,10 @@ func TestRolesOverHTTP(t *testing.T) {
 			own := want[page[parley.SignIn]](s, http.StatusOK, "GET", "/v1/sign-ins", "", "Cookie", cookie)
 			return "DELETE", "/v1/sign-ins/" + own.Data[0].ID.String(), ""
 		},
+		engine.ReadWebhooks: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/webhooks", "" },
+		engine.WriteWebhooks: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/webhooks", `{"url":"http://127.0.0.1:1/"}`
+		},
 		engine.ReadMetrics: func(parley.PrincipalRole) (string, string, string) { return "GET", "/metrics", "" },
 	}
 	for _, permission := range engine.Permissions() {

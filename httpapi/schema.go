@@ -146,6 +146,13 @@ func closedLists() map[reflect.Type]closed {
 		),
 		reflect.TypeFor[parley.DelegationKind]():   valuesOf(parley.DelegationKinds()...),
 		reflect.TypeFor[parley.DelegationStatus](): valuesOf(parley.DelegationStatuses()...),
+		reflect.TypeFor[parley.WebhookStatus](): valuesOf(
+			parley.WebhookActive, parley.WebhookPaused, parley.WebhookDisabled,
+		),
+		reflect.TypeFor[parley.WebhookPause](): valuesOf(parley.PausedFailing),
+		reflect.TypeFor[parley.DeliveryStatus](): valuesOf(
+			parley.DeliveryRetrying, parley.DeliveryDead, parley.DeliveryDelivered,
+		),
 		reflect.TypeFor[parley.InboxType]():        valuesOf(parley.InboxTypes()...),
 		reflect.TypeFor[parley.GrantEffect]():      valuesOf(parley.GrantAllow, parley.GrantAsk, parley.GrantDeny),
 		reflect.TypeFor[parley.ApprovalDecision](): valuesOf(parley.DecideApprove, parley.DecideDeny),

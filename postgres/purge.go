@@ -98,6 +98,8 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 		"replays WHERE workspace_id = $1 AND session_id = $2",
 		"dry_calls WHERE workspace_id = $1 AND session_id = $2",
 		"deliveries WHERE workspace_id = $1 AND session_id = $2",
+		"webhook_lanes WHERE workspace_id = $1 AND session_id = $2",
+		"webhook_deliveries WHERE workspace_id = $1 AND session_id = $2",
 		// a delegation goes with the later one of its sessions: the end of what the other works on for it reads the row
 		"delegations d WHERE workspace_id = $1 AND from_session_id = $2 AND NOT EXISTS (SELECT FROM parley.sessions s" +
 			" WHERE s.workspace_id = $1 AND s.id = d.to_session_id)",

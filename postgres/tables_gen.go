@@ -1614,6 +1614,182 @@ func insertScheduleRunArgs(to []arg, of *parley.ScheduleRun) []arg {
 	)
 }
 
+// webhookColumns reads "w".
+const webhookColumns = "w.id, w.workspace_id, w.name, w.url, w.events, w.filter, w.status, w.reason, w.owner_kind, " +
+	"w.owner_id, w.owner_name, w.secret, w.previous, w.previous_until, w.failing_since, w.starts_at, " +
+	"w.revision, w.created_at, w.updated_at"
+
+// fillWebhook reads webhookColumns.
+func fillWebhook(r *row, to *parley.Webhook) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.Name = r.text()
+	to.URL = r.text()
+	to.Events = []string{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("events", text, &to.Events); err != nil {
+			return err
+		}
+	}
+	if text := r.text(); text != "" {
+		if err := decode("filter", text, &to.Filter); err != nil {
+			return err
+		}
+	}
+	to.Status = parley.WebhookStatus(r.text())
+	to.Reason = parley.WebhookPause(r.text())
+	to.Owner.Kind = parley.AuthorKind(r.text())
+	to.Owner.ID = r.id()
+	to.Owner.Name = r.text()
+	to.Secret = r.bytes()
+	to.Previous = r.bytes()
+	to.PreviousUntil = r.time()
+	to.FailingSince = r.time()
+	to.StartsAt = r.time()
+	to.Revision = r.int64()
+	to.CreatedAt = r.time()
+	to.UpdatedAt = r.time()
+	return nil
+}
+
+func scanWebhook(r *row) (found parley.Webhook, err error) {
+	err = fillWebhook(r, &found)
+	return found, err
+}
+
+// insertWebhookColumns and insertWebhookPlaces are for an INSERT INTO webhooks, with the arguments of insertWebhookArgs.
+const insertWebhookColumns = "id, workspace_id, name, url, events, filter, status, reason, owner_kind, owner_id, owner_name, " +
+	"secret, previous, previous_until, failing_since, starts_at, revision, created_at, updated_at"
+
+const insertWebhookPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19"
+
+// insertWebhookArgs appends the arguments of its columns.
+func insertWebhookArgs(to []arg, of *parley.Webhook) ([]arg, error) {
+	events, err := encode(of.Events)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := encode(of.Filter)
+	if err != nil {
+		return nil, err
+	}
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.Name,
+		of.URL,
+		events,
+		filter,
+		string(of.Status),
+		string(of.Reason),
+		string(of.Owner.Kind),
+		of.Owner.ID,
+		of.Owner.Name,
+		of.Secret,
+		of.Previous,
+		of.PreviousUntil,
+		of.FailingSince,
+		int64(of.StartsAt),
+		of.Revision,
+		of.CreatedAt,
+		of.UpdatedAt,
+	), nil
+}
+
+// updateWebhookSet is for an UPDATE of webhooks, with the arguments of updateWebhookArgs.
+const updateWebhookSet = "name = $3, url = $4, events = $5, filter = $6, status = $7, reason = $8, secret = $9, " +
+	"previous = $10, previous_until = $11, failing_since = $12, starts_at = $13, revision = $14, " +
+	"updated_at = $15"
+
+// updateWebhookPlace1 is the placeholder of an argument after these.
+const updateWebhookPlace1 = "$16"
+
+// updateWebhookArgs appends the arguments of its columns.
+func updateWebhookArgs(to []arg, of *parley.Webhook) ([]arg, error) {
+	events, err := encode(of.Events)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := encode(of.Filter)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 15),
+		of.Name,
+		of.URL,
+		events,
+		filter,
+		string(of.Status),
+		string(of.Reason),
+		of.Secret,
+		of.Previous,
+		of.PreviousUntil,
+		of.FailingSince,
+		int64(of.StartsAt),
+		of.Revision,
+		of.UpdatedAt,
+	), nil
+}
+
+// webhookDeliveryColumns reads "d".
+const webhookDeliveryColumns = "d.id, d.workspace_id, d.webhook_id, d.session_id, d.event_sequence, d.event_type, d.status, " +
+	"d.attempts, d.response_status, d.error, d.next_at, d.created_at, d.updated_at"
+
+// fillWebhookDelivery reads webhookDeliveryColumns.
+func fillWebhookDelivery(r *row, to *parley.WebhookDelivery) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.WebhookID = r.id()
+	to.SessionID = r.id()
+	to.EventSequence = r.int64()
+	to.EventType = parley.EventType(r.text())
+	to.Status = parley.DeliveryStatus(r.text())
+	to.Attempts = r.int()
+	to.ResponseStatus = parley.OrNull(r.int())
+	to.Error = r.text()
+	to.NextAt = r.time()
+	to.CreatedAt = r.time()
+	to.UpdatedAt = r.time()
+	return nil
+}
+
+func scanWebhookDelivery(r *row) (found parley.WebhookDelivery, err error) {
+	err = fillWebhookDelivery(r, &found)
+	return found, err
+}
+
+// insertWebhookDeliveryColumns and insertWebhookDeliveryPlaces are for an INSERT INTO webhook_deliveries, with the arguments of insertWebhookDeliveryArgs.
+const insertWebhookDeliveryColumns = "id, workspace_id, webhook_id, session_id, event_sequence, event_type, status, attempts, " +
+	"response_status, error, next_at, created_at, updated_at"
+
+const insertWebhookDeliveryPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13"
+
+// insertWebhookDeliveryExcluded is for its ON CONFLICT … DO UPDATE SET.
+const insertWebhookDeliveryExcluded = "webhook_id = excluded.webhook_id, session_id = excluded.session_id, " +
+	"event_sequence = excluded.event_sequence, event_type = excluded.event_type, " +
+	"status = excluded.status, attempts = excluded.attempts, response_status = excluded.response_status, " +
+	"error = excluded.error, next_at = excluded.next_at, created_at = excluded.created_at, " +
+	"updated_at = excluded.updated_at"
+
+// insertWebhookDeliveryArgs appends the arguments of its columns.
+func insertWebhookDeliveryArgs(to []arg, of *parley.WebhookDelivery) []arg {
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.WebhookID,
+		of.SessionID,
+		of.EventSequence,
+		string(of.EventType),
+		string(of.Status),
+		of.Attempts,
+		limitOf(of.ResponseStatus),
+		of.Error,
+		of.NextAt,
+		of.CreatedAt,
+		of.UpdatedAt,
+	)
+}
+
 // knowledgeColumns reads "k".
 const knowledgeColumns = "k.id, k.workspace_id, k.agent_id, k.scope, k.kind, k.text, k.confidence, k.pinned, k.status, " +
 	"k.author_kind, k.author_id, k.author_name, k.sources, k.approved_at, k.approved_by_id, " +

@@ -80,6 +80,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 		"DELETE FROM knowledge_blocks WHERE session_id = ?", "DELETE FROM session_logs WHERE session_id = ?",
 		"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
 		"DELETE FROM replays WHERE session_id = ?", "DELETE FROM dry_calls WHERE session_id = ?",
+		"DELETE FROM webhook_lanes WHERE session_id = ?", "DELETE FROM webhook_deliveries WHERE session_id = ?",
 		"DELETE FROM deliveries WHERE session_id = ?", purgeSent, purgeReceived,
 		"DELETE FROM inbox_items WHERE session_id = ?",
 		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?",

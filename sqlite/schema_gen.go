@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "7d4fbc2ed7c4d6b72ff0dea74ea9e37711b85f6f20ba68fea86b6a5a6549396c"
+const schemaHash = "498eb9e1e5edf90faecd3f3caa3862601b08f8d3f74c1609942a50303230e96f"

@@ -28,6 +28,8 @@ type Store interface {
 	DryRuns
 	Agents
 	Schedules
+	Webhooks
+	WebhookLanes
 	Knowledge
 	Artifacts
 	Teams

@@ -112,6 +112,7 @@ func rootCommand(term terminal) *cobra.Command {
 		turnsCommand(shared, term),
 		loopsCommand(shared, term),
 		schedulesCommand(shared, term),
+		webhooksCommand(shared, term),
 		knowledgeCommand(shared, term),
 		artifactsCommand(shared, term),
 		workspaceCommand(shared, term),

@@ -19,6 +19,7 @@ import (
 	"example.org/parley/httpapi"
 	"example.org/parley/internal/peer"
 	"example.org/parley/internal/projectdir"
+	"example.org/parley/internal/webhook"
 	"example.org/parley/live"
 	"example.org/parley/llm/record"
 	"example.org/parley/model"
@@ -157,6 +158,7 @@ func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 		Runtimes:    s.ports(),
 		MaxStorage:  int64(s.settings.MaxStorage),
 		Background:  team.Tools(s.store),
+		Webhooks:    webhook.NewSender(s.settings.Webhooks.AllowPrivate),
 	})
 	s.store.Listen(s.worker)
 	return s.worker.Start(ctx)
@@ -254,6 +256,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		MaxSessions: s.settings.MaxSessions,
 		MaxStorage:  int64(s.settings.MaxStorage),
 		Runtimes:    s.runtimeNames(),
+		Webhooks:    webhook.NewSender(s.settings.Webhooks.AllowPrivate),
 		Log:         s.log,
 	}
 	if s.worker != nil {

@@ -109,6 +109,7 @@ type settings struct {
 	Runtimes    []runtimeSetting       `yaml:"runtimes"`
 	HTTPTools   []httpToolSetting      `yaml:"http_tools"`
 	Fetch       fetchSetting           `yaml:"fetch"`
+	Webhooks    webhooksSetting        `yaml:"webhooks"`
 	Redact      []parley.RedactPattern `yaml:"redact"` // hidden from every provider
 	// directory to write exchanges with providers to; "": none
 	Record string `yaml:"record"`
@@ -119,6 +120,11 @@ type settings struct {
 // fetchSetting says what the tool fetch may read.
 type fetchSetting struct {
 	AllowPrivate bool `yaml:"allow_private"` // addresses in loopback and private networks too
+}
+
+// webhooksSetting says where webhooks may lead.
+type webhooksSetting struct {
+	AllowPrivate bool `yaml:"allow_private"` // to addresses in loopback and private networks too
 }
 
 // retentionSetting says how long to keep data that is not the record itself.

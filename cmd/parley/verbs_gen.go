@@ -828,6 +828,145 @@ func loopsShowCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// webhooksListCommand makes parley webhooks list: GET /v1/webhooks.
+func webhooksListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List webhooks, oldest first", Args: cobra.NoArgs}
+	var query client.WebhooksQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Webhook], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Webhooks(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, webhooksTable())
+	})
+	return command
+}
+
+// webhooksShowCommand makes parley webhooks show: GET /v1/webhooks/{webhook}.
+func webhooksShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show WEBHOOK", Short: "Show a webhook", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Webhook(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, asRow(webhooksTable()))
+	})
+	return command
+}
+
+// webhooksCreateCommand makes parley webhooks create: POST /v1/webhooks.
+func webhooksCreateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "create URL", Short: "Post the events of sessions to an address, and print the signing secret, this once", Args: cobra.ExactArgs(1)}
+	var input client.WebhookInput
+	command.Flags().Var(wordFlag(&input.Name), "name", "for people")
+	command.Flags().Var(wordsFlag(&input.Events), "events", "types of events, or patterns that end with *, such as tool.*; all by default")
+	sets := addSets(command)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		input.URL = args[0]
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.CreateWebhook(ctx, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, printWebhookSecret)
+	})
+	return command
+}
+
+// webhooksUpdateCommand makes parley webhooks update: PATCH /v1/webhooks/{webhook}.
+func webhooksUpdateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update WEBHOOK", Short: "Change a webhook: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	var patch client.WebhookPatch
+	addChange(command, &patch.Name, readWord[string], "name", "its name")
+	addChange(command, &patch.URL, readWord[string], "url", "its url")
+	addChange(command, &patch.Events, readWords, "events", "its events")
+	addChange(command, &patch.Status, readWord[parley.WebhookStatus], "status", "paused: events wait. disabled: they are not sent, later neither: active, paused, disabled")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &patch); err != nil {
+			return err
+		}
+		changed, err := server.UpdateWebhook(ctx, id, patch)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &changed, asRow(webhooksTable()))
+	})
+	return command
+}
+
+// webhooksRotateCommand makes parley webhooks rotate: POST /v1/webhooks/{webhook}/secret.
+func webhooksRotateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "rotate WEBHOOK", Short: "Give a webhook a new secret, and print it, this once", Args: cobra.ExactArgs(1)}
+	var input client.WebhookRotationInput
+	command.Flags().Var(numberFlag(&input.OverlapSeconds), "overlap-seconds", "for how long requests are signed with the previous secret too; 0 by default: it ends at once")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.RotateWebhookSecret(ctx, id, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, printWebhookSecret)
+	})
+	return command
+}
+
+// webhooksDeleteCommand makes parley webhooks delete: DELETE /v1/webhooks/{webhook}.
+func webhooksDeleteCommand(shared *flags) *cobra.Command {
+	command := &cobra.Command{Use: "delete WEBHOOK", Short: "Delete a webhook with its deliveries", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		return server.DeleteWebhook(ctx, id)
+	})
+	return command
+}
+
+// webhooksPingCommand makes parley webhooks ping: POST /v1/webhooks/{webhook}/ping.
+func webhooksPingCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "ping WEBHOOK", Short: "Send a webhook a request now, and say what came of it", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.PingWebhook(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printWebhookAnswer)
+	})
+	return command
+}
+
+// webhooksDeliveriesCommand makes parley webhooks deliveries: GET /v1/webhooks/{webhook}/deliveries.
+func webhooksDeliveriesCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "deliveries WEBHOOK", Short: "List the deliveries that failed at first, latest events first", Args: cobra.ExactArgs(1)}
+	var query client.WebhookDeliveriesQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(wordFlag(&query.Status), "status", "only deliveries in this state: retrying, dead, delivered")
+	paging := addPaging(command, 0)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.WebhookDelivery], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.WebhookDeliveries(ctx, id, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, webhooksDeliveriesTable())
+	})
+	return command
+}
+
 // schedulesListCommand makes parley schedules list: GET /v1/schedules.
 func schedulesListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List schedules, oldest first", Args: cobra.NoArgs}
@@ -1915,6 +2054,40 @@ func loopsTable() table[parley.Loop] {
 				loopIteration(row),
 				loopUntil(row),
 				loopPrompt(row),
+			}
+		},
+	}
+}
+
+// webhooksTable is the table of webhooks.
+func webhooksTable() table[parley.Webhook] {
+	return table[parley.Webhook]{
+		titles: []string{"ID", "NAME", "URL", "EVENTS", "STATE"},
+		row: func(row *parley.Webhook) []string {
+			return []string{
+				orDash(row.ID),
+				row.Name,
+				row.URL,
+				webhookEvents(row),
+				webhookState(row),
+			}
+		},
+	}
+}
+
+// webhooksDeliveriesTable is the table of deliveries.
+func webhooksDeliveriesTable() table[parley.WebhookDelivery] {
+	return table[parley.WebhookDelivery]{
+		titles: []string{"ID", "STATUS", "EVENT", "SESSION", "ATTEMPTS", "NEXT", "ERROR"},
+		row: func(row *parley.WebhookDelivery) []string {
+			return []string{
+				orDash(row.ID),
+				string(row.Status),
+				string(row.EventType),
+				orDash(row.SessionID),
+				strconv.Itoa(row.Attempts),
+				row.NextAt.String(),
+				row.Error,
 			}
 		},
 	}

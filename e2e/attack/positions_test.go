@@ -82,6 +82,9 @@ var plainQueries = []string{
 // bodyIDs are the fields of bodies that name things.
 var bodyIDs = map[string]string{
 	"agent_id":          "agent",
+	"agent_ids":         "agent",
+	"session_ids":       "session",
+	"project_ids":       "project",
 	"brief_to_id":       "key",
 	"lead_id":           "agent",
 	"session_id":        "session",
@@ -265,7 +268,7 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 		at = next
 	}
 	switch name := field[len(field)-1]; name {
-	case "files":
+	case "files", "session_ids", "agent_ids", "project_ids":
 		at[name] = []string{id}
 	case "file_id":
 		delete(at, "text") // one of the two

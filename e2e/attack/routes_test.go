@@ -55,6 +55,8 @@ func bodyOf(r *httpapi.Route) string {
 		return `{"name":"x"}`
 	case "createKnowledgeItem":
 		return `{"agent_id":"parley","text":"Known."}`
+	case "createWebhook":
+		return `{"url":"http://127.0.0.1:1/"}`
 	case "createSchedule":
 		return `{"agent_id":"parley","every":"1h","message":"Look around."}`
 	}
@@ -162,7 +164,7 @@ func (s *target) refused(r *httpapi.Route, key string, role parley.PrincipalRole
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
-	"sign_in"}
+	"sign_in", "webhook"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }
@@ -224,8 +226,9 @@ func (s *target) whole(e estate) {
 	s.Helper()
 	for _, path := range []string{"/v1/agents/{agent}", "/v1/sessions/{session}", "/v1/messages/{message}",
 		"/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}", "/v1/delegations/{delegation}",
-		"/v1/inbox/{item}", "/v1/schedules/{schedule}", "/v1/knowledge/{knowledge}",
-		"/v1/artifacts/{artifact}/content", "/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}", "/v1/clients/{client}/session"} {
+		"/v1/inbox/{item}", "/v1/schedules/{schedule}", "/v1/knowledge/{knowledge}", "/v1/webhooks/{webhook}",
+		"/v1/artifacts/{artifact}/content", "/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}",
+		"/v1/clients/{client}/session"} {
 		if got := s.ask(e.key, "GET", e.fill(path), ""); got.status != http.StatusOK {
 			s.Errorf("the owner's %s no longer exists: status %d: %s", path, got.status, got.body)
 		}

@@ -107,6 +107,7 @@ var rules = []struct {
 	{"llm/record", []string{".", "model", "tool"}}, // it records what tools answer, too
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
+	{"internal/webhook", []string{".", "internal/netguard"}},
 	{"internal/lineedit", nil},
 	{"internal/inflight", []string{"."}},
 	{"internal/cgroup", nil},
@@ -144,6 +145,7 @@ var rules = []struct {
 		"engine",
 		[]string{
 			".",
+			"event",
 			"prompt",
 			"setting",
 			"internal/artifact",
@@ -154,6 +156,7 @@ var rules = []struct {
 			"internal/schema",
 			"internal/timetable",
 			"internal/upload",
+			"internal/webhook",
 			"internal/words",
 			"model",
 			"runner",
@@ -174,6 +177,8 @@ var rules = []struct {
 			"internal/schema",
 			"internal/timetable",
 			"internal/upload",
+			"internal/webhook",
+			"event",
 			"model",
 			"observe",
 			"runner",

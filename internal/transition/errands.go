@@ -89,6 +89,7 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	LearnDrawn{}.Kind():    func(target parley.ID) Work { return &LearnDrawn{SessionID: target} },
 
 	RaiseAlert{}.Kind():        func(target parley.ID) Work { return &RaiseAlert{OccasionID: target} },
+	TellOwner{}.Kind():         func(target parley.ID) Work { return &TellOwner{WebhookID: target} },
 	TellInbox{}.Kind():         func(target parley.ID) Work { return &TellInbox{ApprovalID: target} },
 	DeliverDelegation{}.Kind(): func(target parley.ID) Work { return &DeliverDelegation{DelegationID: target} },
 	ReturnDelegation{}.Kind():  func(target parley.ID) Work { return &ReturnDelegation{DelegationID: target} },

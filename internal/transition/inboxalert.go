@@ -26,6 +26,11 @@ func (t *Tx) raise(h *Head, alert *Alert) error {
 	if err != nil {
 		return err
 	}
+	return t.raiseTo(h, principalID, alert)
+}
+
+// raiseTo is raise for the inbox of a principal.
+func (t *Tx) raiseTo(h *Head, principalID parley.ID, alert *Alert) error {
 	item := t.itemOf(h, principalID)
 	item.ID, item.Type = parley.InboxAlertID(alert.Cause, alert.SubjectID), parley.InboxAlert
 	item.Title = parley.TitleFrom(alert.Title)

@@ -45,6 +45,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	w.fillKnowledge(t)
 	w.fillArtifacts(t, project.ID, plain)
 	w.fillSchedules(t)
+	w.fillWebhooks(t, plain)
 	w.askedBelow(t)
 	w.drainOutbox(t) // announces it to its root
 	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
@@ -149,6 +150,16 @@ func (w *world) fillSchedules(t *testing.T) {
 	t.Helper()
 	schedule := w.schedule(t, w.worker(t, "digger").ID)
 	w.due(t, schedule.ID)
+}
+
+// fillWebhooks has a webhook with a lane and a dead delivery.
+func (w *world) fillWebhooks(t *testing.T, session parley.ID) {
+	t.Helper()
+	hook := w.webhook(t, func(h *parley.Webhook) { h.Previous, h.PreviousUntil = []byte{0, 0xff}, 1_900_000_000_000 })
+	lane := laneOf(&hook, session)
+	w.move(t, store.LaneMove{
+		HeldLane: w.hold(t, lane), Noted: []parley.WebhookDelivery{failedDelivery(lane, 11, parley.DeliveryDead)},
+	})
 }
 
 // fillKnowledge makes an item with a source, and chooses a block for a session.

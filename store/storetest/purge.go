@@ -18,6 +18,7 @@ var outlives = []string{ //nolint:gochecknoglobals // never written
 	"agent_tags",
 	"agent_versions",
 	"schedules", "schedule_runs", // of agents
+	"webhooks",
 	"projects",
 	"audit",
 	"audit_links",

@@ -330,6 +330,43 @@ func verbs() []verb {
 			prints: "asRow(loopsTable())",
 		},
 		{
+			noun: "webhooks", name: "list", kind: list, operation: "listWebhooks",
+			says: "List webhooks, oldest first", columns: webhookColumns(),
+		},
+		{
+			noun: "webhooks", name: "show", kind: show, operation: "getWebhook", place: "WEBHOOK",
+			says: "Show a webhook", prints: "asRow(webhooksTable())",
+		},
+		{
+			noun: "webhooks", name: "create", kind: create, operation: "createWebhook", positional: "url",
+			says:   "Post the events of sessions to an address, and print the signing secret, this once",
+			prints: "printWebhookSecret",
+		},
+		{
+			noun: "webhooks", name: "update", kind: update, operation: "updateWebhook", place: "WEBHOOK",
+			says: "Change a webhook: what no flag names stays as it is", prints: "asRow(webhooksTable())",
+		},
+		{
+			noun: "webhooks", name: "rotate", kind: create, operation: "rotateWebhookSecret", place: "WEBHOOK",
+			says: "Give a webhook a new secret, and print it, this once", prints: "printWebhookSecret",
+		},
+		{
+			noun: "webhooks", name: "delete", kind: remove, operation: "deleteWebhook", place: "WEBHOOK",
+			says: "Delete a webhook with its deliveries",
+		},
+		{
+			noun: "webhooks", name: "ping", kind: show, operation: "pingWebhook", place: "WEBHOOK",
+			says: "Send a webhook a request now, and say what came of it", prints: "printWebhookAnswer",
+		},
+		{
+			noun: "webhooks", name: "deliveries", kind: list, operation: "listWebhookDeliveries", place: "WEBHOOK",
+			says: "List the deliveries that failed at first, latest events first",
+			columns: []column{
+				{"ID", "id", ""}, {"STATUS", "status", ""}, {"EVENT", "event_type", ""}, {"SESSION", "session_id", ""},
+				{"ATTEMPTS", "attempts", ""}, {"NEXT", "next_at", ""}, {"ERROR", "error", ""},
+			},
+		},
+		{
 			noun: "schedules", name: "list", kind: list, operation: "listSchedules",
 			says: "List schedules, oldest first", columns: scheduleColumns(),
 		},
@@ -579,6 +616,13 @@ func knowledgeColumns() []column {
 	return []column{
 		{"ID", "id", ""}, {"KIND", "kind", ""}, {"STATE", "", "knowledgeState"}, {"TEXT", "", "knowledgeText"},
 		{"SOURCE", "", "knowledgeSource"}, {"CHANGED", "changed_at", ""},
+	}
+}
+
+func webhookColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"NAME", "name", ""}, {"URL", "url", ""}, {"EVENTS", "", "webhookEvents"},
+		{"STATE", "", "webhookState"},
 	}
 }
 

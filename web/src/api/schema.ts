@@ -4461,6 +4461,16 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageWebhook: {
+            data: components["schemas"]["Webhook"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageWebhookDelivery: {
+            data: components["schemas"]["WebhookDelivery"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         Part: {
             /**
              * Format: int64
@@ -7180,6 +7190,114 @@ export interface components {
             /** @description Whether the beginning was sent. */
             warmed: boolean;
         };
+        Webhook: {
+            /** Format: date-time */
+            created_at: string;
+            events: string[];
+            /** Format: date-time */
+            failing_since: string | null;
+            filter: components["schemas"]["WebhookFilter"];
+            /** Format: uuid */
+            id: string;
+            name: string | null;
+            owner: components["schemas"]["Author"];
+            /** Format: date-time */
+            previous_secret_until: string | null;
+            /** @enum {string|null} */
+            reason: "failing" | null;
+            secret: string | null;
+            /** @enum {string} */
+            status: "active" | "paused" | "disabled";
+            /** Format: date-time */
+            updated_at: string;
+            url: string;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        WebhookAnswer: {
+            delivered: boolean;
+            /** @description Why it was not delivered; null if it was. */
+            error: string | null;
+            /**
+             * Format: int64
+             * @description The answer's HTTP status; null: there was none.
+             */
+            response_status: number | null;
+            /** Format: int64 */
+            took_ms: number;
+        };
+        WebhookDelivery: {
+            /** Format: int64 */
+            attempts: number;
+            /** Format: date-time */
+            created_at: string;
+            error: string | null;
+            /** Format: int64 */
+            event_sequence: number;
+            event_type: string;
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            next_at: string | null;
+            /** Format: int64 */
+            response_status: number | null;
+            /** Format: uuid */
+            session_id: string;
+            /** @enum {string} */
+            status: "retrying" | "dead" | "delivered";
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: uuid */
+            webhook_id: string | null;
+        };
+        WebhookFilter: {
+            agent_ids: (string | null)[];
+            project_ids: (string | null)[];
+            session_ids: (string | null)[];
+            tags: string[];
+            types: string[];
+        };
+        WebhookFilterInput: {
+            /** @description Only those of these agents. */
+            agent_ids?: (string | null)[];
+            /** @description Only those in these projects. */
+            project_ids?: (string | null)[];
+            /** @description Only these. */
+            session_ids?: (string | null)[];
+            /** @description Only those with one of these tags. */
+            tags?: string[];
+            /** @description Only those of these types. */
+            types?: string[];
+        };
+        WebhookInput: {
+            /** @description Types of events, or patterns that end with *, such as tool.*; all by default. */
+            events?: string[];
+            /** @description Which sessions; all that the webhook's owner may read by default. */
+            filter?: components["schemas"]["WebhookFilterInput"] | null;
+            /** @description For people. */
+            name?: string;
+            /** @description Where events are posted: http or https, without a user name. Addresses in private networks only if the operator allows them. */
+            url: string | null;
+        };
+        WebhookPatch: {
+            events?: string[] | null;
+            /** @description Replaces the whole filter. */
+            filter?: components["schemas"]["WebhookFilterInput"] | null;
+            name?: string | null;
+            /**
+             * @description paused: events wait. disabled: they are not sent, later neither.
+             * @enum {string|null}
+             */
+            status?: "active" | "paused" | "disabled" | null;
+            url?: string | null;
+        };
+        WebhookRotationInput: {
+            /**
+             * Format: int64
+             * @description For how long requests are signed with the previous secret too; 0 by default: it ends at once.
+             */
+            overlap_seconds?: number;
+        };
         WhoAmI: {
             /** Format: uuid */
             id: string;
@@ -7455,6 +7573,8 @@ export type PageTeamLead = components['schemas']['PageTeamLead'];
 export type PageToolInfo = components['schemas']['PageToolInfo'];
 export type PageTurn = components['schemas']['PageTurn'];
 export type PageVersion = components['schemas']['PageVersion'];
+export type PageWebhook = components['schemas']['PageWebhook'];
+export type PageWebhookDelivery = components['schemas']['PageWebhookDelivery'];
 export type Part = components['schemas']['Part'];
 export type PatchOperation = components['schemas']['PatchOperation'];
 export type Policy = components['schemas']['Policy'];
@@ -7596,6 +7716,14 @@ export type VerifyStep = components['schemas']['VerifyStep'];
 export type Version = components['schemas']['Version'];
 export type VersionInput = components['schemas']['VersionInput'];
 export type Warmed = components['schemas']['Warmed'];
+export type Webhook = components['schemas']['Webhook'];
+export type WebhookAnswer = components['schemas']['WebhookAnswer'];
+export type WebhookDelivery = components['schemas']['WebhookDelivery'];
+export type WebhookFilter = components['schemas']['WebhookFilter'];
+export type WebhookFilterInput = components['schemas']['WebhookFilterInput'];
+export type WebhookInput = components['schemas']['WebhookInput'];
+export type WebhookPatch = components['schemas']['WebhookPatch'];
+export type WebhookRotationInput = components['schemas']['WebhookRotationInput'];
 export type WhoAmI = components['schemas']['WhoAmI'];
 export type Window = components['schemas']['Window'];
 export type Workspace = components['schemas']['Workspace'];
