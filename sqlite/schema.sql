@@ -1016,6 +1016,19 @@ CREATE INDEX budgets_chains ON budgets (session_id) WHERE session_id IS NOT NULL
 
 CREATE INDEX delegations_open ON delegations (from_session_id, created_at, id) WHERE finished_at IS NULL;
 
+CREATE TABLE foreign_ids (
+  workspace_id BLOB NOT NULL,
+  protocol     TEXT NOT NULL,
+  principal_id BLOB NOT NULL,              -- whose client calls it that
+  name         TEXT NOT NULL,
+  session_id   BLOB NOT NULL,
+  target_id    BLOB,                       -- a message or a turn; null: the session
+  created_at   INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, protocol, principal_id, name, session_id)
+) WITHOUT ROWID;
+
+CREATE INDEX foreign_ids_session ON foreign_ids (session_id);
+
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 
 INSERT INTO search_pass VALUES (1, NULL, 0, NULL);

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "2ea898c5eff68933604359de51e19a8f12dced7e93ec6d40a6b121ffa81a4826"
+const schemaHash = "a9ba1dcf08de9e40a81dfddda201059bce263ba5e58dee4a33e30ade6d4f950b"

@@ -67,6 +67,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Replays":     testReplays,
 		"Outside":     testOutside,
 		"Shares":      testShares,
+		"ForeignIDs":  testForeignIDs,
 		"History":     testHistory,
 		"Imports":     testImports,
 		"Search":      testSearch,
