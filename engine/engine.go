@@ -42,6 +42,7 @@ type Store interface {
 	store.Workspaces
 	store.SignIns
 	store.Clients
+	store.ForeignIDs
 	Approvals
 	Delegations
 	Inbox

@@ -268,6 +268,10 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	origins, err := s.settings.origins()
+	if err != nil {
+		return nil, err
+	}
 	if err := s.nameOwner(ctx); err != nil {
 		return nil, err
 	}
@@ -288,6 +292,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		LocalSince:     since,
 		Loopback:       s.loopback,
 		Hosts:          s.settings.AllowedHosts,
+		Origins:        origins,
 		OwnUser:        s.kernel.ownUser,
 		InsecureLocal:  s.settings.InsecureLocal,
 		SignInCode:     s.code,
