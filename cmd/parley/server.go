@@ -23,6 +23,8 @@ import (
 	"example.org/parley/llm/record"
 	"example.org/parley/model"
 	"example.org/parley/postgres"
+	"example.org/parley/protocol"
+	"example.org/parley/protocol/openai"
 	"example.org/parley/runner/acp"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
@@ -282,12 +284,14 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	s.audit = engine.NewAuditLog(s.store, s.log)
 	options.Audit = s.audit
 	verbs := engine.New(options)
+	streams := stream.New(verbs, s.hub)
 	return httpapi.New(httpapi.Options{
 		Page:           page,
 		Limited:        s.telemetry.RateLimited,
 		WrongKey:       s.telemetry.WrongKey,
 		Engine:         verbs,
-		Streams:        stream.New(verbs, s.hub),
+		Streams:        streams,
+		Mounts:         []protocol.Mount{openai.Mount(verbs, streams)},
 		LocalToken:     token,
 		LocalSince:     since,
 		Loopback:       s.loopback,
