@@ -133,7 +133,12 @@ func (r *reply) answer(a *api) {
 	ctx := r.x.R.Context()
 	timed, stop := context.WithTimeout(ctx, MaxWait)
 	defer stop()
-	err := r.watch.Relay(timed, r, r.x.Leave)
+	var err error
+	if r.reason = r.turn.waits; r.reason != "" {
+		r.over = true // not all of its calls have results: nothing happens before they do
+	} else {
+		err = r.watch.Relay(timed, r, r.x.Leave)
+	}
 	<-r.kept
 	switch {
 	case ctx.Err() != nil:
@@ -316,7 +321,11 @@ func (r *reply) fail(f *failure) {
 // finish writes the end of an answer whose turn ended, or waits for somebody.
 func (r *reply) finish(a *api) {
 	ctx := r.x.R.Context()
-	seen, err := a.seen(ctx, &chat{x: r.x}, r.turn)
+	from := r.turn
+	if from.waits != "" {
+		from.sequence = 0 // the calls that still wait stand before the results
+	}
+	seen, err := a.seen(ctx, &chat{x: r.x}, from)
 	var turn parley.Turn
 	if err == nil && r.reason == "" {
 		turn, err = a.engine.Turn(ctx, r.x.Principal, r.turn.turn)
@@ -334,6 +343,9 @@ func (r *reply) finish(a *api) {
 		seen.finish = "tool_calls"
 	} else {
 		seen.calls = nil // the turn answered them itself
+	}
+	if r.turn.waits != "" {
+		seen.text, seen.reasoning = "", "" // the client has them
 	}
 	if r.object {
 		seen.text = seen.lastText

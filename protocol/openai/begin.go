@@ -44,6 +44,8 @@ type begun struct {
 	session, turn parley.ID
 	event         int64 // the session's last event before
 	sequence      int64 // of the last message that the client sent; 0 while it is queued
+
+	waits parley.WaitReason // what the turn still waits for: not all of its calls have results; "" if it goes on
 }
 
 // point is a position of a history in a session's record.
@@ -207,7 +209,11 @@ func (a *api) goOn(ctx context.Context, c *chat, session parley.ID, follows int6
 		if first == nil {
 			first = &posted
 		}
-		turn = begun{session, posted.Message.TurnID, first.EventSequence, posted.Message.Sequence}
+		turn = begun{session: session, turn: posted.Message.TurnID, event: first.EventSequence,
+			sequence: posted.Message.Sequence}
+		if posted.Turn != nil && posted.Turn.Status == parley.TurnWaiting {
+			turn.waits = posted.Turn.WaitReason
+		}
 	}
 	return turn, nil
 }
@@ -251,7 +257,7 @@ func (a *api) post(ctx context.Context, c *chat, session parley.ID, from int, fo
 // begunBy is the turn of a post.
 func begunBy(posted *store.Posted) begun {
 	m := &posted.Message
-	return begun{m.SessionID, m.TurnID, posted.EventSequence, m.Sequence}
+	return begun{session: m.SessionID, turn: m.TurnID, event: posted.EventSequence, sequence: m.Sequence}
 }
 
 // beginFork leaves a session where the history diverges from it.

@@ -7,6 +7,7 @@ package openai
 
 import (
 	"net/http"
+	"strings"
 
 	"example.org/parley"
 	"example.org/parley/engine"
@@ -72,9 +73,15 @@ func fail(p protocol.Problem) (int, []byte) {
 	return f.status, f.encode()
 }
 
+// ownMember is where a new session's message stands in the input of the engine.
+const ownMember = "message."
+
 // failureOf puts a problem into the protocol's terms: it knows 400 for what the API answers with 422.
 func failureOf(p protocol.Problem) failure {
 	f := failure{status: p.Status, message: p.Detail, kind: invalidRequest, param: p.Field, code: string(p.Code)}
+	if field, inside := strings.CutPrefix(p.Field, ownMember); inside { // the client has set it beside its messages
+		f.param, f.message = field, strings.TrimPrefix(p.Detail, ownMember)
+	}
 	switch {
 	case p.Status == http.StatusUnprocessableEntity || p.Status == http.StatusPreconditionFailed:
 		f.status = http.StatusBadRequest
