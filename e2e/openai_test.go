@@ -491,7 +491,7 @@ func TestOpenAIClient(t *testing.T) { onEach(t, openaiClient) }
 
 func openaiClient(t *testing.T, at place) {
 	s := startAt(t, at)
-	key := s.at.newKey(t, "keys", "create", "--name", "sdk")
+	key := s.at.newKey(t, "keys", "create", "--name", "sdk", "--json")
 	passed := s.clientChecks(t, chatClient, key, "ask")
 	s.kill() // in the middle of an answer that nobody waits for any more
 	s = startAt(t, at)
@@ -505,6 +505,19 @@ func openaiClient(t *testing.T, at place) {
 // leaves for the next one stands in the server's directory.
 func (s *server) clientChecks(t *testing.T, program, key, phase string) (passed []string) {
 	t.Helper()
+	state := filepath.Join(s.at.dir, "client.json")
+	out := s.runClient(t, program, "CHECKED_URL="+s.url, "CHECKED_KEY="+key, "PHASE="+phase, "STATE="+state)
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "ok "); ok {
+			passed = append(passed, name)
+		}
+	}
+	return passed
+}
+
+// runClient runs a program of e2e/clients beside the packages that it imports, and returns what it printed.
+func (s *server) runClient(t *testing.T, program string, environment ...string) string {
+	t.Helper()
 	modules, err := filepath.Abs("../.cache/clients/node_modules")
 	if err == nil {
 		_, err = os.Stat(modules)
@@ -516,28 +529,49 @@ func (s *server) clientChecks(t *testing.T, program, key, phase string) (passed 
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(s.at.dir, "client") // where Node.js looks for packages beside the program
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	_ = os.Symlink(modules, filepath.Join(dir, "node_modules")) // left by the phase before
+	dir := t.TempDir()
 	copied := filepath.Join(dir, filepath.Base(program))
-	if err := os.WriteFile(copied, text, 0o600); err != nil {
+	if err = os.Symlink(modules, filepath.Join(dir, "node_modules")); err == nil {
+		err = os.WriteFile(copied, text, 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*turnDeadline)
 	defer cancel()
-	run := exec.CommandContext(ctx, node(t), copied, s.url, key, phase, filepath.Join(dir, "state.json"))
-	run.Env = cleanEnvironment()
+	run := exec.CommandContext(ctx, node(t), copied)
+	run.Env = append(cleanEnvironment(), environment...)
 	var out, says bytes.Buffer
 	run.Stdout, run.Stderr = &out, &says
 	if err := run.Run(); err != nil {
-		t.Fatalf("%s %s: %v\n%s%s", program, phase, err, &out, &says)
+		t.Fatalf("%s: %v\n%s%s", program, err, &out, &says)
 	}
-	for line := range strings.Lines(out.String()) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "ok "); ok {
-			passed = append(passed, name)
-		}
+	return out.String()
+}
+
+// The program of docs/clients/openai.md is the one that runs here, and is short.
+func TestOpenAIProgram(t *testing.T) {
+	t.Parallel()
+	const program = "clients/program.mjs"
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return passed
+	document, err := os.ReadFile("../docs/clients/openai.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(document, append(append([]byte("```js\n"), text...), "```\n"...)) {
+		t.Errorf("docs/clients/openai.md does not show %s", program)
+	}
+	if lines := bytes.Count(text, []byte("\n")); lines > 30 {
+		t.Errorf("the program has %d lines, want at most 30", lines)
+	}
+	s := start(t, t.TempDir())
+	s.runClient(t, program, "PARLEY_OPENAI="+s.url+"/openai/v1", "MODEL=sim/echo")
+	var list struct{ Data []struct{ ID string } }
+	s.get("/v1/sessions", &list)
+	if len(list.Data) != 1 || s.messagesOf(list.Data[0].ID) != 4 {
+		t.Errorf("the program left %+v, want one session of four messages", list.Data)
+	}
 }

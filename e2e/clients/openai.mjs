@@ -1,10 +1,10 @@
-// Checks of the package openai against a server: node openai.mjs URL KEY PHASE STATE. It prints "ok NAME" for each check
-// that passed, and exits with 1 at the first that did not. The phase "reload" runs after the server was killed.
+// Checks of the package openai against a server: it prints "ok NAME" for each check that passed, and fails at the first that
+// did not. The phase "reload" runs after the server was killed, with what "ask" has left in the file STATE.
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import OpenAI from 'openai'
 
-const [url, apiKey, phase, state] = process.argv.slice(2)
+const { CHECKED_URL: url, CHECKED_KEY: apiKey, PHASE: phase, STATE: state } = process.env
 const client = new OpenAI({ baseURL: `${url}/openai/v1`, apiKey, maxRetries: 0 })
 const ok = (name) => console.log('ok', name)
 const chat = (body, options) => client.chat.completions.create(body, options).withResponse()
