@@ -42,7 +42,7 @@ func newHistory(agent parley.ID, user string, said []message) (history, error) {
 }
 
 // end is the hash of the whole history.
-func (h *history) end() parley.Hash { return h.after[len(h.after)-1] }
+func (h history) end() parley.Hash { return h.after[len(h.after)-1] }
 
 // hash continues a history's hash with a message. Clients trim texts and write arguments anew, so neither counts.
 func (m *message) hash(before parley.Hash) parley.Hash {
@@ -84,7 +84,7 @@ func answered(text, refusal string, calls []toolCall) message {
 }
 
 // results reports whether everything new answers calls.
-func (h *history) results() bool {
+func (h history) results() bool {
 	for i := h.first; i < len(h.said); i++ {
 		if h.said[i].Role != "tool" {
 			return false
