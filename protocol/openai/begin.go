@@ -399,7 +399,7 @@ func (a *api) userInput(ctx context.Context, c *chat, at int) (engine.MessageInp
 
 // partOf is a part as the record keeps it: bytes become files.
 func (a *api) partOf(ctx context.Context, principal parley.Principal, p *part) (parley.Part, error) {
-	name, data := "", ""
+	var name, data string
 	switch {
 	case p.ImageURL != nil:
 		if !strings.HasPrefix(p.ImageURL.URL, "data:") {

@@ -147,14 +147,16 @@ func TestHashesOfHistories(t *testing.T) {
 		"a value":   {`\"a\":1`, `\"a\":2`},
 		"its id":    {`"id":"c"`, `"id":"d"`},
 		"a result":  {`"content":"1"`, `"content":"2"`},
-		"an image":  {`"content":"hi"`, `"content":[{"type":"text","text":"hi"},{"type":"image_url","image_url":{"url":"data:x"}}]`},
+		"an image": {`"content":"hi"`, `"content":[{"type":"text","text":"hi"},` +
+			`{"type":"image_url","image_url":{"url":"data:x"}}]`},
 	} {
 		changed := strings.Replace(plain, change[0], change[1], 1)
 		if got := historyOf(t, agent, "ann", changed); changed == plain || got.end() == want.end() {
 			t.Errorf("%s changes nothing", name)
 		}
 	}
-	if historyOf(t, agent, "bob", plain).end() == want.end() || historyOf(t, parley.NewID(), "ann", plain).end() == want.end() {
+	if historyOf(t, agent, "bob", plain).end() == want.end() ||
+		historyOf(t, parley.NewID(), "ann", plain).end() == want.end() {
 		t.Error("histories of other users or agents are the same")
 	}
 }
