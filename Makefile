@@ -8,9 +8,19 @@ REDOCLY_VERSION  := 2.77.0
 DOCKERFILE_UTILS_VERSION := 0.16.3
 TOOLS := $(CURDIR)/.cache/tools
 
+# Packages that wait for people, networks and files, or work once, are compiled without inlining: the release is smaller
+# and no turn is slower (ADR 0065). What a turn, a search or a picture computes does not belong here.
+NOT_INLINED := ./cmd/... ./client/... ./internal/dryrun ./internal/imports ./runner/... ./tool/mcp/... archive/zip \
+  encoding/asn1 encoding/gob encoding/xml runtime/pprof text/template/... crypto/x509/... \
+  github.com/JohannesKaufmann/... github.com/danielgtaylor/huma/... github.com/go-logr/... github.com/goccy/go-yaml/... \
+  github.com/google/jsonschema-go/... github.com/modelcontextprotocol/go-sdk/... github.com/netresearch/go-cron/... \
+  github.com/pressly/goose/... github.com/segmentio/... github.com/spf13/... github.com/yosida95/uritemplate/... \
+  go.opentelemetry.io/... golang.org/x/net/html/... golang.org/x/oauth2/... golang.org/x/text/encoding/... \
+  golang.org/x/text/internal/... golang.org/x/text/language golang.org/x/text/secure/...
+
 # Everything is built as the release is, so that dependencies compile only once.
 export CGO_ENABLED := 0
-export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath $(foreach p,$(NOT_INLINED),-gcflags=$(p)=-l))
 
 # The race detector needs cgo, and a second build of everything. SQLite, translated to Go, and its allocator run without
 # the detector: the code around them, which it does see, guards their memory, and the stores' tests would take six times
@@ -76,8 +86,10 @@ CASES ?= 1000000
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## build bin/parley as it is released: static, without paths and symbols
-	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/parley ./cmd/parley
+PROGRAM := bin/parley
+
+build: ## build bin/parley, or PROGRAM, as it is released: static, without paths and symbols
+	go build -ldflags="-s -w -funcalign=16" -o $(PROGRAM) ./cmd/parley
 
 check: ## in a minute or two: compile, vet and run the short tests, without PostgreSQL, linters, the page and whole processes
 	go build ./...

@@ -3,7 +3,7 @@ package parley
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -179,12 +179,13 @@ func (t *Tree) grow(nodes []TreeNode, below map[ID][]int, at, depth int) TreeTot
 	n.Total = TreeTotal{Sessions: 1, Turns: s.Turns, Tokens: s.Tokens, Cost: s.Cost, Unpriced: s.Unpriced}
 	t.Data = append(t.Data, n)
 	children := below[n.ID]
-	slices.SortFunc(children, func(a, b int) int {
+	sort.Slice(children, func(i, j int) bool {
+		a, b := &nodes[children[i]], &nodes[children[j]]
 		return cmp.Or(
-			cmp.Compare(nodes[a].CallSequence, nodes[b].CallSequence),
-			cmp.Compare(nodes[a].CreatedAt, nodes[b].CreatedAt),
-			nodes[a].ID.Compare(nodes[b].ID),
-		)
+			cmp.Compare(a.CallSequence, b.CallSequence),
+			cmp.Compare(a.CreatedAt, b.CreatedAt),
+			a.ID.Compare(b.ID),
+		) < 0
 	})
 	for _, child := range children {
 		t.Data[place].Total.add(t.grow(nodes, below, child, depth+1))

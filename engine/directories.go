@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 
 	"example.org/parley"
@@ -204,11 +204,9 @@ func (d *Directories) read(
 			break
 		}
 	}
-	slices.SortFunc(d.Data, func(a, b Directory) int {
-		return cmp.Or(
-			strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)),
-			strings.Compare(a.Name, b.Name),
-		)
+	sort.Slice(d.Data, func(i, j int) bool {
+		a, b := d.Data[i].Name, d.Data[j].Name
+		return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b)) < 0
 	})
 	if len(d.Data) > MaxDirectories {
 		d.Data, d.Truncated = d.Data[:MaxDirectories], true

@@ -1,11 +1,11 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"math"
 	"slices"
+	"sort"
 
 	"example.org/parley"
 	"example.org/parley/model"
@@ -249,7 +249,7 @@ func (e *Engine) around(
 			read = append(read, gap...)
 		}
 	}
-	slices.SortFunc(read, func(a, b parley.Message) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	sort.Slice(read, func(i, j int) bool { return read[i].Sequence < read[j].Sequence })
 	return read, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -300,7 +301,8 @@ func (e *Engine) affordReplay(ctx context.Context, scope store.Scope, r *replay)
 			r.row.Charged = append(r.row.Charged, b.ID)
 		}
 	}
-	slices.SortFunc(r.row.Charged, func(a, b parley.ID) int { return strings.Compare(a.String(), b.String()) })
+	charged := r.row.Charged
+	sort.Slice(charged, func(i, j int) bool { return charged[i].String() < charged[j].String() })
 	return nil
 }
 

@@ -141,7 +141,7 @@ func (e *Engine) Team(
 		return parley.Team{}, err
 	}
 	call.about(on(lead.ID))
-	agents, err := e.store.TeamOf(ctx, call.Scope.WorkspaceID, lead.ID)
+	agents, err := e.store.TeamOf(ctx, call.Scope.WorkspaceID, lead.ID, shown)
 	if err != nil {
 		return parley.Team{}, err
 	}
@@ -158,6 +158,14 @@ func (e *Engine) Team(
 		return parley.Team{}, err
 	}
 	return parley.NewTeam(agents, &work), nil
+}
+
+// shown keeps of a team's agent what the team shows of it.
+func shown(a *parley.Agent) {
+	*a = parley.Agent{
+		ID: a.ID, WorkspaceID: a.WorkspaceID, Slug: a.Slug, Name: a.Name, Description: a.Description, Status: a.Status,
+		OwnerID: a.OwnerID, OwnerName: a.OwnerName, LeadID: a.LeadID,
+	}
 }
 
 // teamWork reads what agents do. What a session has sent is read only if the scope may see that session.
@@ -203,8 +211,10 @@ func (e *Engine) ArchiveTeam(
 	if err := ownsAgent(principal, WriteAgents, &lead); err != nil || lead.Status == parley.AgentArchived {
 		return err
 	}
+	e.wholeTeam.Lock()
+	defer e.wholeTeam.Unlock()
 	for attempt := 1; ; attempt++ {
-		agents, err := e.store.TeamOf(ctx, call.Scope.WorkspaceID, lead.ID)
+		agents, err := e.store.TeamOf(ctx, call.Scope.WorkspaceID, lead.ID, func(*parley.Agent) {})
 		if err != nil || len(agents) == 0 { // archived meanwhile
 			return err
 		}

@@ -3,8 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
+	"sort"
 
 	"example.org/parley"
 )
@@ -32,7 +31,7 @@ func (e *Engine) Tools(ctx context.Context, principal parley.Principal, paging P
 		return Page[ToolInfo]{}, err
 	}
 	infos := append(e.usableTools(), unusable...)
-	slices.SortStableFunc(infos, func(a, b ToolInfo) int { return strings.Compare(a.Name, b.Name) })
+	sort.SliceStable(infos, func(i, j int) bool { return infos[i].Name < infos[j].Name })
 	const list = "tools"
 	return wholePage(list, infos, paging,
 		func(t ToolInfo, from cursor) bool { return t.Name > from.Slug },

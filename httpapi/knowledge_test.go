@@ -91,6 +91,62 @@ func TestKnowledgeIsTheOwners(t *testing.T) {
 	}
 }
 
+// TestOthersConversationsChangeNoKnowledge: in a conversation of their own with somebody else's agent, people are told
+// what it knows, and can have it neither note nor forget. A procedure that a person approved stays, whoever asks.
+func TestOthersConversationsChangeNoKnowledge(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	owner, other := s.key("one", "ada", parley.RoleMember), s.key("one", "bob", parley.RoleMember)
+	agent := s.member(`{"name":"Digger","model":"sim/script","draw_knowledge":false,`+
+		`"grants":[{"tool":"forget","effect":"allow"}]}`,
+		"Authorization", owner)
+	at := s.background(agent)
+	want[parley.Session](s, 200, "PATCH", at, `{"visibility":"workspace"}`, "Authorization", owner)
+	s.plays(at, []string{
+		call("remember", map[string]string{"text": "The gate opens at nine."}),
+		call("remember", map[string]string{"text": "Knock twice, then wait.", "kind": "procedure"}),
+		`{"text":"Noted."}`,
+	}, "Authorization", owner)
+	s.stream("GET", at+"/events", "", "Authorization", owner).until("session.completed")
+	known := func() map[string]parley.KnowledgeItem {
+		t.Helper()
+		byText := map[string]parley.KnowledgeItem{}
+		for _, item := range want[page[parley.KnowledgeItem]](
+			s, 200, "GET", "/v1/knowledge?agent=digger&status=active", "", "Authorization", owner).Data {
+			byText[item.Text] = item
+		}
+		return byText
+	}
+	fact, procedure := known()["The gate opens at nine."], known()["Knock twice, then wait."]
+	want[parley.KnowledgeItem](s, 200, "PATCH", "/v1/knowledge/"+procedure.ID.String(), `{"approved":true}`,
+		"Authorization", owner)
+	play := func(key string) {
+		t.Helper()
+		session := want[parley.Session](s, 201, "PUT", "/v1/agents/digger/foreground", "", "Authorization", key)
+		in := "/v1/sessions/" + session.ID.String()
+		script, err := json.Marshal("[[" + strings.Join([]string{
+			call("forget", map[string]string{"id": procedure.ID.String()}),
+			call("forget", map[string]string{"id": fact.ID.String()}),
+			call("remember", map[string]any{"text": "The gate stays shut.", "team": true}), `{"text":"Done."}`,
+		}, "],[") + "]]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := s.stream("POST", in+"/messages", `{"content":{"text":`+string(script)+`}}`, "Authorization", key)
+		stream.until("session.completed")
+	}
+	play(other)
+	if items := known(); len(items) != 2 {
+		t.Errorf("after a conversation of somebody else the agent knows %v", items)
+	}
+	play(owner)
+	items := known()
+	_, stays := items[procedure.Text]
+	if _, noted := items["The gate stays shut."]; len(items) != 2 || !noted || !stays {
+		t.Errorf("after one of its owner it knows %v", items)
+	}
+}
+
 // latestCall returns the latest call of a session, explained.
 func (s *testServer) latestCall(at string) explainedCall {
 	s.Helper()

@@ -79,6 +79,34 @@ func TestObjectsStream(t *testing.T) {
 	}
 }
 
+// TestPatchesStayNearTheirText: the patches of an answer whose list stands behind a long path are not a multiple of its
+// text that grows with both.
+func TestPatchesStayNearTheirText(t *testing.T) {
+	t.Parallel()
+	const most = 4 << 20
+	s := startServer(t)
+	script, err := json.Marshal([][]map[string]any{{
+		{"text": strings.Repeat(`{"`+strings.Repeat("n", 1000)+`":`, 60) + `[1`}, {"wait_ms": 100},
+		{"text": ",1", "repeat": 2000},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(map[string]any{"content": map[string]string{"text": string(script)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says, session := 0, s.session(`{"model":"sim/script"}`).ID.String()
+	for _, f := range s.told(session, string(body)) {
+		if f.event == string(parley.EventObjectPatch) {
+			says += len(f.data.Data)
+		}
+	}
+	if says > most {
+		t.Errorf("the patches of an answer of 65 kB have %d bytes", says)
+	}
+}
+
 // A schema is checked when it is written, in every scope.
 func TestOutputsAreChecked(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2/yaml"
 )
 
 // The API's description, as make generate writes it. It is compressed in the binary and mostly sent that way: no
@@ -18,8 +21,21 @@ import (
 //go:embed openapi.json.gz
 var packedJSON []byte
 
-//go:embed openapi.yaml.gz
-var packedYAML []byte
+// packedYAML returns the same as YAML, compressed. It is made at the first request for it, because few ask for it and
+// it would add 100 kB to the program.
+var packedYAML = sync.OnceValues(func() ([]byte, error) { //nolint:gochecknoglobals // set once
+	unpacked, err := gzip.NewReader(bytes.NewReader(packedJSON))
+	if err != nil {
+		return nil, err
+	}
+	var packed bytes.Buffer
+	packer := gzip.NewWriter(&packed)
+	if err := yaml.Convert(packer, unpacked); err != nil {
+		return nil, err
+	}
+	err = packer.Close()
+	return packed.Bytes(), err
+})
 
 // Document is the API's description as JSON, as it is served.
 func Document() ([]byte, error) {
@@ -35,7 +51,11 @@ func serveOpenAPI(_ *api, x *exchange) error {
 }
 
 func serveOpenAPIYAML(_ *api, x *exchange) error {
-	return x.sendPacked("application/openapi+yaml", packedYAML)
+	packed, err := packedYAML()
+	if err != nil {
+		return err
+	}
+	return x.sendPacked("application/openapi+yaml", packed)
 }
 
 // sendPacked answers with embedded gzip, unpacked for clients that do not accept gzip.

@@ -2,10 +2,15 @@ package httpapi
 
 import (
 	"compress/gzip"
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 )
 
 // The document is served compressed as it stands in the program, unpacked to those that do not take gzip, and not at
@@ -85,9 +90,20 @@ func TestDocumentIsServedPacked(t *testing.T) {
 	if len(tags) != 2 {
 		t.Errorf("two forms have the ETags %v", tags)
 	}
-	yaml, _ := ask("GET", "/v1/openapi.yaml", "Accept-Encoding", "gzip")
-	if tags[yaml.header.Get("ETag")] {
+	got, text := ask("GET", "/v1/openapi.yaml", "Accept-Encoding", "gzip")
+	if tags[got.header.Get("ETag")] {
 		t.Error("YAML has the ETag of JSON")
+	}
+	same, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asJSON, asYAML any
+	if err := errors.Join(json.Unmarshal(document, &asJSON), json.Unmarshal(same, &asYAML)); err != nil {
+		t.Fatal(err)
+	}
+	if difference := cmp.Diff(asJSON, asYAML); difference != "" {
+		t.Errorf("YAML differs from JSON: %s", difference)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	_ "embed" // for the table of models
 	"encoding/json"
 	"slices"
+	"sort"
 	"strings"
 
 	"example.org/parley"
@@ -85,7 +86,7 @@ func NewRegistry(options Options) (*Registry, error) {
 			}
 		}
 	}
-	slices.SortFunc(r.models, func(a, b model.Info) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	sort.Slice(r.models, func(i, j int) bool { return r.models[i].ID < r.models[j].ID })
 	r.fallback = fallback(options)
 	if r.fallback != "" {
 		if _, _, err := r.Resolve(r.fallback); err != nil {

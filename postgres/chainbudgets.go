@@ -44,10 +44,10 @@ const chainOf = `WITH RECURSIVE up (n, id, root_id, parent_session_id, parent_me
    JOIN parley.sessions s ON s.workspace_id = $1 AND s.id = up.parent_session_id
    WHERE up.root_id <> up.id AND n < $3),
  top AS (SELECT * FROM up ORDER BY n DESC LIMIT 1),
- work AS (SELECT t.trigger_message_id AS id FROM parley.turns t WHERE t.workspace_id = $1
+ work AS MATERIALIZED (SELECT t.trigger_message_id AS id FROM parley.turns t WHERE t.workspace_id = $1
    AND t.id = (SELECT CASE top.n WHEN 0 THEN $2::uuid ELSE (SELECT m.turn_id FROM up JOIN parley.messages m
     ON m.workspace_id = $1 AND m.id = up.parent_message_id WHERE up.n = top.n - 1) END FROM top)),
- began AS (SELECT coalesce(
+ began AS MATERIALIZED (SELECT coalesce(
    (SELECT d.root_id FROM parley.delegations d WHERE d.workspace_id = $1 AND d.message_id = work.id),
    (SELECT d.root_id FROM parley.delegations d WHERE d.workspace_id = $1 AND d.return_message_id = work.id),
    work.id) AS id FROM work)

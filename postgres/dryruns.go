@@ -1,9 +1,8 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
-	"slices"
+	"sort"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -45,7 +44,7 @@ func (s *Store) CountDryRun(ctx context.Context, workspaceID parley.ID, run stor
 		)
 	}
 	subjects, used := run.Charge()
-	slices.SortFunc(subjects, func(a, b parley.ID) int { return bytes.Compare(a[:], b[:]) }) // two cannot deadlock
+	sort.Slice(subjects, func(i, j int) bool { return subjects[i].Compare(subjects[j]) < 0 }) // two cannot deadlock
 	b.spend(workspaceID, &transition.Spent{From: subjects, Used: used})
 	return mapError(s.send(ctx, b))
 }

@@ -238,7 +238,7 @@ func TestFiltersAreServedByIndexes(t *testing.T) {
 	t.Parallel()
 	p := newPlanned(t)
 	for name, check := range map[string]func(*planned){"sessions": sessionPlans, "messages": messagePlans,
-		"other lists": otherPlans, "approvals": approvalPlans, "what waits": parkedPlans} {
+		"other lists": otherPlans, "approvals": approvalPlans, "what waits": parkedPlans, "chains": chainPlans} {
 		t.Run(name, func(t *testing.T) {
 			within := *p
 			within.t = t
@@ -437,4 +437,24 @@ func otherPlans(p *planned) {
 	p.served(false, "calls_session", text, args)
 	text, _, args = callsQuery(id, store.CallQuery{TurnID: id})
 	p.served(false, "calls_turn", text, args)
+}
+
+// chainPlans: a turn in the background asks for its chain before each request. Row-level security keeps a condition on
+// a computed id from becoming an index's condition, so that a whole workspace's messages were once read for it.
+func chainPlans(p *planned) {
+	for _, query := range []struct {
+		text string
+		args []arg
+	}{
+		{chainOf, []arg{p.workspace, parley.NewID(), parley.MaxToolDepth + 1}},
+		{chainBudget, []arg{p.workspace, parley.NewID()}},
+		{makeChain, []arg{p.workspace, parley.NewID()}},
+	} {
+		plan := p.plan(false, query.text, query.args)
+		for _, table := range []string{"sessions", "messages", "turns", "calls"} {
+			if strings.Contains(plan, "Seq Scan on "+table) {
+				p.t.Errorf("all %s are read for\n%s\n%s", table, query.text, plan)
+			}
+		}
+	}
 }

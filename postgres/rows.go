@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"slices"
+
 	"example.org/parley"
 	"example.org/parley/internal/transition"
 )
@@ -51,9 +53,21 @@ func (a *attempt) QueuedBytes(h *transition.Head) (int64, error) {
 }
 
 // TurnMessages implements transition.Rows.
-func (a *attempt) TurnMessages(h *transition.Head, turnID parley.ID) ([]parley.Message, error) {
-	return rowsOf(a, scanMessage, "SELECT "+messageColumns+` FROM parley.messages m
- WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.sequence IS NOT NULL ORDER BY m.sequence`, h.WorkspaceID, turnID)
+func (a *attempt) TurnMessages(
+	h *transition.Head,
+	turnID parley.ID,
+	limit int,
+	keep func(*parley.Message),
+) ([]parley.Message, error) {
+	found, err := rowsOf(a, func(r *row) (parley.Message, error) {
+		m, err := scanMessage(r)
+		keep(&m)
+		return m, err
+	}, "SELECT "+messageColumns+` FROM parley.messages m
+ WHERE m.workspace_id = $1 AND m.turn_id = $2 AND m.sequence IS NOT NULL ORDER BY m.sequence DESC LIMIT $3`,
+		h.WorkspaceID, turnID, int64(limit))
+	slices.Reverse(found)
+	return found, err
 }
 
 // Answers implements transition.Rows.
@@ -177,10 +191,19 @@ func (a *attempt) earlier(query string, args ...arg) (transition.Earlier, error)
 
 // SessionByKey implements transition.Rows.
 func (a *attempt) SessionByKey(workspaceID parley.ID, key string) (parley.ID, error) {
+	if a.known != nil && !a.exact { // the session that the errand writes to: its head has the key
+		if id := a.store.keyed.find(workspaceID, key); !id.IsZero() {
+			a.guessed, a.blind = true, true
+			return id, nil
+		}
+	}
 	const query = "SELECT id FROM parley.sessions WHERE workspace_id = $1 AND key = $2 AND deleted_at IS NULL"
 	found, err := a.id(query, workspaceID, key)
 	if err == nil && !found.IsZero() {
 		a.requireRow(query, workspaceID, key)
+		if a.known != nil {
+			a.store.keyed.note(workspaceID, key, found)
+		}
 	}
 	return found, err
 }

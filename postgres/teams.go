@@ -20,12 +20,20 @@ const team = `WITH RECURSIVE team (top, id, depth) AS (
 `
 
 // TeamOf implements store.Teams.
-func (s *Store) TeamOf(ctx context.Context, workspaceID, leadID parley.ID) ([]parley.Agent, error) {
+func (s *Store) TeamOf(
+	ctx context.Context,
+	workspaceID, leadID parley.ID,
+	keep func(*parley.Agent),
+) ([]parley.Agent, error) {
 	return all(
 		ctx,
 		s,
 		tenant(workspaceID),
-		scanAgent,
+		func(r *row) (parley.Agent, error) {
+			agent, err := scanAgent(r)
+			keep(&agent)
+			return agent, err
+		},
 		team+`SELECT a.body FROM team t JOIN parley.agents a ON a.workspace_id = $1 AND a.id = t.id
  ORDER BY t.depth, a.slug LIMIT $4`,
 		parley.MaxTeamMembers,

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 	"sync"
@@ -33,7 +32,7 @@ func locksOf(keys []textKey) []int64 {
 	for i, key := range keys {
 		locks[i] = key.lock()
 	}
-	slices.SortFunc(locks, cmp.Compare[int64])
+	slices.Sort(locks)
 	return slices.Compact(locks)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"example.org/parley"
@@ -38,8 +39,7 @@ const (
 )
 
 // sentOff is an attempt whose connection broke before its result arrived.
-type sentOff[T any] struct {
-	answer  T
+type sentOff struct {
 	attempt *attempt
 	commits []store.Commit
 }
@@ -47,8 +47,7 @@ type sentOff[T any] struct {
 // transact runs a transition of a workspace's session until it is committed or refused. An attempt with a lost result
 // is looked up in the rows before another one, so nothing is done twice.
 func transact[T any](ctx context.Context, s *Store, workspaceID parley.ID, run func(a *attempt) (T, error)) (T, error) {
-	answer, err := attempts(ctx, s, workspaceID, remembered, run)
-	return answer, mapError(err)
+	return transactWith(ctx, s, workspaceID, remembered, run)
 }
 
 // transactLocked is transact for a rare transition that locks what it reads: each attempt is one open transaction.
@@ -58,65 +57,82 @@ func transactLocked[T any](
 	workspaceID parley.ID,
 	run func(a *attempt) (T, error),
 ) (T, error) {
-	answer, err := attempts(ctx, s, workspaceID, locked, run)
-	return answer, mapError(err)
+	return transactWith(ctx, s, workspaceID, locked, run)
 }
 
-func attempts[T any](
+// transactWith only knows the answer's type: what it calls is compiled once, not for each of fifty types.
+func transactWith[T any](
 	ctx context.Context,
 	s *Store,
 	workspaceID parley.ID,
 	least care,
 	run func(a *attempt) (T, error),
-) (T, error) {
-	var none T
+) (answer T, err error) {
+	valid, err := s.attempts(ctx, workspaceID, least, func(a *attempt) error {
+		answer, err := run(a)
+		a.answer = answer
+		return err
+	})
+	if valid != nil {
+		answer, _ = valid.answer.(T)
+	}
+	return answer, mapError(err)
+}
+
+// attempts returns the attempt whose answer is valid, nil if there is none.
+func (s *Store) attempts(
+	ctx context.Context,
+	workspaceID parley.ID,
+	least care,
+	run func(a *attempt) error,
+) (*attempt, error) {
 	lanes := &held{cache: s.heads}
 	defer lanes.leave()
-	var sent []sentOff[T]
+	var sent []sentOff
 	var again retry
 	for care := least; ; {
 		a := newAttempt(ctx, s, workspaceID, lanes, care)
-		answer, commits, err, failed := try(a, run)
+		commits, err, failed := a.try(run)
 		if failure(err) {
 			if a.talk == nil { // otherwise its transaction broke with the connection
-				return none, outcome(err, len(sent))
+				return nil, outcome(err, len(sent))
 			}
 			failed = err
 		}
 		switch {
 		case failed == nil && err == nil && (a.wrote || len(sent) == 0):
-			a.settle()
+			a.settle(commits)
 			if a.wrote {
 				a.audit.Wrote()
 			}
 			s.tell(commits)
-			return answer, nil
+			return a, nil
 		case failed == nil && len(sent) == 0:
-			return none, err
+			return nil, err
 		case a.wrote && unknown(failed):
-			sent = append(sent, sentOff[T]{answer, a, commits})
+			sent = append(sent, sentOff{a, commits})
 		}
-		if off, err := resolved(ctx, s, sent); err != nil {
-			return none, outcome(err, len(sent))
+		if off, err := resolved(ctx, sent); err != nil {
+			return nil, outcome(err, len(sent))
 		} else if off != nil {
 			a.audit.Wrote()
 			s.tell(off.commits)
-			return off.answer, nil
+			return off.attempt, nil
 		}
 		if failed == nil {
-			return answer, err
+			return a, err
 		}
 		if care, err = again.after(ctx, failed); err != nil {
-			return none, outcome(err, len(sent))
+			return nil, outcome(err, len(sent))
 		}
 		care = max(care, least)
 	}
 }
 
 // try makes one attempt: err is the core's refusal, failed is why the result does not count.
-func try[T any](a *attempt, run func(a *attempt) (T, error)) (answer T, commits []store.Commit, err, failed error) {
+func (a *attempt) try(run func(a *attempt) error) (commits []store.Commit, err, failed error) {
 	once := func() error {
-		if answer, err = run(a); failure(err) {
+		if err = run(a); failure(err) {
 			return err
 		}
 		var failed error
@@ -131,13 +147,13 @@ func try[T any](a *attempt, run func(a *attempt) (T, error)) (answer T, commits 
 	}
 	if a.care != locked {
 		failed = once()
-		return answer, commits, err, failed
+		return commits, err, failed
 	}
 	failed = a.store.together(a.ctx, func(t *conversation) error {
 		a.talk = t
 		return once()
 	})
-	return answer, commits, err, failed
+	return commits, err, failed
 }
 
 // outcome returns the error of a call with an attempt that may have been committed.
@@ -153,7 +169,7 @@ func outcome(err error, sent int) error {
 }
 
 // resolved looks for an attempt that was committed after all.
-func resolved[T any](ctx context.Context, s *Store, sent []sentOff[T]) (*sentOff[T], error) {
+func resolved(ctx context.Context, sent []sentOff) (*sentOff, error) {
 	for i := range sent {
 		if committed, err := sent[i].attempt.committed(context.WithoutCancel(ctx)); err != nil {
 			return nil, err
@@ -243,8 +259,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// settle caches what a committed attempt has learned.
-func (a *attempt) settle() {
+// settle caches what a committed attempt has learned, and keeps the errands that it has reserved.
+func (a *attempt) settle(commits []store.Commit) {
+	a.store.outbox.keep(a.reserved)
+	if len(a.extra) > 0 && a.known == nil { // may have left errands too
+		a.store.outbox.noteDue()
+	}
+	for i := range commits {
+		commits[i].Reserved = slices.Contains(a.own, commits[i].SessionID)
+	}
 	for _, h := range a.tx.Locked() {
 		a.store.texts.add(h.WorkspaceID, h.Changes.NewCalls)
 		if h.Changes.Any() {

@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
+	"sort"
 
 	"example.org/parley"
 	"example.org/parley/model"
@@ -193,6 +193,6 @@ func sortedTools(tools []parley.ToolDefinition) ([]parley.ToolDefinition, error)
 		}
 		out[i].Parameters = canonical
 	}
-	slices.SortStableFunc(out, func(a, b parley.ToolDefinition) int { return strings.Compare(a.Name, b.Name) })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Name < out[j].Name })
 	return out, nil
 }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"example.org/parley"
 )
@@ -38,7 +39,7 @@ func before(head parley.ContextHead, said, rows []parley.Message) []carried {
 			out = append(out, carried{m, reasonSaid})
 		}
 	}
-	slices.SortFunc(out, func(a, b carried) int { return cmp.Compare(a.message.Sequence, b.message.Sequence) })
+	sort.Slice(out, func(i, j int) bool { return out[i].message.Sequence < out[j].message.Sequence })
 	if head.Summary != nil {
 		out = slices.Insert(out, 0, carried{head.Summary, reasonSummary})
 	}

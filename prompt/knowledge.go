@@ -3,6 +3,7 @@ package prompt
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,8 +27,9 @@ func ChooseKnowledge(items []parley.KnowledgeItem, subject string, tokens int) (
 		}
 	}
 	items = slices.Clone(items)
-	slices.SortStableFunc(items, func(a, b parley.KnowledgeItem) int {
-		return cmp.Or(-compareBool(a.Pinned, b.Pinned), cmp.Compare(shared[b.ID], shared[a.ID]))
+	sort.SliceStable(items, func(i, j int) bool {
+		a, b := &items[i], &items[j]
+		return cmp.Or(-compareBool(a.Pinned, b.Pinned), cmp.Compare(shared[b.ID], shared[a.ID])) < 0
 	})
 	left := tokens - parley.EstimateTokens(parley.KnowledgeText(make([]parley.KnowledgeItem, 1)))
 	for i := range items {

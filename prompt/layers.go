@@ -1,10 +1,10 @@
 package prompt
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
+	"sort"
 
 	"example.org/parley"
 	"example.org/parley/model"
@@ -145,7 +145,7 @@ func (l Layers) Hidden(ctx context.Context, text string) ([][2]int, error) {
 
 // apart sorts places, and joins those that overlap.
 func apart(places [][2]int) [][2]int {
-	slices.SortFunc(places, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
+	sort.Slice(places, func(i, j int) bool { return places[i][0] < places[j][0] })
 	out := places[:0]
 	for _, place := range places {
 		if last := len(out) - 1; last >= 0 && place[0] < out[last][1] {

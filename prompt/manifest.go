@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"sort"
@@ -46,7 +45,7 @@ func Spans(manifest parley.Manifest) [][2]int64 {
 	for _, r := range manifest.Ranges {
 		spans = append(spans, [2]int64{r.From, r.To})
 	}
-	slices.SortFunc(spans, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	sort.Slice(spans, func(i, j int) bool { return spans[i][0] < spans[j][0] })
 	out := spans[:0]
 	for _, s := range spans {
 		if n := len(out); n > 0 && s[0] <= out[n-1][1]+1 {

@@ -3,6 +3,7 @@ package prompt
 import (
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"example.org/parley"
@@ -164,7 +165,7 @@ func (r *restorer) flush(which func(heldText) bool) bool {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, func(a, b heldText) int { return a.block - b.block })
+	sort.Slice(keys, func(i, j int) bool { return keys[i].block < keys[j].block })
 	for _, key := range keys {
 		text := r.held[key]
 		delete(r.held, key)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -226,8 +227,21 @@ func (t *txn) Queued(h *transition.Head, ids []parley.ID) (messages []parley.Mes
 }
 
 // TurnMessages implements transition.Rows.
-func (t *txn) TurnMessages(_ *transition.Head, turnID parley.ID) ([]parley.Message, error) {
-	return readMessages(t.conn, "m.turn_id = ? AND m.sequence IS NOT NULL ORDER BY m.sequence", turnID)
+func (t *txn) TurnMessages(
+	_ *transition.Head,
+	turnID parley.ID,
+	limit int,
+	keep func(*parley.Message),
+) (found []parley.Message, err error) {
+	err = t.each("SELECT "+messageColumns+" FROM messages m WHERE m.turn_id = ? AND m.sequence IS NOT NULL "+
+		"ORDER BY m.sequence DESC LIMIT ?", func(r *row) error {
+		m, err := scanMessage(r)
+		keep(&m)
+		found = append(found, m)
+		return err
+	}, turnID, int64(limit))
+	slices.Reverse(found)
+	return found, err
 }
 
 // Answers implements transition.Rows.

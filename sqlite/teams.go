@@ -24,13 +24,18 @@ func team(leads int) string {
 }
 
 // TeamOf implements store.Teams.
-func (s *Store) TeamOf(ctx context.Context, workspaceID, leadID parley.ID) (agents []parley.Agent, err error) {
+func (s *Store) TeamOf(
+	ctx context.Context,
+	workspaceID, leadID parley.ID,
+	keep func(*parley.Agent),
+) (agents []parley.Agent, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		agents = nil
 		return c.each(
 			team(1)+"SELECT a.body FROM team t JOIN agents a ON a.id = t.id ORDER BY t.depth, a.slug LIMIT ?",
 			func(r *row) error {
 				agent, err := scanAgent(r)
+				keep(&agent)
 				agents = append(agents, agent)
 				return err
 			},

@@ -14,8 +14,10 @@ type Teams interface {
 	// workspace has most sessions (0: unlimited), or if its owner may have no more.
 	BackgroundSession(ctx context.Context, scope Scope, agentID parley.ID, most int64) (Opened, error)
 	// TeamOf reads an active agent and the active agents below it, level by level, by slug within one. It is empty for
-	// any other agent. It ends at MaxTeamDepth levels and MaxTeamMembers agents.
-	TeamOf(ctx context.Context, workspaceID, leadID parley.ID) ([]parley.Agent, error)
+	// any other agent. It ends at MaxTeamDepth levels and MaxTeamMembers agents. Together these may hold hundreds of
+	// megabytes: keep, which may be called again for the same agent, drops what is not needed of each as soon as it has
+	// been read.
+	TeamOf(ctx context.Context, workspaceID, leadID parley.ID, keep func(*parley.Agent)) ([]parley.Agent, error)
 	// TeamSizes counts the agents of the teams of leads, as TeamOf would read them.
 	TeamSizes(ctx context.Context, workspaceID parley.ID, leadIDs []parley.ID) (map[parley.ID]int, error)
 	// TeamSessions reads the background sessions of agents, as far as the scope may see them.

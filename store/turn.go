@@ -126,7 +126,9 @@ type Claim struct {
 
 // TurnState is what the record has of a turn when a worker resumes it.
 type TurnState struct {
-	Messages  []parley.Message  // of the turn, in sequence order, the trigger first; all settled
+	// Messages are the turn's, in sequence order, the trigger first; all settled. Only the calls of the latest step
+	// have their contents, and results only how long they took: all texts of a turn may be larger than the memory.
+	Messages  []parley.Message
 	Attempts  int               // calls recorded for Turn.Step
 	Approvals []parley.Approval // of the turn, by creation
 }

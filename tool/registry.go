@@ -7,7 +7,7 @@ package tool
 import (
 	"context"
 	"slices"
-	"strings"
+	"sort"
 
 	"example.org/parley"
 )
@@ -58,9 +58,9 @@ func (r *Registry) Tools() []Tool {
 	for _, source := range r.sources {
 		all = append(all, source.Tools()...)
 	}
-	byName := func(a, b Tool) int { return strings.Compare(a.Definition().Name, b.Definition().Name) }
-	slices.SortStableFunc(all, byName) // stable: the earlier source stays first
-	return slices.CompactFunc(all, func(a, b Tool) bool { return byName(a, b) == 0 })
+	byName := func(i, j int) bool { return all[i].Definition().Name < all[j].Definition().Name }
+	sort.SliceStable(all, byName) // stable: the earlier source stays first
+	return slices.CompactFunc(all, func(a, b Tool) bool { return a.Definition().Name == b.Definition().Name })
 }
 
 // Faults lists the unusable tools of all sources, by name.
@@ -69,7 +69,7 @@ func (r *Registry) Faults() []Fault {
 	for _, source := range r.sources {
 		all = append(all, source.Faults()...)
 	}
-	slices.SortStableFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }
 

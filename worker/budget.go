@@ -1,9 +1,8 @@
 package worker
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
+	"sort"
 	"time"
 
 	"example.org/parley"
@@ -193,7 +192,7 @@ func (s *scopes) charges() (charges []store.Charge) {
 		charges = append(charges, store.Charge{Subject: s.chain.ID, Revision: s.chain.Revision,
 			Tokens: s.chain.Limits.ChainTokens, Cost: s.chain.Limits.ChainCost})
 	}
-	slices.SortFunc(charges, func(a, b store.Charge) int { return bytes.Compare(a.Subject[:], b.Subject[:]) })
+	sort.Slice(charges, func(i, j int) bool { return charges[i].Subject.Compare(charges[j].Subject) < 0 })
 	return charges
 }
 

@@ -178,7 +178,11 @@ func (t *tools) addTeam() {
 	session := &t.claim.Session
 	if source := t.w.options.Background; source != nil && (!t.info.Known || t.info.Tools) &&
 		session.KnowledgeTokens(setting.KnowledgeTokens.Nearest(&t.claim.Agent.Settings, &session.Settings)) > 0 {
-		found = append(found, source.Knowing()...)
+		for _, one := range source.Knowing() {
+			if session.OwnerID == t.claim.Agent.OwnerID || one.Annotations().ReadOnly { // what it knows is its owner's
+				found = append(found, one)
+			}
+		}
 	}
 	for _, one := range found {
 		definition := one.Definition()

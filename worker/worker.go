@@ -84,6 +84,7 @@ type Worker struct {
 	draining  bool
 	aborted   error // what ended all runs, for those still starting
 	behind    bool  // sessions may be waiting that come before any post
+	claiming  bool  // a claim is on its way
 	places    store.Occupancy
 	lease     *lease
 	runs      map[parley.ID]*run // by turn

@@ -88,7 +88,7 @@ func TestDockerfileBuildsAsDocumented(t *testing.T) {
 			t.Errorf("base image %s is not pinned to a version", stage.BaseName)
 		}
 	}
-	if !strings.Contains(text, release) {
+	if !strings.Contains(text, "make "+release+" PROGRAM=/out/parley") {
 		t.Error("the binary is not built as a release")
 	}
 	user := ""

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir) // a temporary directory
 		binary = filepath.Join(dir, "parley")
-		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/parley")
-		build.Dir, build.Stderr, build.Env = root, os.Stderr, append(os.Environ(), "CGO_ENABLED=0")
+		build := exec.Command("make", release, "PROGRAM="+binary)
+		build.Dir, build.Stderr = root, os.Stderr
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "building parley:", err)
 			return 1

@@ -1,9 +1,9 @@
 package dryrun
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"sort"
 
 	"example.org/parley"
 	"example.org/parley/store"
@@ -131,7 +131,7 @@ func (m *Memory) pinned(
 			pins, held[one.ID] = append(pins, *one), true
 		}
 	}
-	slices.SortFunc(pins, bySequence)
+	sortBySequence(pins)
 	pins = newestPins(pins)
 	for _, one := range slices.Clone(pins) {
 		pair, err := m.pairOf(ctx, scope, sessionID, &one)
@@ -142,11 +142,13 @@ func (m *Memory) pinned(
 			pins, held[pair.ID] = append(pins, *pair), true
 		}
 	}
-	slices.SortFunc(pins, bySequence)
+	sortBySequence(pins)
 	return pins, nil
 }
 
-func bySequence(a, b parley.Message) int { return cmp.Compare(a.Sequence, b.Sequence) }
+func sortBySequence(messages []parley.Message) {
+	sort.Slice(messages, func(i, j int) bool { return messages[i].Sequence < messages[j].Sequence })
+}
 
 // newestPins returns as many of the newest pinned messages as may be carried.
 func newestPins(pins []parley.Message) []parley.Message {

@@ -87,17 +87,23 @@ func (m *Memory) message(id parley.ID) *parley.Message {
 	return &found
 }
 
-func (r rows) TurnMessages(_ *transition.Head, turnID parley.ID) (found []parley.Message, err error) {
+func (r rows) TurnMessages(
+	_ *transition.Head,
+	turnID parley.ID,
+	limit int,
+	keep func(*parley.Message),
+) (found []parley.Message, err error) {
 	for i := range r.m.messages {
-		if r.m.messages[i].TurnID == turnID {
-			found = append(found, r.m.messages[i])
+		if m := r.m.messages[i]; m.TurnID == turnID {
+			keep(&m)
+			found = append(found, m)
 		}
 	}
-	return found, nil
+	return found[max(0, len(found)-limit):], nil
 }
 
 func (r rows) Answers(h *transition.Head, turnID parley.ID, step int) ([]parley.Message, error) {
-	found, err := r.TurnMessages(h, turnID)
+	found, err := r.TurnMessages(h, turnID, len(r.m.messages), func(*parley.Message) {})
 	return slices.DeleteFunc(
 		found,
 		func(m parley.Message) bool { return m.Step != step || m.Role != parley.RoleAssistant },

@@ -1,10 +1,10 @@
 package metric
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -228,7 +228,7 @@ func (v *Vec[S]) Collect() []Family {
 		all = append(all, one)
 	}
 	v.mu.RUnlock()
-	slices.SortFunc(all, func(a, b labelled[S]) int { return slices.Compare(a.labels, b.labels) })
+	sort.Slice(all, func(i, j int) bool { return slices.Compare(all[i].labels, all[j].labels) < 0 })
 	family := Family{Desc: v.desc}
 	for _, one := range all {
 		family.Samples = append(family.Samples, one.series.samples(one.labels)...)
@@ -260,7 +260,7 @@ func (r *Registry) Text() []byte {
 	for _, collector := range r.collectors {
 		families = append(families, collector.Collect()...)
 	}
-	slices.SortFunc(families, func(a, b Family) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(families, func(i, j int) bool { return families[i].Name < families[j].Name })
 	var text []byte
 	for i := range families {
 		if len(families[i].Samples) > 0 {

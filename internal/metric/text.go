@@ -1,11 +1,10 @@
 package metric
 
 import (
-	"cmp"
 	"compress/gzip"
 	"math"
 	"net/http"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -23,7 +22,7 @@ func (f *Family) append(text []byte) []byte {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(f.Labels[a], f.Labels[b]) })
+	sort.Slice(order, func(i, j int) bool { return f.Labels[order[i]] < f.Labels[order[j]] })
 	for i := range f.Samples {
 		sample := &f.Samples[i]
 		text = append(append(text, f.Name...), sample.Suffix...)

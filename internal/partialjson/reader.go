@@ -6,8 +6,9 @@
 // first operation replaces the root by what is known of it. A reader remembers where it is and not what it has said:
 // its memory grows with the depth and with the names of the objects that are open, never with the text.
 //
-// Every input is hostile: depth and size are bounded, names must not repeat, and what cannot become valid JSON ends the
-// reading. Nothing more is then said; what was said stays a part of what the text began with.
+// Every input is hostile: depth, size, paths and what one piece says are bounded, names must not repeat, and what
+// cannot become valid JSON ends the reading. Nothing more is then said; what was said stays a part of what the text
+// began with.
 package partialjson
 
 import (
@@ -26,6 +27,11 @@ const (
 	MaxDepth = parley.MaxJSONDepth
 	MaxNames = 100_000 // in the objects that are open, together
 	maxName  = 4 << 10 // bytes of a name
+	maxPath  = 8 << 10 // bytes of the path to a value, which every operation repeats
+	// maxSaid bounds what the operations of one piece take, apart from their values, which are no longer than the text.
+	// In a list of numbers behind a long path, two bytes of text make an operation with all of that path.
+	maxSaid = 4 << 20
+	opHolds = 64 // of each operation, besides its path
 	// keptBytes is the room for values that is kept from piece to piece.
 	keptBytes = 16 << 10
 )
@@ -76,6 +82,7 @@ type Reader struct {
 	value []byte // the values of ops; the last is built if builds is set
 	start int    // where the last value begins
 	base  int    // containers around it
+	held  int    // bytes that ops take, apart from their values
 	// builds says that the value of the last operation is built; otherwise all that is open was said.
 	builds bool
 	at     string // the path of the last operation
@@ -93,7 +100,7 @@ func (r *Reader) Write(text string) []event.PatchOperation {
 	if r.failed {
 		return nil
 	}
-	r.ops, r.value = r.ops[:0], r.value[:0]
+	r.ops, r.value, r.held = r.ops[:0], r.value[:0], 0
 	if cap(r.value) > keptBytes {
 		r.value = nil
 	}
@@ -145,7 +152,7 @@ func (r *Reader) scan(text string) bool {
 		if c == ' ' || c == '\n' || c == '\t' || c == '\r' {
 			continue
 		}
-		if !r.mark(c) {
+		if !r.mark(c) || r.held > maxSaid {
 			return false
 		}
 	}
@@ -242,6 +249,7 @@ func (r *Reader) begun(op event.PatchOp) {
 		r.at = string(r.path)
 	}
 	r.ops = append(r.ops, event.PatchOperation{Op: op, Path: r.at})
+	r.held += opHolds + len(r.at)
 	r.builds, r.start, r.base = true, len(r.value), len(r.stack)
 }
 
@@ -457,7 +465,9 @@ func (r *Reader) endName() bool {
 	in.names[name] = struct{}{}
 	r.names++
 	r.name = name
-	r.path = appendToken(append(r.path[:in.path], '/'), name)
+	if r.path = appendToken(append(r.path[:in.path], '/'), name); len(r.path) > maxPath {
+		return false
+	}
 	r.state, r.token = beforeColon, r.token[:0]
 	return true
 }

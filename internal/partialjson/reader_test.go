@@ -113,6 +113,7 @@ func TestReaderRefuses(t *testing.T) {
 		"too deep":                 strings.Repeat(`{"a":`, partialjson.MaxDepth+1),
 		"a long name":              `{"` + strings.Repeat("a", 5000) + `":1}`,
 		"a long text":              `{"a":"` + strings.Repeat("a", partialjson.MaxBytes) + `"}`,
+		"a long path":              strings.Repeat(`{"`+strings.Repeat("a", 900)+`":`, 10) + `1`,
 	} {
 		for size := 1; size < 100; size += 33 {
 			var r partialjson.Reader
@@ -134,6 +135,25 @@ func TestReaderRefuses(t *testing.T) {
 	}
 	if partialjson.Check(`{"a":1`) == nil {
 		t.Error("half an object is whole")
+	}
+}
+
+// TestWhatAPieceSaysIsBounded: a list of numbers behind a long path says little more than its text, however long the
+// piece.
+func TestWhatAPieceSaysIsBounded(t *testing.T) {
+	t.Parallel()
+	const most = 6 << 20
+	var r partialjson.Reader
+	r.Write(strings.Repeat(`{"`+strings.Repeat("a", 900)+`":`, 8) + `[1`)
+	if r.Failed() {
+		t.Fatal("the beginning is not read")
+	}
+	says := 0
+	for _, op := range r.Write(strings.Repeat(",1", 10_000)) {
+		says += len(op.Path) + len(op.Value)
+	}
+	if says == 0 || says > most {
+		t.Errorf("20 kB of text say %d bytes", says)
 	}
 }
 

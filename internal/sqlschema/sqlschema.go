@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"example.org/parley"
@@ -51,7 +52,9 @@ func Compare(a, b Object) int {
 }
 
 // Sort puts a schema in order.
-func Sort(objects []Object) { slices.SortFunc(objects, Compare) }
+func Sort(objects []Object) {
+	sort.Slice(objects, func(i, j int) bool { return Compare(objects[i], objects[j]) < 0 })
+}
 
 // Hash returns the hash of a sorted schema.
 func Hash(objects []Object) string {

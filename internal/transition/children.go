@@ -2,6 +2,7 @@ package transition
 
 import (
 	"encoding/json"
+	"strings"
 
 	"example.org/parley"
 	"example.org/parley/store"
@@ -240,15 +241,17 @@ func answerResult(answers []parley.Message, tookMS *int64, m *parley.Message) (j
 
 // textOfAnswers joins the texts and the refusals of the messages of a step, and returns the last one's author.
 func textOfAnswers(answers []parley.Message) (text, refusal string, author parley.Author, err error) {
+	var texts, refusals strings.Builder // an answer may have very many rows
 	for i := range answers {
 		var content parley.AssistantContent
 		if err := json.Unmarshal(answers[i].Content, &content); err != nil {
 			return "", "", author, parley.WrapError(parley.CodeInvalid, err, "the answer is not an assistant message")
 		}
-		text, refusal = text+content.Text, refusal+content.Refusal
+		texts.WriteString(content.Text)
+		refusals.WriteString(content.Refusal)
 		author = answers[i].Author
 	}
-	return text, refusal, author, nil
+	return texts.String(), refusals.String(), author, nil
 }
 
 // StopChild stops every turn of a tool session whose call no longer waits. It reports whether another visit is needed.

@@ -1,8 +1,8 @@
 package transition
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 
 	"example.org/parley"
 )
@@ -20,6 +20,6 @@ func PairRole(role parley.Role) parley.Role {
 
 // Ordered sorts messages by sequence and removes duplicates.
 func Ordered(messages []parley.Message) []parley.Message {
-	slices.SortFunc(messages, func(a, b parley.Message) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	sort.Slice(messages, func(i, j int) bool { return messages[i].Sequence < messages[j].Sequence })
 	return slices.CompactFunc(messages, func(a, b parley.Message) bool { return a.ID == b.ID })
 }

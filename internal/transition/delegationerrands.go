@@ -26,6 +26,8 @@ type DeliverDelegation struct {
 // ReturnDelegation tells the sender how a delegation ended.
 type ReturnDelegation struct {
 	DelegationID parley.ID `json:"-"`
+
+	answers []parley.Message // if a turn of this process has answered, as long as it remembers; not in the row
 }
 
 // ExpireDelegation ends a delegation at its deadline.

@@ -36,6 +36,9 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 		return err
 	}
 	h.Changes.NewDelegations = append(h.Changes.NewDelegations, d)
+	if h.carried != nil {
+		h.carried.nothingSent = false
+	}
 	if sending.Final {
 		if answered, err := t.answerByReport(h, d, at.work); err != nil || answered {
 			return err

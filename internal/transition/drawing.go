@@ -15,6 +15,7 @@ import (
 const (
 	drawnMessageBytes = 4 << 10  // of one message
 	drawnBytes        = 64 << 10 // of all of them
+	drawnMessages     = 4096     // of a turn's latest messages
 	drawnKnown        = 50       // items that are known already
 )
 
@@ -160,7 +161,13 @@ func (t *Tx) openDrawing(w DrawKnowledge) error {
 // drawnFrom shows a turn's messages, apart from internal ones, and what is known already; "" if there is nothing to
 // draw from.
 func (t *Tx) drawnFrom(h *Head, turn *parley.Turn) (string, error) {
-	rows, err := t.rows.TurnMessages(h, turn.ID)
+	rows, err := t.rows.TurnMessages(h, turn.ID, drawnMessages, func(m *parley.Message) {
+		text := ""
+		if drawable(m) {
+			text = parley.Clip(plainText(m), drawnMessageBytes)
+		}
+		m.Content, m.ProviderData = parley.AppendJSONString(nil, text), nil
+	})
 	if err != nil {
 		return "", err
 	}
@@ -171,8 +178,7 @@ func (t *Tx) drawnFrom(h *Head, turn *parley.Turn) (string, error) {
 		if !drawable(m) {
 			continue
 		}
-		line := fmt.Sprintf("[%d %s] %s\n", m.Sequence, m.Role,
-			parley.AppendJSONString(nil, parley.Clip(plainText(m), drawnMessageBytes)))
+		line := fmt.Sprintf("[%d %s] %s\n", m.Sequence, m.Role, m.Content)
 		if size += len(line); size > drawnBytes {
 			break
 		}
@@ -271,7 +277,9 @@ func (t *Tx) learnDrawn(w LearnDrawn) error {
 		return nil
 	}
 	_ = json.Unmarshal([]byte(unfenced(text)), &found) // what has another form is left out
-	rows, err := t.rows.TurnMessages(h, turnID)
+	rows, err := t.rows.TurnMessages(h, turnID, drawnMessages, func(m *parley.Message) {
+		m.Content, m.ProviderData = nil, nil
+	})
 	if err != nil {
 		return err
 	}

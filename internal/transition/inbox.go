@@ -341,9 +341,9 @@ func (t *Tx) AnswerInboxItem(scope store.Scope, id parley.ID, answer store.Inbox
 	return *item, nil
 }
 
-// carriesDelegation reports whether a message may carry a delegation or its answer. Users write metadata too, so the
+// CarriesDelegation reports whether a message may carry a delegation or its answer. Users write metadata too, so the
 // delegation itself decides.
-func carriesDelegation(m *parley.Message) bool {
+func CarriesDelegation(m *parley.Message) bool {
 	return m.Author.Kind == parley.AuthorAgent || !linked(m).IsZero()
 }
 

@@ -3,6 +3,7 @@ package transition
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -19,7 +20,7 @@ func (t *Tx) RecoverTurn(fence store.Fence) (state store.TurnState, err error) {
 	if state.Attempts, err = t.rows.Attempts(h, turn.ID, turn.Step); err != nil {
 		return state, err
 	}
-	if state.Messages, err = t.rows.TurnMessages(h, turn.ID); err != nil {
+	if state.Messages, err = t.rows.TurnMessages(h, turn.ID, math.MaxInt32, recovered(turn.Step)); err != nil {
 		return state, err
 	}
 	if slices.ContainsFunc(state.Messages, func(m parley.Message) bool { return m.Role == parley.RoleToolCall }) {
@@ -39,6 +40,25 @@ func (t *Tx) RecoverTurn(fence store.Fence) (state store.TurnState, err error) {
 		}
 	}
 	return state, nil
+}
+
+// recovered keeps of a turn's message what a run needs that takes the turn up: the calls of its latest step, and how
+// long its tools ran. All of its texts together may be larger than the memory.
+func recovered(step int) func(*parley.Message) {
+	return func(m *parley.Message) {
+		m.ProviderData, m.Metadata, m.ContextNote = nil, nil, ""
+		switch {
+		case m.Role == parley.RoleToolCall && m.Step >= step:
+		case m.Role == parley.RoleToolResult:
+			var result parley.ToolResultContent
+			_ = json.Unmarshal(m.Content, &result) // unreadable: unknown
+			m.Content, _ = json.Marshal(parley.ToolResultContent{
+				Result: json.RawMessage("null"), ExecutionTimeMS: result.ExecutionTimeMS,
+			})
+		default:
+			m.Content = json.RawMessage("null")
+		}
+	}
 }
 
 // apply gives a message the values of its settled row.

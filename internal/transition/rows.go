@@ -58,8 +58,10 @@ type Rows interface {
 	QueuedBytes(h *Head) (int64, error)
 	// Queued reads entries of the queue whole, in the order of their position.
 	Queued(h *Head, ids []parley.ID) ([]parley.Message, error)
-	// TurnMessages reads the messages of a turn that are in the record, by sequence.
-	TurnMessages(h *Head, turnID parley.ID) ([]parley.Message, error)
+	// TurnMessages reads the latest messages of a turn that are in the record, at most limit, by sequence. A turn may
+	// hold gigabytes: keep, which may be called again for the same message, drops what is not needed of each as soon as
+	// it has been read.
+	TurnMessages(h *Head, turnID parley.ID, limit int, keep func(*parley.Message)) ([]parley.Message, error)
 	// Answers reads the assistant's messages in a step of a turn, by sequence.
 	Answers(h *Head, turnID parley.ID, step int) ([]parley.Message, error)
 	// FirstMessage reads the first message that the session itself wrote.

@@ -3,6 +3,7 @@ package transition
 import (
 	"encoding/json"
 	"slices"
+	"sort"
 
 	"example.org/parley"
 	"example.org/parley/event"
@@ -195,10 +196,9 @@ func (t *Tx) namedSteers(h *Head, turnID parley.ID, named []store.Steered) ([]pa
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(
-		steers,
-		func(a, b parley.Message) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) },
-	) // as the request includes them
+	sort.Slice(steers, func(i, j int) bool { // as the request includes them
+		return slices.Index(ids, steers[i].ID) < slices.Index(ids, steers[j].ID)
+	})
 	return steers, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -145,10 +146,7 @@ func (t *Tools) Tool(name string) (tool.Tool, bool) {
 // Tools implements tool.Source.
 func (t *Tools) Tools() []tool.Tool {
 	all := slices.Concat(t.source.Tools(), t.offered)
-	slices.SortStableFunc(
-		all,
-		func(a, b tool.Tool) int { return cmp.Compare(a.Definition().Name, b.Definition().Name) },
-	)
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Definition().Name < all[j].Definition().Name })
 	for i := range all {
 		t.define(all[i])
 		all[i] = taped{all[i], t}

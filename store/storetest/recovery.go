@@ -150,6 +150,12 @@ func recoverSettled(t *testing.T, w *world) {
 		again.Turn.Step != 1 {
 		t.Errorf("the turn has %+v at step %d; want its settled step", state.Messages, again.Turn.Step)
 	}
+	for i := range state.Messages { // all texts of a turn may be larger than the memory
+		m := &state.Messages[i]
+		if isCall := m.Role == parley.RoleToolCall; isCall != (string(m.Content) != "null") || m.ProviderData != nil {
+			t.Errorf("a recovery reads the %s with %.100s", m.Role, m.Content)
+		}
+	}
 	_, err = w.store.SettleTool(w.ctx, again.Fence, w.toolSettle(1, calls[0]))
 	must(t, "SettleTool", err)
 	w.answer(t, again, "done")

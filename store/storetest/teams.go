@@ -19,6 +19,7 @@ func testTeams(t *testing.T, open Open) {
 		"WhoMayLeadWhom":                     teamRules,
 		"AnArchiveKeepsNobodyWithoutALead":   teamArchive,
 		"ATeamIsBounded":                     teamBounds,
+		"ATeamIsReadAgentByAgent":            teamKeeps,
 		"TheAgentsAroundAnAgent":             teamAround,
 		"EachMemberHasABackgroundSession":    teamBackground,
 		"TwoChangesMakeNoCircle":             teamCircleRace,
@@ -29,6 +30,29 @@ func testTeams(t *testing.T, open Open) {
 		"ALoopArchivesNoBackgroundSession":   backgroundLoop,
 		"WhenATeamRunsNext":                  teamNextRuns,
 	})
+}
+
+// teamKeeps: what a caller does not keep of an agent is gone before the team is whole: all that the agents of a team
+// say may be larger than the memory.
+func teamKeeps(t *testing.T, w *world) {
+	lead := w.worker(t, "lead", func(a *parley.Agent) { a.Description = "leads" })
+	for _, slug := range []string{"one", "two"} {
+		w.worker(t, slug, func(a *parley.Agent) { a.LeadID, a.Description = lead.ID, "works" })
+	}
+	var kept []string
+	agents, err := w.store.TeamOf(w.ctx, w.scope.WorkspaceID, lead.ID, func(a *parley.Agent) {
+		kept = append(kept, a.Slug+" "+a.Description)
+		*a = parley.Agent{ID: a.ID}
+	})
+	must(t, "TeamOf", err)
+	if got := strings.Join(kept, ", "); got != "lead leads, one works, two works" {
+		t.Errorf("a caller is shown %s", got)
+	}
+	for i := range agents {
+		if a := &agents[i]; a.ID.IsZero() || a.Slug+a.Description != "" {
+			t.Errorf("the team still has %+v", a)
+		}
+	}
 }
 
 // firsts is how many callers ask at once for a session that nobody has asked for before.

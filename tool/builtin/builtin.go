@@ -6,7 +6,7 @@ package builtin
 import (
 	"context"
 	"slices"
-	"strings"
+	"sort"
 	"time"
 
 	"example.org/parley/internal/projectdir"
@@ -34,9 +34,7 @@ func ToolsWithin(policy *projectdir.Policy) Source {
 }
 
 func sourceOf(tools ...tool.Tool) Source {
-	slices.SortFunc(tools, func(a, b tool.Tool) int {
-		return strings.Compare(a.Definition().Name, b.Definition().Name)
-	})
+	sort.Slice(tools, func(i, j int) bool { return tools[i].Definition().Name < tools[j].Definition().Name })
 	return Source{tools}
 }
 

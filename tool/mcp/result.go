@@ -102,7 +102,13 @@ func wraps(structured any, texts []string) bool {
 		return false
 	}
 	if list, ok := value.([]any); ok && len(list) == len(texts) {
-		return !slices.ContainsFunc(texts, func(text string) bool { return !slices.Contains(list, any(text)) })
+		elements := make(map[string]bool, len(list)) // a server may list very many
+		for _, element := range list {
+			if text, is := element.(string); is {
+				elements[text] = true
+			}
+		}
+		return !slices.ContainsFunc(texts, func(text string) bool { return !elements[text] })
 	}
 	return len(texts) == 1 && value == any(texts[0])
 }

@@ -3,6 +3,9 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
 
+	"example.org/parley/internal/bounded"
 	"example.org/parley/tool/mcp"
 )
 
@@ -115,6 +119,45 @@ func TestResults(t *testing.T) {
 		if got != c.want || (err == nil) != (c.err == "") || (err != nil && !strings.Contains(err.Error(), c.err)) {
 			t.Errorf("%s: %s, %v; want %s%s", name, got, err, c.want, c.err)
 		}
+	}
+}
+
+// TestAnswersOfManyTexts: however many texts a server lists beside as many values, comparing them takes their length in
+// time. Looking for each text in all values would take minutes.
+func TestAnswersOfManyTexts(t *testing.T) {
+	t.Parallel()
+	const texts = 300_000
+	answer := `{"content":[` + strings.Repeat(`{"type":"text","text":"a"},`, texts-1) + `{"type":"text","text":"a"}],` +
+		`"structuredContent":{"list":[` + strings.Repeat(`0,`, texts-1) + `"a"]}}`
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.NewDecoder(r.Body).Decode(&request) != nil || request.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		result := `{"tools":[{"name":"many","inputSchema":{"type":"object"}}]}`
+		switch request.Method {
+		case "initialize":
+			result = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},` +
+				`"serverInfo":{"name":"m","version":"1"}}`
+		case "tools/call":
+			result = answer
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, request.ID, result) // a client that is gone
+	}))
+	t.Cleanup(web.Close)
+	source := open(t, mcp.Server{Name: "m", URL: web.URL, AllowPrivate: true})
+	answered := make(chan error, 1)
+	go func() { // ends with the call
+		_, err := call(t.Context(), t, source, "m__many", `{}`)
+		answered <- err
+	}()
+	if err := bounded.Receive(t, answered, "an answer of many texts"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,9 +87,8 @@ func (s *Source) show() {
 			fresh.byName[t.definition.Name] = t
 		}
 	}
-	slices.SortFunc(fresh.tools, func(a, b tool.Tool) int {
-		return strings.Compare(a.Definition().Name, b.Definition().Name)
-	})
+	tools := fresh.tools
+	sort.Slice(tools, func(i, j int) bool { return tools[i].Definition().Name < tools[j].Definition().Name })
 	s.shown.Store(fresh)
 }
 
@@ -107,7 +107,7 @@ func (s *Source) Faults() []tool.Fault {
 	for _, l := range s.links {
 		all = append(all, l.faulty()...)
 	}
-	slices.SortStableFunc(all, func(a, b tool.Fault) int { return strings.Compare(a.Name, b.Name) })
+	sort.SliceStable(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }
 

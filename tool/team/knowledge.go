@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 
@@ -153,7 +154,7 @@ func (s Source) search(ctx context.Context, call tool.Call) (any, error) {
 	}
 	if len(wanted) > 0 {
 		items = slices.DeleteFunc(items, func(k parley.KnowledgeItem) bool { return hits[k.ID] == 0 })
-		slices.SortStableFunc(items, func(a, b parley.KnowledgeItem) int { return cmp.Compare(hits[b.ID], hits[a.ID]) })
+		sort.SliceStable(items, func(i, j int) bool { return hits[items[i].ID] > hits[items[j].ID] })
 	}
 	shown := make([]found, 0, maxFound)
 	for _, k := range items[:min(len(items), maxFound)] {
@@ -186,7 +187,7 @@ func (s Source) remember(ctx context.Context, call tool.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := s.agents.Agent(ctx, call.WorkspaceID, session.AgentID.String())
+	agent, err := s.owned(ctx, &session)
 	if err != nil {
 		return nil, err
 	}
@@ -227,6 +228,18 @@ func (s Source) remember(ctx context.Context, call tool.Call) (any, error) {
 }
 
 // named returns the item with an id.
+// owned returns the session's agent if the session's owner owns it too. What an agent knows is its owner's: nobody else
+// changes it by talking with the agent.
+func (s Source) owned(ctx context.Context, session *parley.Session) (parley.Agent, error) {
+	agent, err := s.agents.Agent(ctx, session.WorkspaceID, session.AgentID.String())
+	if err == nil && agent.OwnerID != session.OwnerID {
+		err = parley.Errorf(
+			parley.CodeForbidden, "only the owner of this agent, in conversations of their own, has it note or forget",
+		)
+	}
+	return agent, err
+}
+
 func named(items []parley.KnowledgeItem, field, id string) (*parley.KnowledgeItem, error) {
 	at := slices.IndexFunc(items, func(k parley.KnowledgeItem) bool { return k.ID.String() == id })
 	if at < 0 {
@@ -242,16 +255,21 @@ func (s Source) forget(ctx context.Context, call tool.Call) (any, error) {
 	if err := readArguments(call.Arguments, &given); err != nil {
 		return nil, err
 	}
-	_, items, err := s.known(ctx, call)
+	session, items, err := s.known(ctx, call)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := s.owned(ctx, &session); err != nil {
 		return nil, err
 	}
 	item, err := named(items, "id", given.ID)
 	if err != nil {
 		return nil, err
 	}
-	if item.Person() || item.Pinned {
-		return nil, parley.Errorf(parley.CodeForbidden, "a person wrote or pinned this item; ask them to forget it")
+	if item.Person() || item.Pinned || item.ApprovedAt != 0 {
+		return nil, parley.Errorf(
+			parley.CodeForbidden, "a person wrote, pinned or approved this item; ask them to forget it",
+		)
 	}
 	item.Status = parley.KnowledgeForgotten
 	if _, err := s.knowledge.UpdateKnowledge(ctx, []parley.KnowledgeItem{*item}); err != nil {

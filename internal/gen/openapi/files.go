@@ -1,12 +1,10 @@
 // Package openapi generates the API's description as the program serves it: as JSON for people and generators, and
-// compressed as JSON and YAML for the binary.
+// compressed for the binary.
 package openapi
 
 import (
 	"bytes"
 	"compress/gzip"
-
-	"github.com/danielgtaylor/huma/v2/yaml"
 
 	"example.org/parley/httpapi"
 )
@@ -17,14 +15,9 @@ func Files(string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var asYAML bytes.Buffer
-	if err := yaml.Convert(&asYAML, bytes.NewReader(document)); err != nil {
-		return nil, err
-	}
 	return map[string][]byte{
 		"httpapi/openapi.json":    document,
 		"httpapi/openapi.json.gz": compressed(document),
-		"httpapi/openapi.yaml.gz": compressed(asYAML.Bytes()),
 	}, nil
 }
 
