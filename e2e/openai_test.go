@@ -152,7 +152,12 @@ func chatHistories(t *testing.T, at place) {
 	}
 	edited := s.chat(model, said{user("one"), assistant("edited"), user("two")}, nil)
 	if edited.text() != "two" || s.parentOf(edited.session) != first.session {
-		t.Errorf("an edited answer got %q in %s, a fork of %s", edited.text(), edited.session, s.parentOf(edited.session))
+		t.Errorf(
+			"an edited answer got %q in %s, a fork of %s",
+			edited.text(),
+			edited.session,
+			s.parentOf(edited.session),
+		)
 	}
 	on := s.chat(model, said{user("one"), assistant("edited"), user("two"), assistant("two"), user("three")}, nil)
 	if on.session != edited.session {
@@ -256,11 +261,13 @@ func chatTools(t *testing.T, at place) {
 	const model = "sim/script"
 	more := map[string]any{"tools": weather, "tool_choice": "auto"}
 	asked := s.chat(model, said{user(askWeather)}, more)
-	if asked.status != http.StatusOK || asked.Choices[0].FinishReason != "tool_calls" || asked.text() != "Let me look." {
+	if asked.status != http.StatusOK || asked.Choices[0].FinishReason != "tool_calls" ||
+		asked.text() != "Let me look." {
 		t.Fatalf("the calls came as %+v", asked)
 	}
 	calls := asked.Choices[0].Message.ToolCalls
-	if len(calls) != 2 || calls[0].ID == calls[1].ID || calls[1].Function.Name != "weather" || calls[1].Type != "function" ||
+	if len(calls) != 2 || calls[0].ID == calls[1].ID || calls[1].Function.Name != "weather" ||
+		calls[1].Type != "function" ||
 		calls[1].Function.Arguments != `{"city":"Rome"}` {
 		t.Fatalf("the calls are %+v", calls)
 	}
@@ -402,7 +409,8 @@ func chatErrors(t *testing.T, at place) {
 	if got := s.chat("sim/echo", said{user("x")}, nil, "Authorization", "Bearer pk_wrong"); got.status != 200 {
 		t.Errorf("without keys the connection counts: status %d", got.status)
 	}
-	pixel := "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJ" +
+	pixel := "data:image/png;base64," +
+		"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJ" +
 		"RU5ErkJggg=="
 	seen := s.chat("sim/echo", said{{"role": "user", "content": []map[string]any{
 		{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": map[string]any{"url": pixel}},
