@@ -190,7 +190,15 @@ $(RECEIVER_PACKAGES): e2e/receiver/package.json e2e/receiver/package-lock.json
 	npm ci --prefix .cache/receiver --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-e2e: $(MCP_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
+# Clients of other protocols, for the tests that they pass unmodified.
+CLIENT_PACKAGES := .cache/clients/node_modules
+
+$(CLIENT_PACKAGES): e2e/clients/package.json e2e/clients/package-lock.json
+	@mkdir -p .cache/clients && cp $^ .cache/clients/
+	npm ci --prefix .cache/clients --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+e2e: $(MCP_PACKAGES) $(CLIENT_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
 	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error

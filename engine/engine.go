@@ -45,6 +45,7 @@ type Store interface {
 	store.Workspaces
 	store.SignIns
 	store.Clients
+	store.ForeignIDs
 	Approvals
 	Delegations
 	Inbox

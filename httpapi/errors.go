@@ -186,6 +186,10 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 	header.Del(eventSequenceHeader)
 	header.Del(messageHeader)
 	body, media := appendProblem(make([]byte, 0, 512), problem), "application/problem+json"
+	if m := a.mountOf(x.r); m != nil {
+		problem.Status, body = m.Fail(foreignProblem(&problem))
+		media = "application/json"
+	}
 	if x.person {
 		body, media = problemPage(problem), "text/html; charset=utf-8"
 		header.Set("Content-Security-Policy", problemPolicy)

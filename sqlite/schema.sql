@@ -1147,6 +1147,19 @@ CREATE INDEX webhook_deliveries_status ON webhook_deliveries (webhook_id, status
 
 CREATE INDEX webhook_deliveries_session ON webhook_deliveries (session_id);
 
+CREATE TABLE foreign_ids (
+  workspace_id BLOB NOT NULL,
+  protocol     TEXT NOT NULL,
+  principal_id BLOB NOT NULL,              -- whose client calls it that
+  name         TEXT NOT NULL,
+  session_id   BLOB NOT NULL,
+  target_id    BLOB,                       -- a message or a turn; null: the session
+  created_at   INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, protocol, principal_id, name, session_id)
+) WITHOUT ROWID;
+
+CREATE INDEX foreign_ids_session ON foreign_ids (session_id);
+
 CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL AND resting = 0;
 
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "498eb9e1e5edf90faecd3f3caa3862601b08f8d3f74c1609942a50303230e96f"
+const schemaHash = "68d73021e73d73310686f0f187c61fa0c127fb9a3f5c3263bf03b39e6f4bc62c"

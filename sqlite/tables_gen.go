@@ -484,6 +484,44 @@ func claimHeadArgs(to []arg, of *transition.Head) []arg {
 	)
 }
 
+// foreignIDColumns reads "f".
+const foreignIDColumns = "f.workspace_id, f.protocol, f.principal_id, f.name, f.session_id, f.target_id, f.created_at"
+
+// fillForeignID reads foreignIDColumns.
+func fillForeignID(r *row, to *parley.ForeignID) error {
+	to.WorkspaceID = r.id()
+	to.Protocol = r.text()
+	to.PrincipalID = r.id()
+	to.Name = r.text()
+	to.SessionID = r.id()
+	to.TargetID = r.id()
+	to.CreatedAt = r.time()
+	return nil
+}
+
+func scanForeignID(r *row) (found parley.ForeignID, err error) {
+	err = fillForeignID(r, &found)
+	return found, err
+}
+
+// insertForeignIDColumns and insertForeignIDPlaces are for an INSERT INTO foreign_ids, with the arguments of insertForeignIDArgs.
+const insertForeignIDColumns = "workspace_id, protocol, principal_id, name, session_id, target_id, created_at"
+
+const insertForeignIDPlaces = "?, ?, ?, ?, ?, ?, ?"
+
+// insertForeignIDArgs appends the arguments of its columns.
+func insertForeignIDArgs(to []arg, of *parley.ForeignID) []arg {
+	return append(to,
+		&of.WorkspaceID,
+		of.Protocol,
+		&of.PrincipalID,
+		of.Name,
+		&of.SessionID,
+		&of.TargetID,
+		&of.CreatedAt,
+	)
+}
+
 // shareColumns reads "x".
 const shareColumns = "x.session_id, x.reader_id, x.workspace_id, x.shared_kind, x.shared_by, x.shared_name, x.created_at"
 

@@ -15,6 +15,7 @@ type Store interface {
 	Control
 	Outside
 	Shares
+	ForeignIDs
 	Loops
 	Leases
 	Sessions

@@ -24,6 +24,8 @@ import (
 	"example.org/parley/llm/record"
 	"example.org/parley/model"
 	"example.org/parley/postgres"
+	"example.org/parley/protocol"
+	"example.org/parley/protocol/openai"
 	"example.org/parley/runner/acp"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
@@ -273,6 +275,10 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	origins, err := s.settings.origins()
+	if err != nil {
+		return nil, err
+	}
 	if err := s.nameOwner(ctx); err != nil {
 		return nil, err
 	}
@@ -283,16 +289,19 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	s.audit = engine.NewAuditLog(s.store, s.log)
 	options.Audit = s.audit
 	verbs := engine.New(options)
+	streams := stream.New(verbs, s.hub)
 	return httpapi.New(httpapi.Options{
 		Page:           page,
 		Limited:        s.telemetry.RateLimited,
 		WrongKey:       s.telemetry.WrongKey,
 		Engine:         verbs,
-		Streams:        stream.New(verbs, s.hub),
+		Streams:        streams,
+		Mounts:         []protocol.Mount{openai.Mount(verbs, streams)},
 		LocalToken:     token,
 		LocalSince:     since,
 		Loopback:       s.loopback,
 		Hosts:          s.settings.AllowedHosts,
+		Origins:        origins,
 		OwnUser:        s.kernel.ownUser,
 		InsecureLocal:  s.settings.InsecureLocal,
 		SignInCode:     s.code,

@@ -69,6 +69,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Replays":     testReplays,
 		"Outside":     testOutside,
 		"Shares":      testShares,
+		"ForeignIDs":  testForeignIDs,
 		"History":     testHistory,
 		"Imports":     testImports,
 		"Search":      testSearch,
