@@ -144,10 +144,19 @@ func checkWebhook(w *parley.Webhook) error {
 		"tags": len(f.Tags), "types": len(f.Types),
 	} {
 		if n > parley.MaxWebhookFilterValues {
-			return parley.InvalidField("filter", "%s has %d values; at most %d", field, n, parley.MaxWebhookFilterValues)
+			return parley.InvalidField(
+				"filter",
+				"%s has %d values; at most %d",
+				field,
+				n,
+				parley.MaxWebhookFilterValues,
+			)
 		}
 	}
-	return checkAll(textsBound{"filter", f.Tags, parley.MaxNameBytes}, textsBound{"filter", f.Types, parley.MaxNameBytes})
+	return checkAll(
+		textsBound{"filter", f.Tags, parley.MaxNameBytes},
+		textsBound{"filter", f.Types, parley.MaxNameBytes},
+	)
 }
 
 // checkEventPattern refuses what no event has.
@@ -160,8 +169,11 @@ func checkEventPattern(pattern string) error {
 			return nil
 		}
 	}
-	return parley.InvalidField("events", "%q is neither the type of an event that is stored nor a pattern such as tool.*",
-		parley.Clip(pattern, parley.MaxWebhookPatternBytes))
+	return parley.InvalidField(
+		"events",
+		"%q is neither the type of an event that is stored nor a pattern such as tool.*",
+		parley.Clip(pattern, parley.MaxWebhookPatternBytes),
+	)
 }
 
 // Webhook reads a webhook.

@@ -19,7 +19,10 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 	audit := store.AuditFrom(ctx)
 	for range lookAgain {
 		b := tenant(webhook.WorkspaceID)
-		b.write("SELECT pg_advisory_xact_lock(hashtextextended('webhooks ' || $1::uuid::text, 48))", webhook.WorkspaceID)
+		b.write(
+			"SELECT pg_advisory_xact_lock(hashtextextended('webhooks ' || $1::uuid::text, 48))",
+			webhook.WorkspaceID,
+		)
 		b.write("SELECT parley.stale() WHERE (SELECT count(*) FROM parley.webhooks WHERE workspace_id = $1) >= $2",
 			webhook.WorkspaceID, parley.MaxWebhooksOfWorkspace)
 		b.write("INSERT INTO parley.webhooks ("+insertWebhookColumns+") VALUES ("+insertWebhookPlaces+")", args...)

@@ -316,7 +316,15 @@ func (s *Store) MoveLane(ctx context.Context, move store.LaneMove) (more bool, e
 				more = r.bool()
 				return nil
 			},
-			move.Through, move.Attempts, due, move.WebhookID, move.SessionID, move.WorkspaceID, move.Revision, move.Seen)
+			move.Through,
+			move.Attempts,
+			due,
+			move.WebhookID,
+			move.SessionID,
+			move.WorkspaceID,
+			move.Revision,
+			move.Seen,
+		)
 		if err == nil && !held {
 			err = transition.LaneLost()
 		}

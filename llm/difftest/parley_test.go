@@ -99,7 +99,9 @@ func TestOpenAIClientOfParley(t *testing.T) {
 	}
 
 	const script = `[[{"tool_call":{"name":"look","arguments":{"at":"it"}}}],[{"text":"Seen."}]]`
-	tools := []sdk.ChatCompletionToolUnionParam{sdk.ChatCompletionFunctionTool(sdk.FunctionDefinitionParam{Name: "look"})}
+	tools := []sdk.ChatCompletionToolUnionParam{
+		sdk.ChatCompletionFunctionTool(sdk.FunctionDefinitionParam{Name: "look"}),
+	}
 	messages = []sdk.ChatCompletionMessageParamUnion{sdk.UserMessage(script)}
 	asks, err := client.Chat.Completions.New(t.Context(), sdk.ChatCompletionNewParams{
 		Model: "sim/script", Messages: messages, Tools: tools,

@@ -108,7 +108,12 @@ func webhookCreated(t *testing.T, w *world) {
 		t.Errorf("created: %+v", made)
 	}
 	must(t, "DeleteWebhook", w.store.DeleteWebhook(w.ctx, w.scope.WorkspaceID, made.ID))
-	refused(t, "a second DeleteWebhook", w.store.DeleteWebhook(w.ctx, w.scope.WorkspaceID, made.ID), parley.CodeNotFound)
+	refused(
+		t,
+		"a second DeleteWebhook",
+		w.store.DeleteWebhook(w.ctx, w.scope.WorkspaceID, made.ID),
+		parley.CodeNotFound,
+	)
 }
 
 func webhooksBounded(t *testing.T, w *world) {
