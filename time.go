@@ -69,8 +69,8 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// LoadZone returns a time zone by its IANA name, such as Europe/Berlin. Names that mean another zone on each machine are
-// CodeInvalid: "", Local, and the files localtime and posixrules, which systems keep beside the zones.
+// LoadZone returns a time zone by its IANA name, such as Europe/Berlin. Names that mean another zone on each machine
+// are CodeInvalid: "", Local, and the files localtime and posixrules, which systems keep beside the zones.
 func LoadZone(name string) (*time.Location, error) {
 	switch strings.ToLower(path.Base(name)) { // posix/localtime too; some file systems ignore case
 	case ".", "local", "localtime", "posixrules":
