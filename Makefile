@@ -10,8 +10,8 @@ TOOLS := $(CURDIR)/.cache/tools
 
 # Packages that wait for people, networks and files, or work once, are compiled without inlining: the release is smaller
 # and no turn is slower (ADR 0065). What a turn, a search or a picture computes does not belong here.
-NOT_INLINED := ./cmd/... ./client/... ./internal/dryrun ./internal/imports ./runner/... ./tool/mcp/... archive/zip \
-  encoding/asn1 encoding/gob encoding/xml runtime/pprof text/template/... crypto/x509/... \
+NOT_INLINED := ./cmd/... ./client/... ./internal/dryrun ./internal/imports ./runner/... ./tool/document ./tool/mcp/... \
+  archive/zip encoding/asn1 encoding/gob encoding/xml runtime/pprof text/template/... crypto/x509/... \
   github.com/JohannesKaufmann/... github.com/danielgtaylor/huma/... github.com/go-logr/... github.com/goccy/go-yaml/... \
   github.com/google/jsonschema-go/... github.com/modelcontextprotocol/go-sdk/... github.com/netresearch/go-cron/... \
   github.com/pressly/goose/... github.com/segmentio/... github.com/spf13/... github.com/yosida95/uritemplate/... \
@@ -182,7 +182,23 @@ $(MCP_PACKAGES): e2e/mcp/package.json e2e/mcp/package-lock.json
 	npm ci --prefix .cache/mcp --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-e2e: $(MCP_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
+# The library with which the documented receiver of webhooks checks signatures.
+RECEIVER_PACKAGES := .cache/receiver/node_modules
+
+$(RECEIVER_PACKAGES): e2e/receiver/package.json e2e/receiver/package-lock.json
+	@mkdir -p .cache/receiver && cp $^ .cache/receiver/
+	npm ci --prefix .cache/receiver --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+# Clients of other protocols, for the tests that they pass unmodified.
+CLIENT_PACKAGES := .cache/clients/node_modules
+
+$(CLIENT_PACKAGES): e2e/clients/package.json e2e/clients/package-lock.json
+	@mkdir -p .cache/clients && cp $^ .cache/clients/
+	npm ci --prefix .cache/clients --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+e2e: $(MCP_PACKAGES) $(CLIENT_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
 	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error

@@ -108,7 +108,7 @@ const (
 	MaxDelegationBytes = 256 << 10 // of a task, a question or a report
 	MaxDelegationBatch = 32        // answers and reports that enter in one turn
 
-	DefaultDelegationDeadline = 24 * time.Hour
+	DefaultDelegationDeadline = 24 * time.Hour     // a briefing waits that long for a place in a full conversation
 	PersonDeadline            = 7 * 24 * time.Hour // of a question to a person
 	MinDelegationDeadline     = time.Minute
 	MaxDelegationDeadline     = 30 * 24 * time.Hour

@@ -42,6 +42,7 @@ type Error struct {
 	Field   string // dotted path of the offending input field; "" if none
 	State   string // of a conflict: the state that does not allow it; "" if none
 	End     *int   // of a conflict about where to append: the present end, in bytes
+	Stale   *Stale // of a conflict about a version that is not the newest: both; nil otherwise
 	// RetryAfter says how long to wait after CodeRateLimited.
 	RetryAfter time.Duration
 	cause      error
@@ -66,6 +67,21 @@ func Errorf(code Code, format string, args ...any) *Error {
 // Conflict makes a CodeConflict error that names the conflicting state.
 func Conflict[State ~string](state State, format string, args ...any) *Error {
 	return &Error{Code: CodeConflict, State: string(state), Message: fmt.Sprintf(format, args...)}
+}
+
+// Stale is the version that a change began with and the newest one of an artifact.
+type Stale struct {
+	Base   int `json:"base" doc:"The version that the change began with."`
+	Newest int `json:"newest" doc:"The artifact's newest version."`
+}
+
+// StaleVersion makes the error for a change of an artifact that began with a version that is not the newest.
+func StaleVersion(base, newest int) *Error {
+	return &Error{
+		Code: CodeConflict, State: "stale_version", Stale: &Stale{base, newest},
+		Message: fmt.Sprintf("Your change began with version %d, and the newest is %d. Read the difference, and write "+
+			"again from version %d, or ask to merge.", base, newest, newest),
+	}
 }
 
 // InvalidField makes a CodeInvalid error that names the field.

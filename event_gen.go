@@ -61,4 +61,7 @@ const (
 	FeedSessionDeleted       EventType = "session.deleted"
 	FeedSessionActivated     EventType = "session.activated"
 	FeedSessionDeactivated   EventType = "session.deactivated"
+	FeedArtifactCreated      EventType = "artifact.created"
+	FeedArtifactUpdated      EventType = "artifact.updated"
+	FeedArtifactDeleted      EventType = "artifact.deleted"
 )

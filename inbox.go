@@ -63,6 +63,7 @@ const (
 	AlertRunSkipped InboxAlertCause = "run skipped"  // of a schedule: ScheduleAlertAfter in a row
 	AlertBudget     InboxAlertCause = "budget"       // of a background session
 	AlertChain      InboxAlertCause = "chain bounds" // of a root of delegations
+	AlertWebhook    InboxAlertCause = "webhook"      // paused, because its endpoint failed for a day
 )
 
 // InboxAlertID returns the id of the item for a cause and its subject.

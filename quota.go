@@ -35,11 +35,11 @@ func SessionsQuotaReached(ofPrincipal bool, most int64) error {
 	)
 }
 
-// StorageQuotaReached refuses bytes of a file beyond a quota.
+// StorageQuotaReached refuses bytes of a file or an artifact beyond a quota.
 func StorageQuotaReached(ofPrincipal bool, most int64) error {
-	whose, raise := "The files of this workspace", "ask the operator to raise max_storage"
+	whose, raise := "The files and artifacts of this workspace", "ask the operator to raise max_storage"
 	if ofPrincipal {
-		whose, raise = "The files that this key has uploaded", "ask an admin for a key with a larger max_storage"
+		whose, raise = "The files and artifacts of this key", "ask an admin for a key with a larger max_storage"
 	}
 	return Conflict(
 		QuotaStorage,
@@ -50,10 +50,10 @@ func StorageQuotaReached(ofPrincipal bool, most int64) error {
 	)
 }
 
-// Storage is the space used by files, in bytes.
+// Storage is the space used by files and artifacts, in bytes.
 type Storage struct {
 	Workspace int64 // of the workspace, including uploads under way; equal bytes count once
-	Principal int64 // of one principal's uploads
+	Principal int64 // of one principal's uploads and artifacts
 }
 
 // Room refuses bytes that would exceed a quota when added to the workspace's and to the principal's.

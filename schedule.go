@@ -20,7 +20,7 @@ type Schedule struct {
 	Missed      ScheduleMissed  `json:"missed"`
 	// Author wrote the message last; the posted messages are theirs.
 	Author Author `json:"author"`
-	// NextAt is when it is due next, jitter included; null: never again, or disabled.
+	// NextAt is when it is due next, jitter included; null: never again, disabled, or the agent is archived.
 	NextAt Time `json:"next_at"`
 	// LastRun is what came of the last time; null before the first.
 	LastRun *ScheduleRun `json:"last_run"`
@@ -36,11 +36,16 @@ type Schedule struct {
 	MovedAt Time `json:"-"`
 	// TurnID is the turn of the last run that was posted.
 	TurnID ID `json:"-"`
+	// Resting says that the agent is archived: NextAt waits until it comes back.
+	Resting bool `json:"-"`
 }
 
 // MarshalJSON writes null for absent fields.
 func (s Schedule) MarshalJSON() ([]byte, error) {
 	type plain Schedule
+	if s.Resting {
+		s.NextAt = 0
+	}
 	return EncodeJSON(struct {
 		*plain
 		Name *string `json:"name"`
@@ -132,7 +137,7 @@ type SkipReason string
 const (
 	SkipOverlap   SkipReason = "overlap"    // the previous run has not ended
 	SkipMissed    SkipReason = "missed"     // it was due while no server ran
-	SkipArchived  SkipReason = "archived"   // the agent, or its background session, is archived
+	SkipArchived  SkipReason = "archived"   // the agent's background session is archived
 	SkipQueueFull SkipReason = "queue_full" // the background session's queue takes no more
 	SkipRefused   SkipReason = "refused"    // the message was refused; the server's log says why
 )

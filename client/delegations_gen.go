@@ -74,15 +74,48 @@ func (c *Client) AllDelegations(
 	})
 }
 
-// Delegation reads a delegation. With its whole text, and the messages that carried and answered it.
+// Delegation reads a delegation. With its whole text, the messages that carried and answered it, and the budget of
+// the chain that it belongs to.
 //
 // GET /v1/delegations/{delegation}
-func (c *Client) Delegation(ctx context.Context, delegation parley.ID, options ...Option) (parley.Delegation, error) {
-	return send[parley.Delegation](ctx, c, request{
+func (c *Client) Delegation(ctx context.Context, delegation parley.ID, options ...Option) (DelegationDetail, error) {
+	return send[DelegationDetail](ctx, c, request{
 		method:  http.MethodGet,
 		path:    "/v1/delegations/" + delegation.String(),
 		options: options,
 	})
+}
+
+// DelegationDetail is a delegation with the budget of its chain.
+type DelegationDetail struct {
+	parley.Delegation
+	DelegationBudget
+}
+
+// MarshalJSON writes its parts as one object.
+func (v DelegationDetail) MarshalJSON() ([]byte, error) {
+	return joined(v.Delegation, v.DelegationBudget)
+}
+
+// DelegationBudget is the part of a DelegationDetail beside the delegation.
+type DelegationBudget struct {
+	// What the chain that it belongs to may spend and has spent; null unless the chain is limited.
+	Chain *ChainSpending `json:"chain"`
+}
+
+// ChainSpending is what was spent of the budget of a chain: by the turn of the message that began it, and by the
+// turns of all agents that worked for it. Reserved is held by calls under way.
+type ChainSpending struct {
+	// The message that began the chain.
+	RootID parley.ID `json:"root_id"`
+	// The limit, of the session where it began or of that session's agent.
+	ChainTokens *int64 `json:"chain_tokens"`
+	// The limit, of the session where it began or of that session's agent.
+	ChainCost      *parley.Money `json:"chain_cost"`
+	Tokens         int64         `json:"tokens"`
+	Cost           parley.Money  `json:"cost"`
+	ReservedTokens int64         `json:"reserved_tokens"`
+	ReservedCost   parley.Money  `json:"reserved_cost"`
 }
 
 // CancelDelegation cancels a delegation. Its sender is told, the turns that work for it stop, and what was sent on

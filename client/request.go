@@ -222,12 +222,13 @@ func (c *Client) exchange(ctx context.Context, r *request) (*http.Response, erro
 func problem(response *http.Response) error {
 	raw, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes)) // a cut body still has a status
 	var body struct {
-		Code   parley.Code `json:"code"`
-		Title  string      `json:"title"`
-		Detail string      `json:"detail"`
-		State  string      `json:"state"`
-		End    *int        `json:"end"`
-		Errors []struct {
+		Code     parley.Code   `json:"code"`
+		Title    string        `json:"title"`
+		Detail   string        `json:"detail"`
+		State    string        `json:"state"`
+		End      *int          `json:"end"`
+		Versions *parley.Stale `json:"versions"`
+		Errors   []struct {
 			Field   string `json:"field"`
 			Message string `json:"message"`
 		} `json:"errors"`
@@ -245,7 +246,7 @@ func problem(response *http.Response) error {
 		}
 	}
 	failure := parley.Errorf(body.Code, "%s", body.Detail)
-	failure.State, failure.End, failure.RetryAfter = body.State, body.End, wait
+	failure.State, failure.End, failure.Stale, failure.RetryAfter = body.State, body.End, body.Versions, wait
 	if failure.Message == "" {
 		failure.Message = body.Title
 	}

@@ -488,21 +488,6 @@ type Spending struct {
 	DayEndsAt      parley.Time  `json:"day_ends_at"`
 }
 
-// ChainSpending is what was spent of the budget of a chain: by the turn of the message that began it, and by the
-// turns of all agents that worked for it. Reserved is held by calls under way.
-type ChainSpending struct {
-	// The message that began the chain.
-	RootID parley.ID `json:"root_id"`
-	// The limit, of the session where it began or of that session's agent.
-	ChainTokens *int64 `json:"chain_tokens"`
-	// The limit, of the session where it began or of that session's agent.
-	ChainCost      *parley.Money `json:"chain_cost"`
-	Tokens         int64         `json:"tokens"`
-	Cost           parley.Money  `json:"cost"`
-	ReservedTokens int64         `json:"reserved_tokens"`
-	ReservedCost   parley.Money  `json:"reserved_cost"`
-}
-
 // ClearContext clears the context. The model begins anew: its window starts at the next message, which gets a context
 // edge; earlier pins no longer carry over, and the session's context counts from 0. The record and its statistics
 // stay, and a running turn keeps its window. Unmark the edge to undo this. Clearing twice gives the same answer.

@@ -99,9 +99,14 @@ func (e *Engine) chainOf(ctx context.Context, scope store.Scope, sessionID parle
 	if err != nil || rootID.IsZero() {
 		return nil, err
 	}
+	return e.chainBudget(ctx, scope.WorkspaceID, rootID)
+}
+
+// chainBudget reads the budget of a chain; nil if nothing limits it, or the session where it began is gone.
+func (e *Engine) chainBudget(ctx context.Context, workspaceID, rootID parley.ID) (*ChainSpending, error) {
 	subject := store.BudgetSubject{ID: rootID, Scope: parley.BudgetOfChain}
-	budgets, err := e.store.Budgets(ctx, scope.WorkspaceID, []store.BudgetSubject{subject})
-	if err != nil || len(budgets) == 0 { // its session was deleted meanwhile
+	budgets, err := e.store.Budgets(ctx, workspaceID, []store.BudgetSubject{subject})
+	if err != nil || len(budgets) == 0 || !budgets[0].Limits.Chained() {
 		return nil, err
 	}
 	b := &budgets[0]

@@ -19,22 +19,48 @@ type DelegationList struct {
 	RootID     parley.ID   // the message that began the chain; zero: any
 }
 
-// Delegation reads a delegation.
+// DelegationDetail is a delegation with the budget of its chain.
+type DelegationDetail struct {
+	parley.Delegation
+	DelegationBudget
+}
+
+// DelegationBudget is the part of a DelegationDetail beside the delegation.
+type DelegationBudget struct {
+	Chain *ChainSpending `json:"chain" doc:"What the chain that it belongs to may spend and has spent; null unless the chain is limited."`
+}
+
+// MarshalJSON writes both parts as one object.
+func (d DelegationDetail) MarshalJSON() ([]byte, error) {
+	whole, err := d.Delegation.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	rest, err := parley.EncodeJSON(d.DelegationBudget)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(whole[:len(whole)-1], ','), rest[1:]...), nil
+}
+
+// Delegation reads a delegation, and the budget of its chain.
 func (e *Engine) Delegation(
 	ctx context.Context,
 	principal parley.Principal,
 	id parley.ID,
-) (_ parley.Delegation, err error) {
+) (_ DelegationDetail, err error) {
 	ctx, call, err := e.enter(ctx, principal, "getDelegation", ReadSessions, on(id))
 	if err != nil {
-		return parley.Delegation{}, err
+		return DelegationDetail{}, err
 	}
 	defer call.end(ctx, &err)
 	found, err := e.store.Delegation(ctx, call.Scope, id)
-	if err == nil {
-		call.about(in(found.SessionID(), id))
+	if err != nil {
+		return DelegationDetail{}, err
 	}
-	return found, err
+	call.about(in(found.SessionID(), id))
+	chain, err := e.chainBudget(ctx, call.Scope.WorkspaceID, found.RootID)
+	return DelegationDetail{found, DelegationBudget{chain}}, err
 }
 
 // Delegations lists the delegations from and to the sessions that the principal sees.

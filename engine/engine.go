@@ -17,6 +17,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/internal/inflight"
 	"example.org/parley/internal/projectdir"
+	"example.org/parley/internal/webhook"
 	"example.org/parley/model"
 	"example.org/parley/runner"
 	"example.org/parley/store"
@@ -35,13 +36,16 @@ type Store interface {
 	store.DryRuns
 	store.Agents
 	store.Schedules
+	store.Webhooks
 	Knowledge
+	store.Artifacts
 	store.Teams
 	store.Projects
 	store.Keys
 	store.Workspaces
 	store.SignIns
 	store.Clients
+	store.ForeignIDs
 	Approvals
 	Delegations
 	Inbox
@@ -173,6 +177,7 @@ type Options struct {
 	Projects    *projectdir.Policy // where projects may lie; nil: in the home, chosen only by the machine's own user
 	MaxSessions int64              // per workspace; 0: unlimited
 	MaxStorage  int64              // bytes of files per workspace; 0: unlimited
+	Webhooks    *webhook.Sender    // of tests and repetitions; nil: one that sends to public addresses only
 	Log         *slog.Logger       // nil: slog.Default()
 }
 
@@ -189,17 +194,18 @@ type Engine struct {
 	audit      *AuditLog
 	projects   *projectdir.Policy
 	quotas     struct{ sessions, storage int64 } // per workspace; 0: unlimited
+	webhooks   *webhook.Sender
 	log        *slog.Logger
 	keys       secrets[parley.Principal]
 	signedIn   secrets[store.SignedIn]
 
 	scaling scaling
 
-	looks, rehearsals, exports, imports, searches *room
-	importing                                     *pace
-	largeImport                                   sync.Mutex      // held while a large file is imported
-	wholeTeam                                     sync.Mutex      // held while the agents of a team are in memory
-	readings                                      *inflight.Bytes // what looks and replays hold
+	looks, rehearsals, exports, imports, searches, sends *room
+	importing                                            *pace
+	largeImport                                          sync.Mutex      // held while a large file is imported
+	wholeTeam                                            sync.Mutex      // held while the agents of a team are in memory
+	readings                                             *inflight.Bytes // what looks and replays hold
 
 	// patching serialises patches of one agent within this process: each becomes a new version of what was read, and
 	// the loser of a race must read again.
@@ -239,7 +245,11 @@ func New(options Options) *Engine {
 		importing:  newPace(),
 		exports:    newRoom("exports", maxExports, exportsPerPrincipal),
 		searches:   newRoom("searches", maxSearches, searchesPerPrincipal),
+		sends:      newRoom("requests to webhooks", maxSends, sendsPerPrincipal),
 		readings:   inflight.NewBytes(readingsHold*inflight.Scale(), 0),
+	}
+	if e.webhooks = options.Webhooks; e.webhooks == nil {
+		e.webhooks = webhook.NewSender(false)
 	}
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
 	return e

@@ -25,6 +25,9 @@ type MessageInput struct {
 	Status  parley.MessageStatus `json:"status,omitempty" enum:"streaming" doc:"For an assistant message: opens it empty, to be appended to and settled. model may say what writes it."`
 	Timeout int                  `json:"timeout,omitempty" minimum:"1" maximum:"3600" doc:"For a message opened as streaming: seconds without an append until it is settled as failed; 300 by default."`
 	DryInput
+
+	// Follows refuses the message with CodeChanged unless the record's last message has this sequence; 0: any has.
+	Follows int64 `json:"-"`
 }
 
 // MessagePatch changes a queued message.

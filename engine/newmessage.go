@@ -66,7 +66,8 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (sto
 		ID: parley.NewID(), Role: input.Role, Author: principal.Author(), Content: content,
 		ContextNote: input.ContextNote, ToolCallID: input.ToolCallID, Internal: input.Internal,
 		Metadata: metadata, AgentType: input.AgentType, Iteration: input.Iteration,
-		Settings: input.Settings, During: input.During, Urgent: principal.Author().Kind == parley.AuthorPerson,
+		Settings: input.Settings, During: input.During, Follows: input.Follows,
+		Urgent:        principal.Author().Kind == parley.AuthorPerson,
 		TokenEstimate: prompt.EstimateContent(cmp.Or(input.Model, e.models.Default()), input.Role, content),
 	}
 	switch input.Role {

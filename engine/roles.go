@@ -34,6 +34,9 @@ const (
 	ReadFiles       Verb = "files.read"
 	WriteFiles      Verb = "files.write"
 	DropFiles       Verb = "files.delete"
+	ReadArtifacts   Verb = "artifacts.read"
+	WriteArtifacts  Verb = "artifacts.write"
+	DropArtifacts   Verb = "artifacts.delete"
 	ReadModels      Verb = "models.read"
 	ReadTools       Verb = "tools.read"
 	SetClients      Verb = "clients.write"
@@ -48,6 +51,8 @@ const (
 	ReadAudit       Verb = "audit.read"
 	ReadMetrics     Verb = "server.metrics"
 	ReadRaw         Verb = "raw.read"
+	ReadWebhooks    Verb = "webhooks.read"
+	WriteWebhooks   Verb = "webhooks.write"
 )
 
 // Reach says on which sessions, agents and files a role may use a verb.
@@ -135,6 +140,15 @@ var permissions = [...]Permission{
 	{ReadFiles, "read, list and download files", ReachVisible, ReachVisible, ReachAll},
 	{WriteFiles, "upload files", ReachNone, ReachAll, ReachAll},
 	{DropFiles, "delete files", ReachNone, ReachOwn, ReachAll},
+	{ReadArtifacts, "read, list and compare artifacts and their versions", ReachVisible, ReachVisible, ReachAll},
+	{
+		WriteArtifacts,
+		"create artifacts; write and restore versions; rename, label and archive artifacts",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
+	{DropArtifacts, "delete artifacts; change who sees them", ReachNone, ReachOwn, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
 	{ReadTools, "list tools", ReachAll, ReachAll, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
@@ -148,6 +162,20 @@ var permissions = [...]Permission{
 	{ClearCache, "clear the response cache", ReachNone, ReachNone, ReachAll},
 	{ReadAudit, "list who did what", ReachNone, ReachNone, ReachAll},
 	{ReadMetrics, "read the server's metrics", ReachNone, ReachNone, ReachAll},
+	{
+		ReadWebhooks,
+		"read and list webhooks and their deliveries: one's own, admins all",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
+	{
+		WriteWebhooks,
+		"create webhooks; change, test and delete one's own, and send their deliveries again, admins all",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
 	{ReadRaw, "watch what providers send, unprocessed", ReachNone, ReachNone, ReachAll},
 }
 

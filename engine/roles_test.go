@@ -37,6 +37,18 @@ func (h *house) fileIn(t *testing.T, id parley.ID) parley.ID {
 	return file.ID
 }
 
+// artifactIn returns a new artifact in a session.
+func (h *house) artifactIn(t *testing.T, id parley.ID) parley.ID {
+	t.Helper()
+	made, _, err := h.CreateArtifact(t.Context(), h.admin, engine.ArtifactInput{
+		SessionID: id, Kind: parley.ArtifactText, Name: "x", Content: json.RawMessage(`"x"`),
+	}, store.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.ID
+}
+
 // agentFor returns a new agent of a session's owner.
 func (h *house) agentFor(t *testing.T, id parley.ID) string {
 	t.Helper()
@@ -237,6 +249,17 @@ func TestRolesAndVerbs(t *testing.T) {
 				return nil // allowed, but it is in use
 			}
 			return err
+		},
+		engine.ReadArtifacts: func(p parley.Principal, s parley.ID) error {
+			_, err := h.Artifact(ctx, p, h.artifactIn(t, s))
+			return err
+		},
+		engine.WriteArtifacts: func(p parley.Principal, s parley.ID) error {
+			_, err := h.UpdateArtifact(ctx, p, h.artifactIn(t, s), engine.ArtifactPatch{})
+			return err
+		},
+		engine.DropArtifacts: func(p parley.Principal, s parley.ID) error {
+			return h.DeleteArtifact(ctx, p, h.artifactIn(t, s))
 		},
 		engine.ReadTools: func(p parley.Principal, _ parley.ID) error {
 			_, err := h.Tools(ctx, p, engine.Paging{})

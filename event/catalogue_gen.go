@@ -360,6 +360,19 @@ func Catalogue() []Description {
 			{Name: "message_id", Doc: "The message whose object grows.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "patch", Doc: "To be applied in order.", Type: reflect.TypeFor[[]PatchOperation]()},
 		}}},
+		{Event: parley.FeedArtifactCreated, Feed: true, Object: Object{Name: "ArtifactCreated", Type: reflect.TypeFor[ArtifactCreated](), Doc: "Reports a new artifact.", Fields: []Field{
+			{Name: "artifact_id", Doc: "The artifact.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "project_id", Doc: "Its project; null for none.", Type: reflect.TypeFor[parley.ID](), Null: true},
+			{Name: "version", Doc: "Number of its newest version.", Type: reflect.TypeFor[int]()},
+		}}},
+		{Event: parley.FeedArtifactUpdated, Feed: true, Object: Object{Name: "ArtifactUpdated", Type: reflect.TypeFor[ArtifactUpdated](), Doc: "Reports that an artifact has a new version, or was changed otherwise: its name, labels, visibility, whether it is archived.", Fields: []Field{
+			{Name: "artifact_id", Doc: "The artifact.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "project_id", Doc: "Its project; null for none.", Type: reflect.TypeFor[parley.ID](), Null: true},
+			{Name: "version", Doc: "Number of its newest version.", Type: reflect.TypeFor[int]()},
+		}}},
+		{Event: parley.FeedArtifactDeleted, Feed: true, Object: Object{Name: "ArtifactDeleted", Type: reflect.TypeFor[ArtifactDeleted](), Doc: "Reports that an artifact is gone.", Fields: []Field{
+			{Name: "artifact_id", Doc: "The artifact.", Type: reflect.TypeFor[parley.ID]()},
+		}}},
 		{Event: parley.EventContextDropped, Durable: true, Object: Object{Name: "ContextDropped", Type: reflect.TypeFor[ContextDropped](), Doc: "Reports that messages no longer fit into what the model can read: from this call on they are left out of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are reported likewise.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn whose request is the first without them.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "call_id", Doc: "The record of the model call.", Type: reflect.TypeFor[parley.ID]()},

@@ -1822,6 +1822,79 @@ func (e *PatchOperation) size() int {
 }
 
 // AppendJSON appends the object.
+func (e *ArtifactCreated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"artifact_id":`...)
+	to = appendID(to, e.ArtifactID)
+	to = append(to, `,"project_id":`...)
+	if e.ProjectID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.ProjectID)
+	}
+	to = append(to, `,"version":`...)
+	to = strconv.AppendInt(to, int64(e.Version), 10)
+	return append(to, '}')
+}
+
+func (e *ArtifactCreated) size() int {
+	return 138
+}
+
+// Type is artifact.created.
+func (*ArtifactCreated) Type() parley.EventType { return parley.FeedArtifactCreated }
+
+// Encode encodes the event.
+func (e ArtifactCreated) Encode() Encoded {
+	return Encoded{parley.FeedArtifactCreated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *ArtifactUpdated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"artifact_id":`...)
+	to = appendID(to, e.ArtifactID)
+	to = append(to, `,"project_id":`...)
+	if e.ProjectID == nil {
+		to = append(to, "null"...)
+	} else {
+		to = appendID(to, *e.ProjectID)
+	}
+	to = append(to, `,"version":`...)
+	to = strconv.AppendInt(to, int64(e.Version), 10)
+	return append(to, '}')
+}
+
+func (e *ArtifactUpdated) size() int {
+	return 138
+}
+
+// Type is artifact.updated.
+func (*ArtifactUpdated) Type() parley.EventType { return parley.FeedArtifactUpdated }
+
+// Encode encodes the event.
+func (e ArtifactUpdated) Encode() Encoded {
+	return Encoded{parley.FeedArtifactUpdated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *ArtifactDeleted) AppendJSON(to []byte) []byte {
+	to = append(to, `{"artifact_id":`...)
+	to = appendID(to, e.ArtifactID)
+	return append(to, '}')
+}
+
+func (e *ArtifactDeleted) size() int {
+	return 55
+}
+
+// Type is artifact.deleted.
+func (*ArtifactDeleted) Type() parley.EventType { return parley.FeedArtifactDeleted }
+
+// Encode encodes the event.
+func (e ArtifactDeleted) Encode() Encoded {
+	return Encoded{parley.FeedArtifactDeleted, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
 func (e *ContextDropped) AppendJSON(to []byte) []byte {
 	to = append(to, `{"turn_id":`...)
 	to = appendID(to, e.TurnID)
@@ -2020,6 +2093,12 @@ func New(kind parley.EventType) Payload {
 		return &Resync{}
 	case parley.EventObjectPatch:
 		return &ObjectPatch{}
+	case parley.FeedArtifactCreated:
+		return &ArtifactCreated{}
+	case parley.FeedArtifactUpdated:
+		return &ArtifactUpdated{}
+	case parley.FeedArtifactDeleted:
+		return &ArtifactDeleted{}
 	case parley.EventContextDropped:
 		return &ContextDropped{}
 	case parley.EventContextTruncated:

@@ -212,6 +212,22 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 			"",
 		)
 	}
+	hook := reflect.TypeFor[parley.Webhook]()
+	for _, more := range []string{``, `,"name":"Tickets","events":["tool.*"],"filter":{"tags":["a"],"agent_ids":["` +
+		worker + `"]}`} {
+		made := idOf(do("createWebhook", hook, 201, "POST", "/v1/webhooks", `{"url":"http://127.0.0.1:1/"`+more+`}`))
+		do("getWebhook", hook, 200, "GET", "/v1/webhooks/"+made, "")
+		do("updateWebhook", hook, 200, "PATCH", "/v1/webhooks/"+made, `{"events":["limit.*"],"filter":{}}`)
+		do("rotateWebhookSecret", hook, 200, "POST", "/v1/webhooks/"+made+"/secret", `{"overlap_seconds":60}`)
+		do("pingWebhook", reflect.TypeFor[engine.WebhookAnswer](), 200, "POST", "/v1/webhooks/"+made+"/ping", "")
+		do("listWebhookDeliveries", reflect.TypeFor[page[parley.WebhookDelivery]](), 200, "GET",
+			"/v1/webhooks/"+made+"/deliveries", "")
+		delivery := s.deadDelivery(s.idOf(made), s.idOf(looped), 1)
+		do("listWebhookDeliveries", reflect.TypeFor[page[parley.WebhookDelivery]](), 200, "GET",
+			"/v1/webhooks/"+made+"/deliveries?status=dead", "")
+		do("resendWebhookDelivery", reflect.TypeFor[parley.WebhookDelivery](), 200, "POST", delivery+"/resend", "")
+		do("listWebhooks", reflect.TypeFor[page[parley.Webhook]](), 200, "GET", "/v1/webhooks", "")
+	}
 	known := reflect.TypeFor[parley.KnowledgeItem]()
 	for _, kind := range parley.KnowledgeKinds() {
 		made := idOf(do("createKnowledgeItem", known, 201, "POST", "/v1/knowledge",
@@ -221,6 +237,22 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	}
 	do("listKnowledgeItems", reflect.TypeFor[page[parley.KnowledgeItem]](), 200, "GET",
 		"/v1/knowledge?agent="+worker, "")
+	artifact, version := reflect.TypeFor[parley.Artifact](), reflect.TypeFor[parley.ArtifactVersion]()
+	for kind, change := range map[string]string{
+		`"kind":"json","content":{"a":{"b":1}},"schema":{"type":"object"}`: `{"patch":[{"op":"move","from":"/a/b","path":"/c"}]}`,
+		`"kind":"text","content":"one two"`:                                `{"edits":[{"old":"one","new":"1"}]}`,
+	} {
+		made := "/v1/artifacts/" + idOf(do("createArtifact", artifact, 201, "POST", "/v1/artifacts",
+			`{"name":"n","labels":["l"],`+kind+`}`))
+		do("writeArtifactVersion", version, 201, "POST", made+"/versions", change)
+		do("diffArtifact", reflect.TypeFor[engine.ArtifactDiff](), 200, "GET", made+"/diff", "")
+		do("restoreArtifactVersion", version, 201, "POST", made+"/versions/1/restore", "")
+		do("getArtifactVersion", version, 200, "GET", made+"/versions/1", "")
+		do("listArtifactVersions", reflect.TypeFor[page[parley.ArtifactVersion]](), 200, "GET", made+"/versions", "")
+		do("getArtifact", artifact, 200, "GET", made, "")
+		do("updateArtifact", artifact, 200, "PATCH", made, `{"archived":true}`)
+	}
+	do("listArtifacts", reflect.TypeFor[page[parley.Artifact]](), 200, "GET", "/v1/artifacts?archived=any", "")
 	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
 	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",
 		`{"every":"1h"}`)
@@ -368,7 +400,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	given := s.handedOver("Authorization", "Bearer "+testToken)
 	atGiven, delegation := "/v1/delegations/"+given.ID.String(), reflect.TypeFor[parley.Delegation]()
 	do("listDelegations", reflect.TypeFor[page[parley.Delegation]](), 200, "GET", "/v1/delegations?kind=task", "")
-	do("getDelegation", delegation, 200, "GET", atGiven, "")
+	do("getDelegation", reflect.TypeFor[engine.DelegationDetail](), 200, "GET", atGiven, "")
 	do("cancelDelegation", delegation, 200, "POST", atGiven+"/cancel", "")
 	do("problem", reflect.TypeFor[Problem](), 422, "GET", "/v1/delegations?kind=order", "")
 

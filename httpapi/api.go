@@ -12,6 +12,7 @@ import (
 	"example.org/parley/engine"
 	"example.org/parley/internal/inflight"
 	"example.org/parley/observe"
+	"example.org/parley/protocol"
 	"example.org/parley/stream"
 )
 
@@ -39,6 +40,10 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	// Hosts are other names that the Host header may have, without ports.
 	Hosts []string
+	// Origins are those whose pages may use the server from a browser, with a key in a header: "https://example.org".
+	Origins []string
+	// Mounts are other people's protocols.
+	Mounts []protocol.Mount
 
 	Ready   func(context.Context) error // whether the server is ready; nil: always
 	Page    http.Handler                // answers GET outside /v1; nil: none
@@ -59,6 +64,8 @@ type api struct {
 	gate     *gate
 	loopback bool
 	hosts    []string
+	origins  []string // lower case
+	mounts   []*protocol.Mount
 	ready    func(context.Context) error
 	page     http.Handler
 	metrics  http.Handler
@@ -101,6 +108,9 @@ func New(options Options) (http.Handler, error) {
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))
 	}
+	for _, origin := range options.Origins {
+		a.origins = append(a.origins, strings.ToLower(origin))
+	}
 	if a.flush == 0 {
 		a.flush = stream.StandardFlush
 	}
@@ -112,5 +122,8 @@ func New(options Options) (http.Handler, error) {
 		a.guesses.after = options.after
 	}
 	a.register(routes())
+	for i := range options.Mounts {
+		a.mount(&options.Mounts[i])
+	}
 	return a, nil
 }

@@ -59,7 +59,7 @@ func (b *behindLog) AppendAudit(ctx context.Context, entries []parley.AuditEntry
 
 // storesNothing are actions that are no readings, and yet change nothing in the database.
 var storesNothing = []string{
-	"previewSchedule", "previewMessage", "warmAgent", "verify"}
+	"previewSchedule", "previewMessage", "warmAgent", "verify", "pingWebhook"}
 
 // severalEntries are actions that concern several sessions.
 var severalEntries = []string{

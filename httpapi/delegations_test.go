@@ -137,6 +137,11 @@ func TestTheBudgetOfAChain(t *testing.T) {
 		whole.RootID != same.RootID || whole.Tokens != same.Tokens {
 		t.Fatalf("the chain is %+v for the lead and %+v for the other", whole, same)
 	}
+	sent := want[page[parley.Delegation]](s, 200, "GET", "/v1/delegations", "").Data[0]
+	detail := want[engine.DelegationDetail](s, 200, "GET", "/v1/delegations/"+sent.ID.String(), "")
+	if diff := cmp.Diff(whole, detail.Chain); diff != "" || detail.Text != "Look." || detail.RootID != whole.RootID {
+		t.Errorf("the delegation is %+v; its chain (-budget +delegation):\n%s", detail.Delegation, diff)
+	}
 	want[parley.Agent](s, 200, "PATCH", "/v1/agents/works", `{"max_tokens":900000}`)
 	want[parley.Agent](s, 200, "PATCH", "/v1/agents/lead", `{"limits":{"chain_tokens":500000}}`)
 	s.plays(at, steps)
@@ -144,5 +149,10 @@ func TestTheBudgetOfAChain(t *testing.T) {
 	failed := want[page[parley.Delegation]](s, 200, "GET", "/v1/delegations?status=failed", "").Data
 	if len(failed) != 1 || !strings.Contains(failed[0].Reason, "chain_tokens") {
 		t.Errorf("without room: %+v", failed)
+	}
+	want[parley.Agent](s, 200, "PATCH", "/v1/agents/lead", `{"limits":null}`)
+	detail = want[engine.DelegationDetail](s, 200, "GET", "/v1/delegations/"+sent.ID.String(), "")
+	if detail.Chain != nil {
+		t.Errorf("without limits the chain is %+v", detail.Chain)
 	}
 }

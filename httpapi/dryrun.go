@@ -59,7 +59,7 @@ func (a *api) dryRun(x *exchange, flush time.Duration, run dryVerb) error {
 	case err != nil && x.r.Context().Err() == nil:
 		a.log.WarnContext(x.r.Context(), "a dry run broke off", "request_id", x.requestID.String(), "error", err)
 	}
-	s.end()
+	s.End()
 	return nil
 }
 

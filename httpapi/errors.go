@@ -74,6 +74,7 @@ type Problem struct {
 	RequestID parley.ID      `json:"request_id" doc:"Also in the header Parley-Request-Id and in the server's log."`
 	State     *string        `json:"state" doc:"The state that does not allow the request, for a program; null unless a conflict is about one."`
 	End       *int           `json:"end" doc:"Where the text ends, in UTF-8 bytes, if an append began elsewhere; else null."`
+	Versions  *parley.Stale  `json:"versions" doc:"The two versions of an artifact, if a change began with one that is not the newest; else null."`
 	Errors    []FieldProblem `json:"errors" doc:"The fields and parameters that break a rule; null if there are none."`
 }
 
@@ -106,6 +107,7 @@ func problemOf(err error, requestID parley.ID) Problem {
 		problem.Detail = "Something went wrong inside Parley. The server's log has the details under this request's id."
 	} else {
 		problem.Detail, problem.State, problem.End = known.Message, parley.OrNull(known.State), known.End
+		problem.Versions = known.Stale
 		var several *invalidFields
 		if errors.As(err, &several) {
 			problem.Errors = several.fields
@@ -184,6 +186,10 @@ func (a *api) failAt(level slog.Level, x *exchange, err error) {
 	header.Del(eventSequenceHeader)
 	header.Del(messageHeader)
 	body, media := appendProblem(make([]byte, 0, 512), problem), "application/problem+json"
+	if m := a.mountOf(x.r); m != nil {
+		problem.Status, body = m.Fail(foreignProblem(&problem))
+		media = "application/json"
+	}
 	if x.person {
 		body, media = problemPage(problem), "text/html; charset=utf-8"
 		header.Set("Content-Security-Policy", problemPolicy)
@@ -236,6 +242,12 @@ func appendProblem(to []byte, p Problem) []byte {
 		to = append(to, `,"end":null`...)
 	} else {
 		to = strconv.AppendInt(append(to, `,"end":`...), int64(*p.End), 10)
+	}
+	if p.Versions == nil {
+		to = append(to, `,"versions":null`...)
+	} else {
+		to = strconv.AppendInt(append(to, `,"versions":{"base":`...), int64(p.Versions.Base), 10)
+		to = append(strconv.AppendInt(append(to, `,"newest":`...), int64(p.Versions.Newest), 10), '}')
 	}
 	if len(p.Errors) == 0 {
 		return append(to, `,"errors":null}`...)

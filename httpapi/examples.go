@@ -118,6 +118,19 @@ const (
 		`"overlap":"skip","missed":"once","author":{"kind":"person","id":"` + otherIDExample +
 		`","name":"ada"},"next_at":"` + timeExample + `","last_run":` + scheduleRunExample +
 		`,"skipped_in_a_row":0,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+	webhookExample = webhookFields + `"secret":null,"created_at":"` + timeExample +
+		`","updated_at":"` + timeExample + `"}`
+	newWebhookExample = webhookFields + `"secret":"whsec_ZXhhbXBsZS1zaG93bi1vbmNl","created_at":"` + timeExample +
+		`","updated_at":"` + timeExample + `"}`
+	webhookFields = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","name":"Tickets",` +
+		`"url":"https://example.com/hooks/parley","events":["session.*"],"filter":{"session_ids":[],"agent_ids":[],` +
+		`"project_ids":[],"tags":["support"],"types":[]},"status":"active","reason":null,"owner":{"kind":"person",` +
+		`"id":"` + otherIDExample + `","name":"ada"},"failing_since":null,"previous_secret_until":null,`
+	webhookAnswerExample   = `{"delivered":true,"response_status":200,"error":null,"took_ms":41}`
+	webhookDeliveryExample = `{"id":"` + otherIDExample + `","webhook_id":"` + otherIDExample + `","session_id":"` +
+		sessionIDExample + `","event_sequence":7,"event_type":"session.completed","status":"dead","attempts":11,` +
+		`"response_status":503,"error":"the endpoint answered 503","next_at":null,"created_at":"` + timeExample +
+		`","updated_at":"` + timeExample + `"}`
 	knowledgeExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` +
 		agentIDExample + `","scope":"agent","kind":"preference","text":"Releases are cut on Tuesdays.",` +
 		`"confidence":90,"pinned":true,"status":"active","author":{"kind":"agent","id":"` + agentIDExample +
@@ -125,6 +138,17 @@ const (
 		messageIDExample + `","sequence":12,"role":"user"}],"approved_at":null,"approved_by_id":null,` +
 		`"supersedes_id":null,"superseded_by_id":null,"created_at":"` + timeExample + `","changed_at":"` +
 		timeExample + `","confirmed_at":"` + timeExample + `"}`
+	artifactExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
+		`"session_id":null,"owner_id":"` + otherIDExample + `","visibility":"private","kind":"markdown",` +
+		`"name":"Outline","labels":["novel"],"schema":null,"version":2,"content_hash":"` + hashExample +
+		`","size":29,"archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+	artifactVersionExample = `{"artifact_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+		`","number":2,"author":{"kind":"agent","id":"` + agentIDExample + `","name":"Release writer"},"session_id":"` +
+		sessionIDExample + `","message_id":"` + messageIDExample + `","content_hash":"` + hashExample +
+		`","size":29,"created_at":"` + timeExample + `","parent":1,"base":1,"restored_from":null}`
+	artifactDiffExample = `{"from":1,"to":2,"patch":null,"hunks":[{"from":3,"to":3,"lines":[{"op":"removed",` +
+		`"text":"It begins.","parts":null,"open":false},{"op":"added","text":"It began in the rain.","parts":null,` +
+		`"open":false}]}],"truncated":false}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample +
 		`"],"removed":[],"turns":[],"children":[],"by":"holder"}`
 
@@ -202,7 +226,10 @@ const (
 		`"reason":"rule","explanation":null,"approvers":1,"missing":0,"approved_by":[{"kind":"person","id":"` +
 		otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
 
-	delegationExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
+	delegationExample       = `{` + delegationFields + `}`
+	delegationDetailExample = `{` + delegationFields + `,"chain":{"root_id":"` + messageIDExample +
+		`","chain_tokens":200000,"chain_cost":null,"tokens":1500,"cost":0.002,"reserved_tokens":0,"reserved_cost":0}}`
+	delegationFields = `"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","kind":"task","status":"answered","from_agent_id":"` + agentIDExample + `","from_session_id":"` +
 		sessionIDExample + `","call_message_id":"` + messageIDExample + `","to_agent_id":"` + otherIDExample +
 		`","to_principal_id":null,"to_session_id":"` + otherIDExample + `","parent_id":null,"root_id":"` +
@@ -211,7 +238,7 @@ const (
 		turnIDExample + `","answer_message_id":"` + otherIDExample + `","answer_turn_id":"` + turnIDExample +
 		`","return_message_id":"` + messageIDExample + `","return_turn_id":"` + turnIDExample +
 		`","reason":null,"deadline_at":"` + timeExample + `","created_at":"` + timeExample + `","delivered_at":"` +
-		timeExample + `","finished_at":"` + timeExample + `"}`
+		timeExample + `","finished_at":"` + timeExample + `"`
 
 	inboxExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","principal_id":"` +
 		otherIDExample + `","type":"question","title":"Which port may I use?","summary":"","agent_id":"` +

@@ -12,6 +12,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/protocol"
 )
 
 // maxFormBytes is what a form may have around the file that it holds.
@@ -229,7 +230,9 @@ type patient struct {
 }
 
 func (p *patient) Write(data []byte) (int, error) {
-	_ = p.deadlines.SetWriteDeadline(time.Now().Add(WriteTimeout)) // an error only means a connection without deadlines
+	_ = p.deadlines.SetWriteDeadline(
+		time.Now().Add(protocol.WriteTimeout),
+	) // an error only means a connection without deadlines
 	return p.ResponseWriter.Write(data)
 }
 

@@ -24,6 +24,7 @@ import (
 	"example.org/parley/engine"
 	"example.org/parley/internal/peer"
 	"example.org/parley/internal/projectdir"
+	"example.org/parley/internal/webhook"
 	"example.org/parley/live"
 	"example.org/parley/llm"
 	"example.org/parley/llm/sim"
@@ -32,6 +33,7 @@ import (
 	"example.org/parley/stream"
 	"example.org/parley/tool"
 	"example.org/parley/tool/builtin"
+	"example.org/parley/tool/document"
 	"example.org/parley/tool/team"
 	"example.org/parley/worker"
 )
@@ -160,12 +162,14 @@ func startServerIn(
 	if tools == nil {
 		if tools, err = tool.Join(
 			builtin.ToolsWithin(policy), builtin.Sessions(s.store), builtin.Record(s.store),
+			document.Tools(s.store, document.Options{}),
 		); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{
 		Log: log, Slots: 64, Drain: 100 * time.Millisecond, Background: team.Tools(s.store),
+		Webhooks: webhook.NewSender(true),
 	})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
@@ -176,6 +180,7 @@ func startServerIn(
 	s.audit = engine.NewAuditLog(s.behind, log)
 	s.engine = engine.New(
 		engine.Options{
+			Webhooks:  webhook.NewSender(true),
 			Store:     s.store,
 			Models:    models,
 			Tools:     tools,

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 
@@ -15,7 +16,9 @@ type estate struct {
 	bearer                                                        string
 	agent, session, message, turn, call, project, key, loop, file string
 	slug, reader, approval, signIn, delegation, lead, schedule    string
+	webhook, deadDelivery                                         string
 	knowledge                                                     string
+	artifact                                                      string
 	item                                                          string
 }
 
@@ -88,9 +91,15 @@ func (s *testServer) build(workspace, slug string) estate {
 		auth...).ID.String()
 	e.schedule = want[parley.Schedule](s, 201, "POST", "/v1/schedules",
 		fmt.Sprintf(`{"agent_id":%q,"every":"1h","message":"Look around."}`, e.agent), auth...).ID.String()
+	hook := want[parley.Webhook](s, 201, "POST", "/v1/webhooks", `{"url":"http://127.0.0.1:1/","events":["limit.*"]}`,
+		auth...)
+	e.webhook = hook.ID.String()
 	e.knowledge = want[parley.KnowledgeItem](s, 201, "POST", "/v1/knowledge",
 		fmt.Sprintf(`{"agent_id":%q,"text":"Known to %s."}`, e.agent, slug), auth...).ID.String()
+	e.artifact = want[parley.Artifact](s, 201, "POST", "/v1/artifacts",
+		fmt.Sprintf(`{"kind":"text","name":%q,"content":"It begins."}`, "of "+slug), auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
+	e.deadDelivery = path.Base(s.deadDeliveryIn(hook.WorkspaceID, hook.ID, s.idOf(e.reader), 1))
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
 	e.delegation = s.handedOver(auth...).ID.String()
 	_, item := s.questioned(slug+" asks", auth...)
@@ -123,6 +132,12 @@ func (e estate) fill(path string) string {
 		e.schedule,
 		"{knowledge}",
 		e.knowledge,
+		"{artifact}",
+		e.artifact,
+		"{webhook}",
+		e.webhook,
+		"{delivery}",
+		e.deadDelivery,
 		"{file}",
 		e.file,
 		"{reader}",

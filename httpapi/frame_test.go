@@ -6,6 +6,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/live"
+	"example.org/parley/protocol"
 	"example.org/parley/store"
 )
 
@@ -106,7 +107,7 @@ func BenchmarkFrames(b *testing.B) {
 	}{{"event", &frames[0]}, {"delta", &frames[3]}} {
 		b.Run(of.name, func(b *testing.B) {
 			b.ReportAllocs()
-			buffer := make([]byte, 0, fullBuffer)
+			buffer := make([]byte, 0, protocol.FullBuffer)
 			for b.Loop() {
 				buffer = appendFrame(buffer[:0], of.frame)
 			}

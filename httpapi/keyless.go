@@ -31,6 +31,9 @@ func (k *keyless) admit(r *http.Request) error {
 			header,
 		)
 	}
+	if foreignOrigin(r) {
+		return errKeyFromElsewhere()
+	}
 	if k.open {
 		return nil
 	}

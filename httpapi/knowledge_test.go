@@ -13,6 +13,8 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/store"
+	"example.org/parley/tool"
+	"example.org/parley/tool/team"
 )
 
 // TestKnowledgeThroughTheAPI: people write, change, pin, approve and forget what an agent knows.
@@ -249,6 +251,81 @@ func TestAgentsSearchNoteAndForget(t *testing.T) {
 		parley.KnowledgeForgotten {
 		t.Errorf("after the approval the item is %+v", got)
 	}
+}
+
+// TestAgentsNoteAndForgetOnce: a call that runs again, as after a crash before its result was recorded, answers as the
+// first time did, and changes nothing.
+func TestAgentsNoteAndForgetOnce(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	agent := s.member(`{"name":"Digger","model":"sim/script"}`)
+	at := s.background(agent)
+	s.plays(at, []string{call("remember", map[string]any{"text": "It opens at nine."}), `{"text":"Noted."}`})
+	s.ended(at, 1)
+	old := want[page[parley.KnowledgeItem]](s, 200, "GET", "/v1/knowledge?agent=digger", "").Data[0]
+	s.plays(at, []string{
+		call("remember", map[string]any{"text": "It opens at ten.", "replaces": old.ID.String()}), `{"text":"Noted."}`,
+	})
+	s.ended(at, 2)
+	tools := map[string]tool.Tool{}
+	for _, one := range team.Tools(s.store).Knowing() {
+		tools[one.Definition().Name] = one
+	}
+	all := func() string {
+		s.Helper()
+		return string(s.do("GET", "/v1/knowledge?agent=digger", "").body)
+	}
+	again := func(call tool.Call, name, first string) {
+		s.Helper()
+		before := all()
+		result, err := tools[name].Call(t.Context(), call)
+		if err != nil || string(result.JSON) != first {
+			t.Errorf("%s again answers %s, %v; first %s", name, result.JSON, err, first)
+		}
+		if after := all(); after != before {
+			t.Errorf("%s again leaves %s; before %s", name, after, before)
+		}
+	}
+	var noted []struct {
+		ID parley.ID `json:"id"`
+	}
+	var asked parley.ToolCallContent
+	record := s.recordOf(at)
+	for i := range record {
+		switch m := &record[i]; m.Role {
+		case parley.RoleToolCall:
+			if err := json.Unmarshal(m.Content, &asked); err != nil {
+				t.Fatal(err)
+			}
+		case parley.RoleToolResult:
+			var content struct{ Result json.RawMessage }
+			if err := json.Unmarshal(m.Content, &content); err != nil {
+				t.Fatal(err)
+			}
+			one := struct {
+				ID parley.ID `json:"id"`
+			}{}
+			if err := json.Unmarshal(content.Result, &one); err != nil {
+				t.Fatal(err)
+			}
+			noted = append(noted, one)
+			again(tool.Call{
+				WorkspaceID: agent.WorkspaceID, SessionID: m.SessionID, MessageID: record[i-1].ID,
+				Arguments: asked.Arguments,
+			}, "remember", string(content.Result))
+		}
+	}
+	if len(noted) != 2 {
+		t.Fatalf("the agent noted %+v", noted)
+	}
+	forget := tool.Call{
+		WorkspaceID: agent.WorkspaceID, SessionID: record[0].SessionID, MessageID: parley.NewID(),
+		Arguments: json.RawMessage(`{"id":"` + noted[1].ID.String() + `"}`),
+	}
+	if _, err := tools["forget"].Call(t.Context(), forget); err != nil {
+		t.Fatal(err)
+	}
+	again(forget, "forget", `{"forgotten":true}`)
 }
 
 // drawnFrom waits until knowledge was drawn from a turn.

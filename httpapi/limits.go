@@ -96,6 +96,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.dropOldCookie(w, r)
 	defer a.recovered(w, r, id)
+	if a.allowOrigin(w, r) {
+		return
+	}
 	if r.ContentLength != 0 { // even if no route reads the body: net/http waits for it before it answers
 		_ = http.NewResponseController(w).
 			SetReadDeadline(time.Now().Add(BodyTimeout))
@@ -142,10 +145,13 @@ func (a *api) admit(r *http.Request) error {
 				"the name to the server's configured hosts.",
 		)
 	}
-	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+	if foreignOrigin(r) {
+		if a.allows(r.Header.Get("Origin")) {
+			return nil
+		}
 		return crossSite()
 	}
-	if origin := r.Header.Get("Origin"); origin != "" && !a.sameOrigin(origin, r.Host) {
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 		return crossSite()
 	}
 	return nil
@@ -154,7 +160,8 @@ func (a *api) admit(r *http.Request) error {
 func crossSite() error {
 	return parley.Errorf(
 		parley.CodeForbidden,
-		"Pages of other sites may not use this server. Call it from its own page, or without an Origin header.",
+		"Pages of other sites may not use this server. Call it from its own page, or without an Origin header. An "+
+			"admin can allow an origin with the setting allowed_origins (PARLEY_ALLOWED_ORIGINS).",
 	)
 }
 
@@ -170,15 +177,6 @@ func (a *api) ownHost(host string) bool {
 		return true
 	}
 	return slices.Contains(a.hosts, name)
-}
-
-// sameOrigin compares the Origin header with the Host header; schemes may differ behind a proxy that ends TLS.
-func (a *api) sameOrigin(origin, host string) bool {
-	from, err := url.Parse(origin)
-	if err != nil || from.Host == "" {
-		return false
-	}
-	return strings.EqualFold(from.Host, host)
 }
 
 // mergePatch is the media type of RFC 7396, which every PATCH accepts besides JSON: an absent field stays, null clears.

@@ -48,6 +48,7 @@ type route struct {
 	crowds  bool         // many of a principal's run at once: new messages, and sessions with one
 	lingers bool         // reads what it answers while its client takes it: a file, an export
 	most    int64        // bytes of its body; 0: parley.MaxBodyBytes
+	foreign bool         // another protocol's: its query parameters are not ours to check
 }
 
 // parameter is a query parameter or a header of a request.
@@ -102,6 +103,9 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		stream.Aside(func() { err = a.prepare(r, x) })
 	} else {
 		err = a.prepare(r, x)
+	}
+	if err == nil && r.signs && foreignOrigin(request) {
+		err = crossSite() // a page of another origin sends a key; it signs nobody in
 	}
 	if err != nil {
 		a.fail(x, err)
@@ -165,8 +169,10 @@ func (a *api) prepare(r *route, x *exchange) (err error) {
 			x.call.Unaudited()
 		}
 	}
-	if x.query, err = checkQuery(r, x.r.URL.RawQuery); err != nil {
-		return err
+	if !r.foreign {
+		if x.query, err = checkQuery(r, x.r.URL.RawQuery); err != nil {
+			return err
+		}
 	}
 	x.schema = r.schema
 	if r.input != nil {
@@ -214,6 +220,7 @@ func idOf(w http.ResponseWriter) parley.ID {
 func (a *api) nowhere(w http.ResponseWriter, r *http.Request) {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
+	case a.mountOf(r) != nil: // whatever asks there is a program
 	case a.page != nil && reads && r.URL.Path != "/v1" && !strings.HasPrefix(r.URL.Path, "/v1/"):
 		a.page.ServeHTTP(w, r)
 		return

@@ -17,6 +17,7 @@ import (
 	"example.org/parley/engine"
 	"example.org/parley/internal/inflight"
 	"example.org/parley/live"
+	"example.org/parley/protocol"
 	"example.org/parley/store"
 	"example.org/parley/stream"
 )
@@ -102,7 +103,7 @@ func relayed(t *testing.T, test func(client net.Conn, hub *live.Hub, session par
 			}
 			defer watched.Close()
 			s := newSSE(w)
-			if s.flush() == nil {
+			if s.Flush() == nil {
 				x := &exchange{w: w, r: r, principal: anybody}
 				a.relay(x, s, watched) //nolint:contextcheck // the exchange holds the request with its context
 			}
@@ -146,7 +147,7 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// A reader that never reads is cut off when one write has taken WriteTimeout.
+// A reader that never reads is cut off when one write has taken protocol.WriteTimeout.
 func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	t.Parallel()
 	relayed(t, func(client net.Conn, hub *live.Hub, session parley.ID, ended <-chan struct{}) {
@@ -170,8 +171,8 @@ func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 		}})
 		start := time.Now()
 		<-ended
-		if took := time.Since(start); took < WriteTimeout/2 || took > WriteTimeout {
-			t.Errorf("cut off after %s, want at most %s", took, WriteTimeout)
+		if took := time.Since(start); took < protocol.WriteTimeout/2 || took > protocol.WriteTimeout {
+			t.Errorf("cut off after %s, want at most %s", took, protocol.WriteTimeout)
 		}
 	})
 }

@@ -42,7 +42,7 @@ func serveReplay(a *api, x *exchange) error {
 	if err != nil {
 		a.log.WarnContext(x.r.Context(), "a replay broke off", "request_id", x.requestID.String(), "error", err)
 	}
-	s.end()
+	s.End()
 	return nil
 }
 
@@ -53,9 +53,9 @@ func sendReplay[Data engine.ReplayPiece | engine.ReplayResult](to *stream.Pushed
 		return err
 	}
 	return to.Write(func(s *sse) error {
-		s.buffer = append(append(s.buffer, "event: "...), event...)
-		s.buffer = append(append(append(s.buffer, "\ndata: "...), encoded...), "\n\n"...)
-		if s.flush() != nil {
+		s.Buffer = append(append(s.Buffer, "event: "...), event...)
+		s.Buffer = append(append(append(s.Buffer, "\ndata: "...), encoded...), "\n\n"...)
+		if s.Flush() != nil {
 			return stream.ErrGone
 		}
 		return nil

@@ -162,6 +162,15 @@ func TestRolesOverHTTP(t *testing.T) {
 			)
 			return "DELETE", "/v1/files/" + file.ID.String(), ""
 		},
+		engine.ReadArtifacts: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/artifacts", "" },
+		engine.WriteArtifacts: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/artifacts", `{"kind":"text","name":"n","content":"x"}`
+		},
+		engine.DropArtifacts: func(parley.PrincipalRole) (string, string, string) {
+			made := want[parley.Artifact](s, http.StatusCreated, "POST", "/v1/artifacts",
+				`{"kind":"text","name":"n","content":"x","visibility":"workspace"}`, "Authorization", admin)
+			return "DELETE", "/v1/artifacts/" + made.ID.String(), ""
+		},
 		engine.ReadTools:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/tools", "" },
 		engine.ReadModels: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/models", "" },
 		engine.SetClients: func(parley.PrincipalRole) (string, string, string) {
@@ -177,6 +186,10 @@ func TestRolesOverHTTP(t *testing.T) {
 			cookie, _, _ := strings.Cut(in.header.Get("Set-Cookie"), ";")
 			own := want[page[parley.SignIn]](s, http.StatusOK, "GET", "/v1/sign-ins", "", "Cookie", cookie)
 			return "DELETE", "/v1/sign-ins/" + own.Data[0].ID.String(), ""
+		},
+		engine.ReadWebhooks: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/webhooks", "" },
+		engine.WriteWebhooks: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/webhooks", `{"url":"http://127.0.0.1:1/"}`
 		},
 		engine.ReadMetrics: func(parley.PrincipalRole) (string, string, string) { return "GET", "/metrics", "" },
 	}

@@ -95,7 +95,12 @@ func closedLists() map[reflect.Type]closed {
 		reflect.TypeFor[parley.AgentStatus]():     valuesOf(parley.AgentActive, parley.AgentArchived),
 		reflect.TypeFor[parley.KnowledgeKind]():   valuesOf(parley.KnowledgeKinds()...),
 		reflect.TypeFor[parley.KnowledgeStatus](): valuesOf(parley.KnowledgeStatuses()...),
-		reflect.TypeFor[parley.KnowledgeScope]():  valuesOf(parley.KnowledgeOfAgent, parley.KnowledgeOfTeam),
+		reflect.TypeFor[parley.ArtifactKind]():    valuesOf(parley.ArtifactKinds()...),
+		reflect.TypeFor[parley.EditOp](): valuesOf(
+			parley.EditAdd, parley.EditRemove, parley.EditReplace, parley.EditMove, parley.EditCopy, parley.EditTest,
+		),
+		reflect.TypeFor[parley.DiffOp]():         valuesOf(parley.DiffSame, parley.DiffRemoved, parley.DiffAdded),
+		reflect.TypeFor[parley.KnowledgeScope](): valuesOf(parley.KnowledgeOfAgent, parley.KnowledgeOfTeam),
 		reflect.TypeFor[parley.PolicyKind](): valuesOf(
 			parley.PolicyAuto,
 			parley.PolicyAll,
@@ -141,6 +146,13 @@ func closedLists() map[reflect.Type]closed {
 		),
 		reflect.TypeFor[parley.DelegationKind]():   valuesOf(parley.DelegationKinds()...),
 		reflect.TypeFor[parley.DelegationStatus](): valuesOf(parley.DelegationStatuses()...),
+		reflect.TypeFor[parley.WebhookStatus](): valuesOf(
+			parley.WebhookActive, parley.WebhookPaused, parley.WebhookDisabled,
+		),
+		reflect.TypeFor[parley.WebhookPause](): valuesOf(parley.PausedFailing),
+		reflect.TypeFor[parley.DeliveryStatus](): valuesOf(
+			parley.DeliveryRetrying, parley.DeliveryDead, parley.DeliveryDelivered,
+		),
 		reflect.TypeFor[parley.InboxType]():        valuesOf(parley.InboxTypes()...),
 		reflect.TypeFor[parley.GrantEffect]():      valuesOf(parley.GrantAllow, parley.GrantAsk, parley.GrantDeny),
 		reflect.TypeFor[parley.ApprovalDecision](): valuesOf(parley.DecideApprove, parley.DecideDeny),
@@ -402,8 +414,19 @@ func amend(name string, s *huma.Schema) {
 		schema := object(s.Properties["schema"].Description)
 		schema.Nullable = true
 		s.Properties["schema"] = schema
-	case "AuditEntry", "UsageSum":
+	case "AuditEntry", "UsageSum", "ArtifactVersion":
 		s.Properties["session_id"].Nullable = true
+	case "Artifact":
+		s.Properties["session_id"].Nullable = true
+		schema := object("The JSON Schema that every version satisfies; null for none.")
+		schema.Nullable = true
+		s.Properties["schema"] = schema
+	case "ArtifactInput":
+		inputObjects(s, "schema")
+	case "ArtifactDiff":
+		s.Properties["patch"].Nullable, s.Properties["hunks"].Nullable = true, true
+	case "DiffLine":
+		s.Properties["parts"].Nullable = true
 	case "Session":
 		s.Properties["metadata"] = object("The client's own data about the session.")
 		s.Properties["archived_at"].Description = "Null unless archived."

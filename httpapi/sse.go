@@ -8,19 +8,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"example.org/parley"
 	"example.org/parley/event"
+	"example.org/parley/protocol"
 	"example.org/parley/stream"
-)
-
-// The bounds of writing a stream.
-const (
-	WriteTimeout = 30 * time.Second // of one write: a reader that reads nothing for this long is cut off
-
-	keepBuffer = 4 << 10  // bytes of frames that an idle watcher keeps
-	fullBuffer = 32 << 10 // bytes of frames that are written at once
 )
 
 // eventSequenceHeader is the event sequence to watch after, to miss nothing of a post.
@@ -49,73 +41,38 @@ func (x *exchange) wantsStream() bool {
 // noFrames answers with an empty stream: no turn began.
 func (x *exchange) noFrames() error {
 	s := newSSE(x.w)
-	_ = s.flush() // the client may be gone; the work is done
-	s.end()
+	_ = s.Flush() // the client may be gone; the work is done
+	s.End()
 	return nil
 }
 
 // sse writes a stream to one client, as server-sent events. It is used by one
 // goroutine at a time.
-type sse struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	buffer  []byte
-	cutAt   time.Time // the connection's write deadline
-}
+type sse struct{ *protocol.Frames }
 
-// newSSE answers 200 with headers that keep proxies from delaying, compressing or caching the stream.
-func newSSE(w http.ResponseWriter) *sse {
-	header := w.Header()
-	header.Set("Content-Type", "text/event-stream; charset=utf-8")
-	header.Set("Cache-Control", "no-cache, no-transform")
-	header.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	return &sse{w: w, control: http.NewResponseController(w)}
-}
-
-// flush sends the buffer. The deadline rolls: it is at least half of WriteTimeout ahead of every write.
-func (s *sse) flush() error {
-	if now := time.Now(); s.cutAt.Sub(now) < WriteTimeout/2 {
-		s.cutAt = now.Add(WriteTimeout)
-		if err := s.control.SetWriteDeadline(s.cutAt); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return err
-		}
-	}
-	if len(s.buffer) > 0 {
-		if _, err := s.w.Write(s.buffer); err != nil {
-			return err
-		}
-		if s.buffer = s.buffer[:0]; cap(s.buffer) > keepBuffer {
-			s.buffer = nil
-		}
-	}
-	return s.control.Flush()
-}
-
-// end leaves the connection usable for the next request.
-func (s *sse) end() { _ = s.control.SetWriteDeadline(time.Time{}) }
+func newSSE(w http.ResponseWriter) *sse { return &sse{protocol.NewFrames(w)} }
 
 // Write implements stream.Writer. It flushes only if no other frame is ready.
 func (s *sse) Write(ctx context.Context, from *stream.Stream) error {
-	if len(s.buffer) == 0 {
-		s.buffer = nil // an idle stream keeps none
+	if len(s.Buffer) == 0 {
+		s.Buffer = nil // an idle stream keeps none
 	}
 	for {
 		frame, err := from.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			if len(s.buffer) > 0 {
-				_ = s.flush() // the stream is over either way
+			if len(s.Buffer) > 0 {
+				_ = s.Flush() // the stream is over either way
 			}
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		s.buffer = appendFrame(s.buffer, &frame)
-		if len(s.buffer) < fullBuffer && from.Buffered() {
+		s.Buffer = appendFrame(s.Buffer, &frame)
+		if len(s.Buffer) < protocol.FullBuffer && from.Buffered() {
 			continue
 		}
-		if s.flush() != nil {
+		if s.Flush() != nil {
 			return stream.ErrGone
 		}
 	}
@@ -123,14 +80,14 @@ func (s *sse) Write(ctx context.Context, from *stream.Stream) error {
 
 // Beat implements stream.Writer.
 func (s *sse) Beat() error {
-	s.buffer = append(s.buffer, ": still here\n\n"...)
-	return s.flush()
+	s.Buffer = append(s.Buffer, ": still here\n\n"...)
+	return s.Flush()
 }
 
 // send writes one frame and sends it.
 func (s *sse) send(frame *stream.Frame) error {
-	s.buffer = appendFrame(s.buffer, frame)
-	if s.flush() != nil {
+	s.Buffer = appendFrame(s.Buffer, frame)
+	if s.Flush() != nil {
 		return stream.ErrGone
 	}
 	return nil
@@ -151,14 +108,14 @@ func (l leave) Watch(changed func()) (over func()) { return l.gate.watched(chang
 
 // relay writes a stream's frames until the stream ends, the client is gone, or its key is revoked.
 func (a *api) relay(x *exchange, s *sse, from *stream.Stream) {
-	defer s.end()
+	defer s.End()
 	a.broke(x, from.Relay(x.r.Context(), s, leave{a.gate, x}))
 }
 
 // relayLasting is relay for a stream that continues when its reader has caught up.
 func (a *api) relayLasting(x *exchange, from *stream.Stream) {
 	s := newSSE(x.w)
-	if s.flush() != nil {
+	if s.Flush() != nil {
 		return // the client is gone
 	}
 	on, err := from.CatchUp(x.r.Context(), s)

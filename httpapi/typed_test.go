@@ -21,6 +21,10 @@ var freeJSON = map[string]string{
 	"AssistantInput.object":    "as Part.object",
 	"MessageContent.object":    "as Part.object",
 	"ResponseFormat.schema":    "a JSON Schema",
+	"ArtifactInput.content":    "a document, JSON or a text",
+	"VersionInput.content":     "a document, JSON or a text",
+	"JSONEdit.value":           "a value in a document",
+	"JSONEditInput.value":      "a value in a document",
 }
 
 // freeObjects are the places where an object with any members may stand, with the reason.
@@ -47,6 +51,8 @@ var freeObjects = map[string]string{
 	"CallDetail.request":        "a request as its provider wants it",
 	"CallDetail.tools[]":        "a tool as its provider wants it",
 	"Preview.request":           "a request as its provider wants it",
+	"Artifact.schema":           "a JSON Schema",
+	"ArtifactInput.schema":      "a JSON Schema",
 	"getOpenAPI 200":            "OpenAPI describes it",
 }
 

@@ -172,7 +172,11 @@ func (s *Store) UpdateAgent(
 				return parley.Agent{}, err
 			}
 			if errand, leaves := transition.LeavesTeam(current, next, now); leaves {
-				if err := b.errand(errand); err != nil {
+				if err := b.errands(
+					errand.WorkspaceID,
+					[]transition.Errand{errand},
+					make([]*ownErrand, 1),
+				); err != nil {
 					return parley.Agent{}, err
 				}
 			}
@@ -263,6 +267,7 @@ func updateAgent(b *batch, current, next *parley.Agent, body, tags string) error
 		return err
 	}
 	b.relimitAgent(current, next)
+	b.reschedule(current, next)
 	return nil
 }
 

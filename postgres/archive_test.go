@@ -218,5 +218,14 @@ func TestRedelivery(t *testing.T) {
 		Spoil: run("UPDATE parley.outbox SET payload = '{' WHERE payload IS NOT NULL"),
 		Mend: run("UPDATE parley.outbox o SET payload = k.payload, due_at = 0 FROM kept_errands k " +
 			"WHERE o.payload = '{' AND k.kind = o.kind AND k.target_id = o.target_id"),
+		Hurry: func() (rest int64) {
+			if err := conn.QueryRow(t.Context(), `WITH hurried AS (
+ UPDATE parley.outbox SET due_at = 0 WHERE kind = 'deliver_delegation')
+ SELECT max(due_at) - parley.now_ms() FROM parley.outbox WHERE kind = 'deliver_delegation'`).
+				Scan(&rest); err != nil {
+				t.Fatal(err)
+			}
+			return rest
+		},
 	})
 }

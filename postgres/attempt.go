@@ -34,6 +34,14 @@ type attempt struct {
 	audit   *store.AuditIntent // of the call; nil: none
 	found   []statement        // void the batch if other rows that were found are gone
 	extra   []statement        // written beside the changes
+
+	// known is the delegation of a reserved errand, unless it has moved meanwhile; presumes: the attempt relies on
+	// that, so it counts only if it moves the delegation, which the database then confirms.
+	known    *parley.Delegation
+	presumes bool
+	roomy    bool         // assumed that a chain has room; holds only if a delegation is made
+	reserved []*ownErrand // that the attempt leaves
+	own      []parley.ID  // sessions that leave nothing else to the outbox now
 }
 
 // loaded is a head that the attempt has read.

@@ -86,7 +86,8 @@ func (s *Store) Claim(
 		if len(claims) >= n {
 			break
 		}
-		some, seen, err := s.claimSome(ctx, processID, min(n-len(claims), claimBatch), passed, occupancy)
+		wanted := min(n-len(claims), claimBatch)
+		some, seen, err := s.claimSome(ctx, processID, wanted, passed, occupancy)
 		if err != nil {
 			if len(claims) > 0 { // these are claimed; the next call may return the error
 				s.log.Warn("claiming stopped early", "error", err)
@@ -98,7 +99,7 @@ func (s *Store) Claim(
 			occupancy.Take(some[i].Fence.WorkspaceID, some[i].Mode())
 		}
 		claims = append(claims, some...)
-		if seen == 0 {
+		if seen == len(some) && seen < wanted { // nothing else waited
 			break
 		}
 		passed = min(seen-len(some), claimBatch)
@@ -127,7 +128,9 @@ func (s *Store) claimSome(
 	var commits []store.Commit
 	a := newAttempt(ctx, s, parley.ID{}, &held{cache: s.heads}, exact)
 	a.process = processID
-	rows := &claimable{attempt: a, suspects: suspects, byID: map[parley.ID]*candidate{}}
+	rows := &claimable{
+		attempt: a, suspects: suspects, byID: map[parley.ID]*candidate{}, carried: map[parley.ID]*parley.Delegation{},
+	}
 	err = s.together(ctx, func(t *conversation) error {
 		if err := t.send(rows.lock(found)); err != nil {
 			return err
@@ -164,7 +167,7 @@ func (s *Store) claimSome(
 	}
 	served := a.tx.LastServed
 	s.served.Store(&served)
-	a.settle()
+	a.settle(commits)
 	for _, h := range a.tx.Locked() {
 		s.heads.put(h)
 	}
@@ -330,6 +333,7 @@ type claimable struct {
 	*attempt
 	suspects transition.Suspects
 	byID     map[parley.ID]*candidate
+	carried  map[parley.ID]*parley.Delegation      // by the trigger that carries it, or brings its end; nil: neither
 	order    [transition.FirstAccused][]*candidate // by rank, oldest first
 }
 
@@ -366,7 +370,44 @@ func (c *claimable) lock(found []candidate) *batch {
 		workspaces,
 		revisions,
 	)
+	c.readCarried(b, found)
 	return b
+}
+
+// readCarried reads the delegations that triggers carry, after the locks.
+func (c *claimable) readCarried(b *batch, found []candidate) {
+	var triggers, workspaces []parley.ID
+	for i := range found {
+		if one := &found[i]; one.head.Mode == parley.ModeBackground && transition.CarriesDelegation(&one.trigger) {
+			triggers, workspaces = append(triggers, one.trigger.ID), append(workspaces, one.head.WorkspaceID)
+			c.carried[one.trigger.ID] = nil
+		}
+	}
+	if len(triggers) == 0 {
+		return
+	}
+	const seen = " FROM unnest($1::uuid[], $2::uuid[]) seen (id, workspace_id) " +
+		"JOIN parley.delegations d ON d.workspace_id = seen.workspace_id AND d."
+	b.read(
+		"SELECT seen.id, "+delegationColumns+seen+"message_id = seen.id UNION ALL "+
+			"SELECT seen.id, "+delegationColumns+seen+"return_message_id = seen.id",
+		func(r *row) error {
+			id := r.id()
+			d, err := scanDelegation(r)
+			c.carried[id] = &d
+			return err
+		},
+		triggers,
+		workspaces,
+	)
+}
+
+// DelegationOf implements transition.Rows.
+func (c *claimable) DelegationOf(h *transition.Head, messageID parley.ID) (*parley.Delegation, error) {
+	if d, read := c.carried[messageID]; read {
+		return d, nil
+	}
+	return c.attempt.DelegationOf(h, messageID)
 }
 
 // Suspects implements transition.Waiting.

@@ -2,19 +2,21 @@ package postgres
 
 import (
 	"context"
+	"strconv"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
 	"example.org/parley/store"
 )
 
-// visibleDelegation restricts "d" to delegations from or to a session "s" that a scope may see.
+// visibleDelegation restricts "d" to delegations from or to a session "s" that a scope may see, and to those that are
+// for its principal.
 func (l *filter) visibleDelegation(scope store.Scope) {
 	sessions := filter{args: l.args}
 	sessions.visible(scope)
 	l.args = sessions.args
-	l.must("EXISTS (SELECT 1 FROM parley.sessions s WHERE s.id IN (d.from_session_id, d.to_session_id) AND " +
-		sessions.where.String() + ")")
+	l.must("(d.to_principal_id = ? OR EXISTS (SELECT 1 FROM parley.sessions s WHERE s.id IN "+
+		"(d.from_session_id, d.to_session_id) AND "+sessions.where.String()+"))", scope.ViewerID)
 }
 
 // Delegation implements store.Delegations.
@@ -104,8 +106,13 @@ func (s *Store) CancelDelegation(ctx context.Context, scope store.Scope, id parl
 	})
 }
 
-// Delegation implements transition.Rows.
+// Delegation implements transition.Rows. That of a reserved errand comes from memory.
 func (a *attempt) Delegation(workspaceID, id parley.ID) (*parley.Delegation, error) {
+	if a.known != nil && a.known.ID == id && !a.exact {
+		a.guessed, a.blind, a.presumes = true, true, true
+		d := *a.known
+		return &d, nil
+	}
 	return first(
 		a,
 		scanDelegation,
@@ -128,11 +135,15 @@ func (a *attempt) DelegationOf(h *transition.Head, messageID parley.ID) (*parley
 	)
 }
 
-// CountDelegations implements transition.Rows.
+// CountDelegations implements transition.Rows: it assumes that there is room until the write refuses it.
 func (a *attempt) CountDelegations(
 	h *transition.Head,
 	rootID, fromAgentID, toAgentID parley.ID,
 ) (all, pair int, err error) {
+	if !a.exact {
+		a.guessed, a.blind, a.roomy = true, true, true
+		return 0, 0, nil
+	}
 	err = a.read(
 		func() { all, pair = 0, 0 },
 		`SELECT count(*), count(*) FILTER (WHERE from_agent_id = $3 AND to_agent_id = $4) FROM parley.delegations
@@ -169,21 +180,23 @@ func (a *attempt) WakeTurns(h *transition.Head, rootID, workID parley.ID) ([]par
 		h.WorkspaceID, rootID, h.ID, workID)
 }
 
+// insertDelegation voids the batch if it exceeds a bound of its root. The count does not see the new row.
+//
+//nolint:gochecknoglobals // made once, never written
+var insertDelegation = "WITH made AS (INSERT INTO parley.delegations (" + insertDelegationColumns + ") VALUES (" +
+	insertDelegationPlaces + `) RETURNING workspace_id, root_id, from_agent_id, to_agent_id)
+ SELECT CASE WHEN count(d.id) >= ` + strconv.Itoa(parley.MaxDelegations) + ` OR count(d.id) FILTER (
+   WHERE d.from_agent_id = made.from_agent_id AND d.to_agent_id = made.to_agent_id) >= ` +
+	strconv.Itoa(parley.MaxDelegationPair) + `
+  THEN parley.stale() ELSE 0 END
+ FROM made LEFT JOIN parley.delegations d ON d.workspace_id = made.workspace_id AND d.root_id = made.root_id`
+
 // InsertDelegations implements transition.Writer. The members of a team send at the same time, each under the lock of
-// its own session: who counts against a root's bound holds the root's lock until the commit.
+// its own session: who counts against a root's bounds holds the root's lock until the commit.
 func (w *changes) InsertDelegations(_ *transition.Head, delegations []*parley.Delegation) error {
 	for _, d := range delegations {
 		w.write("SELECT pg_advisory_xact_lock(hashtextextended('delegations ' || $1::uuid::text, 48))", d.RootID)
-		w.write(
-			"INSERT INTO parley.delegations ("+insertDelegationColumns+") VALUES ("+insertDelegationPlaces+")",
-			insertDelegationArgs(nil, d)...)
-		w.write(
-			`SELECT CASE WHEN (SELECT count(*) FROM parley.delegations WHERE workspace_id = $1 AND root_id = $2) > $3
- THEN parley.stale() ELSE 0 END`,
-			d.WorkspaceID,
-			d.RootID,
-			parley.MaxDelegations,
-		)
+		w.write(insertDelegation, insertDelegationArgs(nil, d)...)
 	}
 	return nil
 }
@@ -200,21 +213,23 @@ func (w *changes) MoveDelegations(_ *transition.Head, moved []transition.MovedDe
 	return nil
 }
 
-// HearDelegations implements transition.Writer.
+// HearDelegations implements transition.Writer. A turn's are found among those of its root, of which there are few: the
+// session may have sent any number.
 func (w *changes) HearDelegations(h *transition.Head, heard []transition.Heard) error {
-	const (
-		answers = "UPDATE parley.delegations SET heard_at = $4 WHERE workspace_id = $1 AND from_session_id = $2 " +
-			"AND heard_at IS NULL AND return_"
-		reports = "UPDATE parley.delegations SET heard_at = $4 WHERE workspace_id = $1 AND to_session_id = $2 " +
-			"AND heard_at IS NULL AND kind IN ('report', 'briefing') AND "
-	)
+	const hear = "UPDATE parley.delegations SET heard_at = $4 WHERE workspace_id = $1 AND heard_at IS NULL AND "
 	for _, one := range heard {
-		term, id := "turn_id = $3", one.TurnID
-		if !one.MessageID.IsZero() {
-			term, id = "message_id = $3", one.MessageID
+		if one.MessageID.IsZero() {
+			w.write(
+				hear+`root_id = $5 AND (from_session_id = $2 AND return_turn_id = $3
+ OR to_session_id = $2 AND turn_id = $3 AND kind IN ('report', 'briefing'))`,
+				h.WorkspaceID, h.ID, one.TurnID, h.Changes.At, one.RootID)
+			continue
 		}
-		for _, statement := range []string{answers, reports} {
-			w.write(statement+term, h.WorkspaceID, h.ID, id, h.Changes.At)
+		for _, term := range []string{
+			"from_session_id = $2 AND return_message_id = $3",
+			"to_session_id = $2 AND message_id = $3 AND kind IN ('report', 'briefing')",
+		} {
+			w.write(hear+term, h.WorkspaceID, h.ID, one.MessageID, h.Changes.At)
 		}
 	}
 	return nil

@@ -193,8 +193,10 @@ func (b *batch) giveUp(workspaceID, blobID parley.ID) {
 }
 
 const storageQuery = `SELECT (SELECT coalesce(sum(size), 0)::bigint FROM parley.blobs
-	WHERE workspace_id = $1 AND state <> '` + blobGone + `'),
- (SELECT coalesce(sum(size), 0)::bigint FROM parley.files WHERE workspace_id = $1 AND owner_id = $2)`
+	WHERE workspace_id = $1 AND state <> '` + blobGone + `')
+  + (SELECT coalesce(sum(stored), 0)::bigint FROM parley.artifact_contents WHERE workspace_id = $1),
+ (SELECT coalesce(sum(size), 0)::bigint FROM parley.files WHERE workspace_id = $1 AND owner_id = $2)
+  + (SELECT coalesce(sum(stored), 0)::bigint FROM parley.artifact_contents WHERE workspace_id = $1 AND owner_id = $2)`
 
 func scanStorage(r *row) (parley.Storage, error) {
 	return parley.Storage{Workspace: r.int64(), Principal: r.int64()}, nil

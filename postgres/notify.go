@@ -146,6 +146,7 @@ func (r *Relay) Committed(commit store.Commit) {
 	if r.alone.Load() {
 		return
 	}
+	commit.Outbox = commit.Outbox && !commit.Reserved
 	key := commitKey{commit.WorkspaceID, commit.SessionID}
 	r.mu.Lock()
 	waiting := r.commits[key]

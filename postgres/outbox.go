@@ -26,13 +26,14 @@ type errand struct {
 	kind        string
 	target      parley.ID
 	payload     json.RawMessage
+	attempts    int64 // earlier ones
 }
 
 // takeErrand reserves the errand that has been due longest for a while.
 const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, attempts = attempts + 1
  WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1
   FOR UPDATE SKIP LOCKED)
- RETURNING id, workspace_id, kind, target_id, payload`
+ RETURNING id, workspace_id, kind, target_id, payload, attempts - 1`
 
 // Statements around an errand.
 const (
@@ -42,10 +43,20 @@ const (
 
 // ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
+	if own := s.outbox.next(); own != nil {
+		err = s.applyOwn(ctx, own)
+	} else if more, err = s.applyDue(ctx); more {
+		s.outbox.noteDue()
+	}
+	return s.outbox.more(), mapError(err)
+}
+
+// applyDue does a part of the errand that has been due longest, and reports whether others are.
+func (s *Store) applyDue(ctx context.Context) (more bool, err error) {
 	var work *errand
 	b := system()
 	b.read(takeErrand, func(r *row) error {
-		work = &errand{r.int64(), r.id(), r.text(), r.id(), r.json()}
+		work = &errand{r.int64(), r.id(), r.text(), r.id(), r.json(), r.int64()}
 		return nil
 	}, errandLease)
 	due := func(r *row) error {
@@ -54,24 +65,41 @@ func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
 	}
 	b.read(errandsDue, due)
 	if err := s.send(ctx, b); err != nil || work == nil {
-		return false, mapError(err)
+		return false, err
 	}
 	did := applied{errand: work.id}
 	done, rest, err := s.apply(ctx, work, &did)
 	if err != nil {
-		return false, mapError(err)
+		return false, err
 	}
 	if did.removed {
 		return more || did.left, nil
 	}
 	b = system()
-	if done {
-		b.write(removeErrand, work.id)
-	} else {
-		b.write("UPDATE parley.outbox SET due_at = parley.now_ms() + $2 WHERE id = $1", work.id, rest)
-	}
+	b.finish(work.id, done, rest)
 	b.read(errandsDue, due)
-	return more, mapError(s.send(ctx, b))
+	return more, s.send(ctx, b)
+}
+
+// applyOwn does an errand that is reserved for this process. One that fails is due when its time is over.
+func (s *Store) applyOwn(ctx context.Context, own *ownErrand) error {
+	did := applied{errand: own.id, delegation: own.delegation}
+	done, err := own.work.Do(doer{ctx, s, &did})
+	if err != nil || did.removed {
+		return err
+	}
+	b := system()
+	b.finish(own.id, done, int64(own.work.Rest(0)))
+	return s.send(ctx, b)
+}
+
+// finish removes an errand that is done, or has it rest for some milliseconds.
+func (b *batch) finish(id int64, done bool, rest int64) {
+	if done {
+		b.write(removeErrand, id)
+		return
+	}
+	b.write("UPDATE parley.outbox SET due_at = parley.now_ms() + $2 WHERE id = $1", id, rest)
 }
 
 // apply does a bounded part of an errand, possibly twice. It reports whether the errand is done and, if not, how many
@@ -87,7 +115,7 @@ func (s *Store) apply(ctx context.Context, work *errand, did *applied) (done boo
 		return false, unreadableRest, nil //nolint:nilerr // the log is told
 	}
 	done, err = errand.Do(doer{ctx, s, did})
-	return done, int64(errand.Rest()), err
+	return done, int64(errand.Rest(work.attempts)), err
 }
 
 // doer carries out errands, each part in its own transactions.
@@ -99,9 +127,10 @@ type doer struct {
 
 // applied says how the last step of an errand went.
 type applied struct {
-	errand  int64 // the row's id
-	removed bool  // the step's transaction removed the row
-	left    bool  // and left other errands
+	errand     int64              // the row's id
+	delegation *parley.Delegation // that it is about, as far as this process knows; nil: unknown
+	removed    bool               // the step's transaction removed the row
+	left       bool               // and left other errands
 }
 
 var _ transition.Doer = doer{}
@@ -119,6 +148,7 @@ func (d doer) LastStep(workspaceID parley.ID, step func(*transition.Tx) (bool, e
 	}
 	return transact(d.ctx, d.store, workspaceID, func(a *attempt) (bool, error) {
 		d.did.removed, d.did.left = false, false // of an earlier attempt
+		a.known = d.did.delegation
 		again, err := step(a.tx)
 		if again || err != nil {
 			return again, err
@@ -147,6 +177,21 @@ func (d doer) PurgeSession(workspaceID, sessionID parley.ID) (bool, error) {
 // PurgeLog implements transition.Doer.
 func (d doer) PurgeLog(workspaceID, logID parley.ID) (bool, error) {
 	return d.store.purgeLog(d.ctx, workspaceID, logID)
+}
+
+// PurgeArtifact implements transition.Doer.
+func (d doer) PurgeArtifact(workspaceID, artifactID parley.ID) (bool, error) {
+	return d.store.purgeArtifact(d.ctx, workspaceID, artifactID)
+}
+
+// ReleaseArtifacts implements transition.Doer.
+func (d doer) ReleaseArtifacts(workspaceID, projectID parley.ID) (bool, error) {
+	return d.store.releaseArtifacts(d.ctx, workspaceID, projectID)
+}
+
+// DropArtifacts implements transition.Doer.
+func (d doer) DropArtifacts(workspaceID, projectID parley.ID) (bool, error) {
+	return d.store.dropArtifacts(d.ctx, workspaceID, projectID)
 }
 
 // SessionsIn implements transition.Doer.

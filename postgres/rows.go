@@ -191,10 +191,19 @@ func (a *attempt) earlier(query string, args ...arg) (transition.Earlier, error)
 
 // SessionByKey implements transition.Rows.
 func (a *attempt) SessionByKey(workspaceID parley.ID, key string) (parley.ID, error) {
+	if a.known != nil && !a.exact { // the session that the errand writes to: its head has the key
+		if id := a.store.keyed.find(workspaceID, key); !id.IsZero() {
+			a.guessed, a.blind = true, true
+			return id, nil
+		}
+	}
 	const query = "SELECT id FROM parley.sessions WHERE workspace_id = $1 AND key = $2 AND deleted_at IS NULL"
 	found, err := a.id(query, workspaceID, key)
 	if err == nil && !found.IsZero() {
 		a.requireRow(query, workspaceID, key)
+		if a.known != nil {
+			a.store.keyed.note(workspaceID, key, found)
+		}
 	}
 	return found, err
 }

@@ -52,6 +52,22 @@ func (s *Store) UpdateSchedule(ctx context.Context, schedule parley.Schedule) (p
 	return next, nil
 }
 
+// reschedule changes an agent's schedules with it.
+func (b *batch) reschedule(current, next *parley.Agent) {
+	concerned, otherOwner := transition.Reschedules(current, next)
+	if !concerned {
+		return
+	}
+	set, args := "", []arg{next.WorkspaceID, next.ID, next.Status == parley.AgentArchived}
+	if otherOwner {
+		set = ", author_kind = coalesce((SELECT kind FROM parley.principals WHERE workspace_id = $1 AND id = $4), $5), " +
+			"author_id = $4, author_name = $6"
+		args = append(args, next.OwnerID, string(parley.AuthorPerson), next.OwnerName)
+	}
+	b.write("UPDATE parley.schedules SET resting = $3, revision = revision + 1"+set+
+		" WHERE workspace_id = $1 AND agent_id = $2", args...)
+}
+
 // DeleteSchedule implements store.Schedules.
 func (s *Store) DeleteSchedule(ctx context.Context, workspaceID, id parley.ID) error {
 	audit, gone := store.AuditFrom(ctx), int64(0)
@@ -142,11 +158,12 @@ const (
 	dueSchedules = "SELECT " + scheduleColumns + " FROM (" +
 		"SELECT workspace_id, id, next_at, " +
 		"row_number() OVER (PARTITION BY workspace_id ORDER BY next_at, id) AS round FROM parley.schedules " +
-		"WHERE next_at IS NOT NULL AND next_at <= parley.now_ms() ORDER BY round, next_at, id LIMIT $1) f " +
+		"WHERE next_at IS NOT NULL AND NOT resting AND next_at <= parley.now_ms() " +
+		"ORDER BY round, next_at, id LIMIT $1) f " +
 		"JOIN parley.schedules c ON c.workspace_id = f.workspace_id AND c.id = f.id " +
 		"ORDER BY f.round, f.next_at, f.id"
 	aheadSchedules = "SELECT " + scheduleColumns + " FROM parley.schedules c " +
-		"WHERE c.next_at IS NOT NULL AND c.moved_at > parley.now_ms() + $2 LIMIT $1"
+		"WHERE c.next_at IS NOT NULL AND NOT c.resting AND c.moved_at > parley.now_ms() + $2 LIMIT $1"
 )
 
 // Now implements store.Schedules.

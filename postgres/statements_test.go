@@ -22,17 +22,7 @@ func TestStatementsOfTurns(t *testing.T) {
 	t.Parallel()
 	var sent roundTrips
 	store, url := opened(t)
-	config, err := poolConfig(url, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.ConnConfig.Tracer = &sent
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store.pool.Close()
-	store.pool = pool
+	traced(t, store, url, &sent)
 	talks := newTalker(t, store, 1)
 	session := talks.sessions[0]
 	talks.turn(session, "hello") // fills the caches of heads, agents and texts, and names the session
@@ -64,6 +54,22 @@ func TestStatementsOfTurns(t *testing.T) {
 	}
 }
 
+// traced replaces a store's pool by one that records what it sends.
+func traced(t *testing.T, store *Store, url string, sent *roundTrips) {
+	t.Helper()
+	config, err := poolConfig(url, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.ConnConfig.Tracer = sent
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.pool.Close()
+	store.pool = pool
+}
+
 // roundTrips records what a store sends, one line per batch.
 type roundTrips struct {
 	mu  sync.Mutex // guards all
@@ -71,14 +77,17 @@ type roundTrips struct {
 }
 
 // touched finds a statement's first action and its table.
-var touched = regexp.MustCompile(`(INSERT|UPDATE|DELETE|FROM)( INTO| FROM)? parley\.([a-z_]+)`)
+var touched = regexp.MustCompile(`(INSERT|UPDATE|DELETE|FROM|JOIN)( INTO| FROM)? parley\.([a-z_]+)`)
 
 func (r *roundTrips) note(query string) {
 	name := "enter"
+	if strings.HasPrefix(query, "BEGIN") || query == "COMMIT" {
+		return
+	}
 	if found := touched.FindStringSubmatch(query); found != nil {
-		name = strings.Replace(found[1], "FROM", "SELECT", 1) + " " + found[3]
+		name = strings.NewReplacer("FROM", "SELECT", "JOIN", "SELECT").Replace(found[1]) + " " + found[3]
 	} else if query != enterTenant && query != enterGroup && query != enterSystem {
-		name = query
+		name, _, _ = strings.Cut(query, "(")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,12 +131,16 @@ func (r *roundTrips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEnd
 
 // toolTurn runs a turn whose first answer calls a tool.
 func (t *talker) toolTurn(session parley.ID) error {
-	ctx := context.Background()
-	posted, err := t.store.PostMessage(ctx, t.scope, session, t.said("hello"), t.process)
+	posted, err := t.store.PostMessage(context.Background(), t.scope, session, t.said("hello"), t.process)
 	if err != nil {
 		return err
 	}
-	fence, first, second := posted.Claim.Fence, stepBegin(1), stepBegin(2)
+	return t.callsTool(posted.Claim.Fence, nil)
+}
+
+// callsTool runs a claimed turn whose first answer calls a tool, which may send something to another agent.
+func (t *talker) callsTool(fence store.Fence, send *parley.Sending) error {
+	ctx, first := context.Background(), stepBegin(1)
 	if _, err := t.store.BeginStep(ctx, fence, first); err != nil {
 		return err
 	}
@@ -171,15 +184,23 @@ func (t *talker) toolTurn(session parley.ID) error {
 	}
 	if _, err := t.store.SettleTool(ctx, fence, store.ToolSettle{
 		MessageID: parley.NewID(), Step: 1, ToolCallID: call.ToolCallID, ToolName: call.ToolName, Content: content,
+		Send: send,
 	}); err != nil {
 		return err
 	}
-	if _, err := t.store.BeginStep(ctx, fence, second); err != nil {
+	return t.answers(fence, 2, "It is noon.")
+}
+
+// answers runs the last step of a claimed turn.
+func (t *talker) answers(fence store.Fence, step int, text string) error {
+	begin := stepBegin(step)
+	if _, err := t.store.BeginStep(context.Background(), fence, begin); err != nil {
 		return err
 	}
-	if settle, err = stepSettle(second, "It is noon."); err != nil {
+	settle, err := stepSettle(begin, text)
+	if err != nil {
 		return err
 	}
-	_, err = t.store.SettleStep(ctx, fence, settle)
+	_, err = t.store.SettleStep(context.Background(), fence, settle)
 	return err
 }

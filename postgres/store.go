@@ -61,6 +61,8 @@ type Store struct {
 	texts  *textCache
 	forks  forkCache
 	served atomic.Pointer[parley.ID] // workspace that the last claim served
+	outbox reserved
+	keyed  keyed
 
 	// direct reaches the database without a pooler.
 	direct *pgx.ConnConfig
@@ -216,6 +218,11 @@ func (s *Store) Listen(hints store.Hints) {
 
 // tell passes commits to the listeners.
 func (s *Store) tell(commits []store.Commit) {
+	for i := range commits {
+		if commits[i].Outbox && !commits[i].Reserved {
+			s.outbox.noteDue()
+		}
+	}
 	s.mu.Lock()
 	listeners := s.listeners
 	s.mu.Unlock()

@@ -495,6 +495,44 @@ func claimHeadArgs(to []arg, of *transition.Head) []arg {
 	)
 }
 
+// foreignIDColumns reads "f".
+const foreignIDColumns = "f.workspace_id, f.protocol, f.principal_id, f.name, f.session_id, f.target_id, f.created_at"
+
+// fillForeignID reads foreignIDColumns.
+func fillForeignID(r *row, to *parley.ForeignID) error {
+	to.WorkspaceID = r.id()
+	to.Protocol = r.text()
+	to.PrincipalID = r.id()
+	to.Name = r.text()
+	to.SessionID = r.id()
+	to.TargetID = r.id()
+	to.CreatedAt = r.time()
+	return nil
+}
+
+func scanForeignID(r *row) (found parley.ForeignID, err error) {
+	err = fillForeignID(r, &found)
+	return found, err
+}
+
+// insertForeignIDColumns and insertForeignIDPlaces are for an INSERT INTO foreign_ids, with the arguments of insertForeignIDArgs.
+const insertForeignIDColumns = "workspace_id, protocol, principal_id, name, session_id, target_id, created_at"
+
+const insertForeignIDPlaces = "$1, $2, $3, $4, $5, $6, $7"
+
+// insertForeignIDArgs appends the arguments of its columns.
+func insertForeignIDArgs(to []arg, of *parley.ForeignID) []arg {
+	return append(to,
+		of.WorkspaceID,
+		of.Protocol,
+		of.PrincipalID,
+		of.Name,
+		of.SessionID,
+		of.TargetID,
+		of.CreatedAt,
+	)
+}
+
 // shareColumns reads "x".
 const shareColumns = "x.session_id, x.reader_id, x.workspace_id, x.shared_kind, x.shared_by, x.shared_name, x.created_at"
 
@@ -1414,7 +1452,7 @@ func insertDeliveryArgs(to []arg, of *transition.DeliveryRow) []arg {
 // scheduleColumns reads "c".
 const scheduleColumns = "c.id, c.workspace_id, c.agent_id, c.name, c.cron, c.every, c.at, c.time_zone, c.jitter, c.anchor, " +
 	"c.message, c.enabled, c.overlap, c.missed, c.author_kind, c.author_id, c.author_name, c.next_at, " +
-	"c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at"
+	"c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at, c.resting"
 
 // fillSchedule reads scheduleColumns.
 func fillSchedule(r *row, to *parley.Schedule) error {
@@ -1448,6 +1486,7 @@ func fillSchedule(r *row, to *parley.Schedule) error {
 	to.Revision = r.int64()
 	to.CreatedAt = r.time()
 	to.UpdatedAt = r.time()
+	to.Resting = r.bool()
 	return nil
 }
 
@@ -1459,10 +1498,10 @@ func scanSchedule(r *row) (found parley.Schedule, err error) {
 // insertScheduleColumns and insertSchedulePlaces are for an INSERT INTO schedules, with the arguments of insertScheduleArgs.
 const insertScheduleColumns = "id, workspace_id, agent_id, name, cron, every, at, time_zone, jitter, anchor, message, enabled, " +
 	"overlap, missed, author_kind, author_id, author_name, next_at, moved_at, last_run, turn_id, " +
-	"skipped, revision, idempotency_key, fingerprint, created_at, updated_at"
+	"skipped, revision, idempotency_key, fingerprint, created_at, updated_at, resting"
 
 const insertSchedulePlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, " +
-	"$22, $23, $24, $25, $26, $27"
+	"$22, $23, $24, $25, $26, $27, $28"
 
 // insertScheduleArgs appends the arguments of its columns.
 func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
@@ -1514,6 +1553,7 @@ func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
 		of.Idempotency.Fingerprint,
 		of.CreatedAt,
 		of.UpdatedAt,
+		of.Resting,
 	), nil
 }
 
@@ -1609,6 +1649,182 @@ func insertScheduleRunArgs(to []arg, of *parley.ScheduleRun) []arg {
 		of.MessageID,
 		of.TurnID,
 		of.CreatedAt,
+	)
+}
+
+// webhookColumns reads "w".
+const webhookColumns = "w.id, w.workspace_id, w.name, w.url, w.events, w.filter, w.status, w.reason, w.owner_kind, " +
+	"w.owner_id, w.owner_name, w.secret, w.previous, w.previous_until, w.failing_since, w.starts_at, " +
+	"w.revision, w.created_at, w.updated_at"
+
+// fillWebhook reads webhookColumns.
+func fillWebhook(r *row, to *parley.Webhook) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.Name = r.text()
+	to.URL = r.text()
+	to.Events = []string{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("events", text, &to.Events); err != nil {
+			return err
+		}
+	}
+	if text := r.text(); text != "" {
+		if err := decode("filter", text, &to.Filter); err != nil {
+			return err
+		}
+	}
+	to.Status = parley.WebhookStatus(r.text())
+	to.Reason = parley.WebhookPause(r.text())
+	to.Owner.Kind = parley.AuthorKind(r.text())
+	to.Owner.ID = r.id()
+	to.Owner.Name = r.text()
+	to.Secret = r.bytes()
+	to.Previous = r.bytes()
+	to.PreviousUntil = r.time()
+	to.FailingSince = r.time()
+	to.StartsAt = r.time()
+	to.Revision = r.int64()
+	to.CreatedAt = r.time()
+	to.UpdatedAt = r.time()
+	return nil
+}
+
+func scanWebhook(r *row) (found parley.Webhook, err error) {
+	err = fillWebhook(r, &found)
+	return found, err
+}
+
+// insertWebhookColumns and insertWebhookPlaces are for an INSERT INTO webhooks, with the arguments of insertWebhookArgs.
+const insertWebhookColumns = "id, workspace_id, name, url, events, filter, status, reason, owner_kind, owner_id, owner_name, " +
+	"secret, previous, previous_until, failing_since, starts_at, revision, created_at, updated_at"
+
+const insertWebhookPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19"
+
+// insertWebhookArgs appends the arguments of its columns.
+func insertWebhookArgs(to []arg, of *parley.Webhook) ([]arg, error) {
+	events, err := encode(of.Events)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := encode(of.Filter)
+	if err != nil {
+		return nil, err
+	}
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.Name,
+		of.URL,
+		events,
+		filter,
+		string(of.Status),
+		string(of.Reason),
+		string(of.Owner.Kind),
+		of.Owner.ID,
+		of.Owner.Name,
+		of.Secret,
+		of.Previous,
+		of.PreviousUntil,
+		of.FailingSince,
+		int64(of.StartsAt),
+		of.Revision,
+		of.CreatedAt,
+		of.UpdatedAt,
+	), nil
+}
+
+// updateWebhookSet is for an UPDATE of webhooks, with the arguments of updateWebhookArgs.
+const updateWebhookSet = "name = $3, url = $4, events = $5, filter = $6, status = $7, reason = $8, secret = $9, " +
+	"previous = $10, previous_until = $11, failing_since = $12, starts_at = $13, revision = $14, " +
+	"updated_at = $15"
+
+// updateWebhookPlace1 is the placeholder of an argument after these.
+const updateWebhookPlace1 = "$16"
+
+// updateWebhookArgs appends the arguments of its columns.
+func updateWebhookArgs(to []arg, of *parley.Webhook) ([]arg, error) {
+	events, err := encode(of.Events)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := encode(of.Filter)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 15),
+		of.Name,
+		of.URL,
+		events,
+		filter,
+		string(of.Status),
+		string(of.Reason),
+		of.Secret,
+		of.Previous,
+		of.PreviousUntil,
+		of.FailingSince,
+		int64(of.StartsAt),
+		of.Revision,
+		of.UpdatedAt,
+	), nil
+}
+
+// webhookDeliveryColumns reads "d".
+const webhookDeliveryColumns = "d.id, d.workspace_id, d.webhook_id, d.session_id, d.event_sequence, d.event_type, d.status, " +
+	"d.attempts, d.response_status, d.error, d.next_at, d.created_at, d.updated_at"
+
+// fillWebhookDelivery reads webhookDeliveryColumns.
+func fillWebhookDelivery(r *row, to *parley.WebhookDelivery) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.WebhookID = r.id()
+	to.SessionID = r.id()
+	to.EventSequence = r.int64()
+	to.EventType = parley.EventType(r.text())
+	to.Status = parley.DeliveryStatus(r.text())
+	to.Attempts = r.int()
+	to.ResponseStatus = parley.OrNull(r.int())
+	to.Error = r.text()
+	to.NextAt = r.time()
+	to.CreatedAt = r.time()
+	to.UpdatedAt = r.time()
+	return nil
+}
+
+func scanWebhookDelivery(r *row) (found parley.WebhookDelivery, err error) {
+	err = fillWebhookDelivery(r, &found)
+	return found, err
+}
+
+// insertWebhookDeliveryColumns and insertWebhookDeliveryPlaces are for an INSERT INTO webhook_deliveries, with the arguments of insertWebhookDeliveryArgs.
+const insertWebhookDeliveryColumns = "id, workspace_id, webhook_id, session_id, event_sequence, event_type, status, attempts, " +
+	"response_status, error, next_at, created_at, updated_at"
+
+const insertWebhookDeliveryPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13"
+
+// insertWebhookDeliveryExcluded is for its ON CONFLICT … DO UPDATE SET.
+const insertWebhookDeliveryExcluded = "webhook_id = excluded.webhook_id, session_id = excluded.session_id, " +
+	"event_sequence = excluded.event_sequence, event_type = excluded.event_type, " +
+	"status = excluded.status, attempts = excluded.attempts, response_status = excluded.response_status, " +
+	"error = excluded.error, next_at = excluded.next_at, created_at = excluded.created_at, " +
+	"updated_at = excluded.updated_at"
+
+// insertWebhookDeliveryArgs appends the arguments of its columns.
+func insertWebhookDeliveryArgs(to []arg, of *parley.WebhookDelivery) []arg {
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.WebhookID,
+		of.SessionID,
+		of.EventSequence,
+		string(of.EventType),
+		string(of.Status),
+		of.Attempts,
+		limitOf(of.ResponseStatus),
+		of.Error,
+		of.NextAt,
+		of.CreatedAt,
+		of.UpdatedAt,
 	)
 }
 
@@ -1805,6 +2021,204 @@ func updateKnowledgeBlockArgs(to []arg, of *parley.KnowledgeBlock) ([]arg, error
 	return append(slices.Grow(to, 3),
 		told,
 	), nil
+}
+
+// artifactColumns reads "a".
+const artifactColumns = "a.id, a.workspace_id, a.project_id, a.session_id, coalesce(s.owner_id, a.owner_id), " +
+	"coalesce(s.visibility, a.visibility), a.kind, a.name, a.search_name, a.labels, a.schema, a.version, " +
+	"a.content_hash, a.size, a.revision, a.archived_at, a.created_at, a.updated_at"
+
+// fillArtifact reads artifactColumns.
+func fillArtifact(r *row, to *parley.Artifact) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.ProjectID = r.id()
+	to.SessionID = r.id()
+	to.OwnerID = r.id()
+	to.Visibility = parley.Visibility(r.text())
+	to.Kind = parley.ArtifactKind(r.text())
+	to.Name = r.text()
+	to.SearchName = r.text()
+	to.Labels = []string{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("labels", text, &to.Labels); err != nil {
+			return err
+		}
+	}
+	to.Schema = r.json()
+	to.Version = r.int()
+	to.ContentHash = r.hash()
+	to.Bytes = r.int64()
+	to.Revision = r.int64()
+	to.ArchivedAt = r.time()
+	to.CreatedAt = r.time()
+	to.UpdatedAt = r.time()
+	return nil
+}
+
+func scanArtifact(r *row) (found parley.Artifact, err error) {
+	err = fillArtifact(r, &found)
+	return found, err
+}
+
+// insertArtifactColumns and insertArtifactPlaces are for an INSERT INTO artifacts, with the arguments of insertArtifactArgs.
+const insertArtifactColumns = "id, workspace_id, project_id, session_id, owner_id, visibility, kind, name, search_name, labels, " +
+	"schema, version, content_hash, size, revision, idempotency_key, fingerprint, archived_at, " +
+	"created_at, updated_at"
+
+const insertArtifactPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20"
+
+// insertArtifactArgs appends the arguments of its columns.
+func insertArtifactArgs(to []arg, of *transition.ArtifactRow) ([]arg, error) {
+	labels, err := encode(of.Labels)
+	if err != nil {
+		return nil, err
+	}
+	var idempotencyKey arg
+	if of.Idempotency.Key != "" {
+		idempotencyKey = of.Idempotency.Key
+	}
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.ProjectID,
+		of.SessionID,
+		of.OwnerID,
+		string(of.Visibility),
+		string(of.Kind),
+		of.Name,
+		of.SearchName,
+		labels,
+		of.Schema,
+		of.Version,
+		of.ContentHash,
+		of.Bytes,
+		of.Revision,
+		idempotencyKey,
+		of.Idempotency.Fingerprint,
+		of.ArchivedAt,
+		of.CreatedAt,
+		of.UpdatedAt,
+	), nil
+}
+
+// updateArtifactSet is for an UPDATE of artifacts, with the arguments of updateArtifactArgs.
+const updateArtifactSet = "session_id = $3, owner_id = $4, visibility = $5, name = $6, search_name = $7, labels = $8, " +
+	"version = $9, content_hash = $10, size = $11, revision = $12, archived_at = $13, updated_at = $14"
+
+// updateArtifactPlace1 is the placeholder of an argument after these.
+const updateArtifactPlace1 = "$15"
+
+// updateArtifactArgs appends the arguments of its columns.
+func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
+	labels, err := encode(of.Labels)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 14),
+		of.SessionID,
+		of.OwnerID,
+		string(of.Visibility),
+		of.Name,
+		of.SearchName,
+		labels,
+		of.Version,
+		of.ContentHash,
+		of.Bytes,
+		of.Revision,
+		of.ArchivedAt,
+		of.UpdatedAt,
+	), nil
+}
+
+// artifactVersionColumns reads "v".
+const artifactVersionColumns = "v.artifact_id, v.number, v.workspace_id, v.parent, v.base, v.restored_from, v.author_kind, " +
+	"v.author_id, v.author_name, v.session_id, v.message_id, v.content_hash, v.size, v.created_at"
+
+// fillArtifactVersion reads artifactVersionColumns.
+func fillArtifactVersion(r *row, to *parley.ArtifactVersion) error {
+	to.ArtifactID = r.id()
+	to.Number = r.int()
+	to.WorkspaceID = r.id()
+	to.Parent = r.int()
+	to.Base = r.int()
+	to.RestoredFrom = r.int()
+	to.Author.Kind = parley.AuthorKind(r.text())
+	to.Author.ID = r.id()
+	to.Author.Name = r.text()
+	to.SessionID = r.id()
+	to.MessageID = r.id()
+	to.ContentHash = r.hash()
+	to.Bytes = r.int64()
+	to.CreatedAt = r.time()
+	return nil
+}
+
+func scanArtifactVersion(r *row) (found parley.ArtifactVersion, err error) {
+	err = fillArtifactVersion(r, &found)
+	return found, err
+}
+
+// insertArtifactVersionColumns and insertArtifactVersionPlaces are for an INSERT INTO artifact_versions, with the arguments of insertArtifactVersionArgs.
+const insertArtifactVersionColumns = "artifact_id, number, workspace_id, parent, base, restored_from, author_kind, author_id, " +
+	"author_name, session_id, message_id, content_hash, size, idempotency_key, fingerprint, created_at"
+
+const insertArtifactVersionPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16"
+
+// insertArtifactVersionArgs appends the arguments of its columns.
+func insertArtifactVersionArgs(to []arg, of *transition.ArtifactVersionRow) []arg {
+	var parent arg
+	if of.Parent != 0 {
+		parent = of.Parent
+	}
+	var base arg
+	if of.Base != 0 {
+		base = of.Base
+	}
+	var restoredFrom arg
+	if of.RestoredFrom != 0 {
+		restoredFrom = of.RestoredFrom
+	}
+	var idempotencyKey arg
+	if of.Idempotency.Key != "" {
+		idempotencyKey = of.Idempotency.Key
+	}
+	return append(to,
+		of.ArtifactID,
+		of.Number,
+		of.WorkspaceID,
+		parent,
+		base,
+		restoredFrom,
+		string(of.Author.Kind),
+		of.Author.ID,
+		of.Author.Name,
+		of.SessionID,
+		of.MessageID,
+		of.ContentHash,
+		of.Bytes,
+		idempotencyKey,
+		of.Idempotency.Fingerprint,
+		of.CreatedAt,
+	)
+}
+
+// artifactContentColumns reads "c".
+const artifactContentColumns = "c.hash, c.base_hash, c.position, c.size, c.patch"
+
+// fillArtifactContent reads artifactContentColumns.
+func fillArtifactContent(r *row, to *store.ArtifactContent) error {
+	to.Hash = r.hash()
+	to.BaseHash = r.hash()
+	to.Position = r.int()
+	to.Bytes = r.int64()
+	to.Patch = r.bytes()
+	return nil
+}
+
+func scanArtifactContent(r *row) (found store.ArtifactContent, err error) {
+	err = fillArtifactContent(r, &found)
+	return found, err
 }
 
 // auditColumns reads "a".

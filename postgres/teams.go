@@ -150,7 +150,8 @@ func scanTeamDelegation(r *row) parley.TeamDelegation {
 }
 
 const nextRuns = `SELECT agent_id, min(next_at) FROM parley.schedules
- WHERE workspace_id = $1 AND agent_id = ANY($2) AND next_at IS NOT NULL GROUP BY agent_id`
+ WHERE workspace_id = $1 AND agent_id = ANY($2) AND next_at IS NOT NULL AND NOT resting
+ GROUP BY agent_id`
 
 // NextRuns implements store.Teams.
 func (s *Store) NextRuns(

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"example.org/parley"
@@ -100,7 +101,7 @@ func (s *Store) attempts(
 		}
 		switch {
 		case failed == nil && err == nil && (a.wrote || len(sent) == 0):
-			a.settle()
+			a.settle(commits)
 			if a.wrote {
 				a.audit.Wrote()
 			}
@@ -258,8 +259,15 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// settle caches what a committed attempt has learned.
-func (a *attempt) settle() {
+// settle caches what a committed attempt has learned, and keeps the errands that it has reserved.
+func (a *attempt) settle(commits []store.Commit) {
+	a.store.outbox.keep(a.reserved)
+	if len(a.extra) > 0 && a.known == nil { // may have left errands too
+		a.store.outbox.noteDue()
+	}
+	for i := range commits {
+		commits[i].Reserved = slices.Contains(a.own, commits[i].SessionID)
+	}
 	for _, h := range a.tx.Locked() {
 		a.store.texts.add(h.WorkspaceID, h.Changes.NewCalls)
 		if h.Changes.Any() {

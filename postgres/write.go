@@ -14,7 +14,7 @@ import (
 // It sends nothing if nothing changed.
 func (a *attempt) write() error {
 	b := tenant(a.workspace)
-	if a.creates && !slices.ContainsFunc(a.tx.Locked(), func(h *transition.Head) bool { return h.Changes.New != nil }) {
+	if !a.decides() {
 		return errGuessed
 	}
 	var deleted []parley.ID
@@ -58,6 +58,20 @@ func (a *attempt) write() error {
 		return a.store.groups.write(a.ctx, a.tx.Locked()[0].ID, b)
 	}
 	return a.store.once(a.ctx, b)
+}
+
+// decides reports whether the changes have the database confirm what only the right change does.
+func (a *attempt) decides() bool {
+	some := func(has func(*transition.Changes) bool) bool {
+		return slices.ContainsFunc(a.tx.Locked(), func(h *transition.Head) bool { return has(&h.Changes) })
+	}
+	return (!a.creates || some(func(c *transition.Changes) bool { return c.New != nil })) &&
+		(!a.roomy || some(func(c *transition.Changes) bool { return len(c.NewDelegations) > 0 })) &&
+		(!a.presumes || some(func(c *transition.Changes) bool {
+			return slices.ContainsFunc(c.Delegations, func(d transition.MovedDelegation) bool {
+				return d.ID == a.known.ID
+			})
+		}))
 }
 
 // groupable reports whether an attempt may share a transaction: it changes one existing session and is likely to
@@ -137,13 +151,19 @@ func (b *batch) guards(a *attempt) {
 			a.dead,
 		)
 	}
-	for id, version := range a.agents {
+	if len(a.agents) > 0 {
+		ids, versions := make([]parley.ID, 0, len(a.agents)), make([]int64, 0, len(a.agents))
+		for id, version := range a.agents {
+			ids, versions = append(ids, id), append(versions, int64(version))
+		}
 		b.write(
-			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.agents
-				WHERE workspace_id = $1 AND id = $2 AND version = $3) THEN 0 ELSE parley.stale() END`,
+			`SELECT CASE WHEN (SELECT count(*) FROM unnest($2::uuid[], $3::bigint[]) seen (id, version)
+				JOIN parley.agents g ON g.workspace_id = $1 AND g.id = seen.id AND g.version = seen.version) = $4
+ THEN 0 ELSE parley.stale() END`,
 			a.workspace,
-			id,
-			version,
+			ids,
+			versions,
+			len(ids),
 		)
 	}
 	b.statements = append(b.statements, a.found...)
@@ -202,13 +222,17 @@ func (w *changes) OpenClients(h *transition.Head, opened []transition.ClientOpen
 }
 
 // LeaveErrands implements transition.Writer.
-func (w *changes) LeaveErrands(_ *transition.Head, errands []transition.Errand) error {
-	for _, errand := range errands {
-		if err := w.errand(errand); err != nil {
-			return err
-		}
+func (w *changes) LeaveErrands(h *transition.Head, errands []transition.Errand) error {
+	slots := make([]*ownErrand, len(errands))
+	own := len(h.Changes.Spent) == 0 && !h.Changes.Relimited
+	for i, errand := range errands {
+		slots[i] = w.attempt.reserve(h, errand)
+		own = own && (slots[i] != nil || errand.Delay > 0)
 	}
-	return nil
+	if own {
+		w.attempt.own = append(w.attempt.own, h.ID)
+	}
+	return w.errands(h.WorkspaceID, errands, slots)
 }
 
 // NoteDeliveries implements transition.Writer.
@@ -222,20 +246,43 @@ func (w *changes) NoteDeliveries(h *transition.Head, delivered []transition.Deli
 	return nil
 }
 
-// errand leaves work to the outbox.
-func (b *batch) errand(errand transition.Errand) error {
-	payload, err := errand.Payload()
-	if err != nil {
-		return err
+// errands leaves work to the outbox. What has a slot is reserved for this process.
+func (b *batch) errands(workspaceID parley.ID, errands []transition.Errand, slots []*ownErrand) error {
+	kinds, targets := make([]string, len(errands)), make([]parley.ID, len(errands))
+	payloads, delays := make([]*string, len(errands)), make([]int64, len(errands))
+	for i, errand := range errands {
+		payload, err := errand.Payload()
+		if err != nil {
+			return err
+		}
+		if payload != nil {
+			payloads[i] = new(string(payload))
+		}
+		kinds[i], targets[i], delays[i] = errand.Work.Kind(), errand.Work.Target(), errand.Delay.Milliseconds()
+		if slots[i] != nil {
+			delays[i] = errandLease
+		}
 	}
-	b.write(
-		"INSERT INTO parley.outbox (workspace_id, kind, target_id, payload, created_at, due_at) "+
-			"SELECT $1, $2, $3, $4, now, now + $5 FROM parley.now_ms() now",
-		errand.WorkspaceID,
-		errand.Work.Kind(),
-		errand.Work.Target(),
-		payload,
-		errand.Delay.Milliseconds(),
+	b.read(
+		`INSERT INTO parley.outbox (workspace_id, kind, target_id, payload, created_at, due_at)
+ SELECT $1, kind, target_id, payload, now, now + delay
+ FROM parley.now_ms() now, unnest($2::text[], $3::uuid[], $4::text[], $5::bigint[])
+  made (kind, target_id, payload, delay)
+ RETURNING id, kind, target_id`,
+		func(r *row) error {
+			id, kind, target := r.int64(), r.text(), r.id()
+			for i := range slots {
+				if slots[i] != nil && kinds[i] == kind && targets[i] == target {
+					slots[i].id = id
+				}
+			}
+			return nil
+		},
+		workspaceID,
+		kinds,
+		targets,
+		payloads,
+		delays,
 	)
 	return nil
 }

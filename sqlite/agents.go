@@ -171,6 +171,9 @@ func updateAgent(tx *txn, current, next *parley.Agent) error {
 	if err := tx.relimitAgent(current, next); err != nil {
 		return err
 	}
+	if err := tx.reschedule(current, next); err != nil {
+		return err
+	}
 	return recordAgent(tx, next, body, current.Tags)
 }
 

@@ -131,5 +131,21 @@ func TestRedelivery(t *testing.T) {
 		Spoil: run("UPDATE outbox SET payload = '{' WHERE payload IS NOT NULL"),
 		Mend: run("UPDATE outbox AS o SET payload = k.payload, due_at = 0 FROM kept_errands AS k " +
 			"WHERE o.payload = '{' AND k.kind = o.kind AND k.target_id = o.target_id"),
+		Hurry: func() (rest int64) {
+			if err := db.write(t.Context(), func(tx *txn) error {
+				if _, err := tx.one("SELECT max(due_at) FROM outbox WHERE kind = 'deliver_delegation'",
+					func(r *row) error {
+						rest = r.int64() - int64(tx.now)
+						return nil
+					}); err != nil {
+					return err
+				}
+				_, err := tx.exec("UPDATE outbox SET due_at = 0 WHERE kind = 'deliver_delegation'")
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return rest
+		},
 	})
 }

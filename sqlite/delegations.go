@@ -8,12 +8,14 @@ import (
 	"example.org/parley/store"
 )
 
-// visibleDelegation restricts "d" to delegations from or to a session "s" that a scope may see.
+// visibleDelegation restricts "d" to delegations from or to a session "s" that a scope may see, and to those that are
+// for its principal.
 func visibleDelegation(scope store.Scope) (term string, args []arg) {
 	var l list
 	l.visible(scope)
-	return "EXISTS (SELECT 1 FROM sessions s WHERE s.id IN (d.from_session_id, d.to_session_id) AND " +
-		l.where.String() + ")", l.args
+	return "(d.to_principal_id = ? OR EXISTS (SELECT 1 FROM sessions s WHERE s.id IN " +
+			"(d.from_session_id, d.to_session_id) AND " + l.where.String() + "))",
+		append([]arg{scope.ViewerID}, l.args...)
 }
 
 // Delegation implements store.Delegations.
@@ -212,21 +214,27 @@ func (w changes) MoveDelegations(_ *transition.Head, moved []transition.MovedDel
 	return nil
 }
 
-// HearDelegations implements transition.Writer.
+// HearDelegations implements transition.Writer. A turn's are found among those of its root, of which there are few: the
+// session may have sent any number.
 func (w changes) HearDelegations(h *transition.Head, heard []transition.Heard) error {
 	const (
-		answers = "UPDATE delegations INDEXED BY delegations_from SET heard_at = ?1 WHERE from_session_id = ?2 " +
-			"AND heard_at IS NULL AND return_"
-		reports = "UPDATE delegations INDEXED BY delegations_to SET heard_at = ?1 WHERE to_session_id = ?2 " +
-			"AND heard_at IS NULL AND kind IN ('report', 'briefing') AND "
+		ofTurn = "UPDATE delegations INDEXED BY delegations_root SET heard_at = ?1 WHERE root_id = ?4 " +
+			"AND heard_at IS NULL AND (from_session_id = ?2 AND return_turn_id = ?3 " +
+			"OR to_session_id = ?2 AND turn_id = ?3 AND kind IN ('report', 'briefing'))"
+		ofAnswer = "UPDATE delegations INDEXED BY delegations_return SET heard_at = ?1 WHERE from_session_id = ?2 " +
+			"AND return_message_id = ?3 AND heard_at IS NULL"
+		ofReport = "UPDATE delegations INDEXED BY delegations_message SET heard_at = ?1 WHERE to_session_id = ?2 " +
+			"AND message_id = ?3 AND heard_at IS NULL AND kind IN ('report', 'briefing')"
 	)
 	for _, one := range heard {
-		term, id := "turn_id = ?3", one.TurnID
-		if !one.MessageID.IsZero() {
-			term, id = "message_id = ?3", one.MessageID
+		if one.MessageID.IsZero() {
+			if _, err := w.exec(ofTurn, h.Changes.At, h.ID, one.TurnID, one.RootID); err != nil {
+				return err
+			}
+			continue
 		}
-		for _, statement := range []string{answers, reports} {
-			if _, err := w.exec(statement+term, h.Changes.At, h.ID, id); err != nil {
+		for _, statement := range []string{ofAnswer, ofReport} {
+			if _, err := w.exec(statement, h.Changes.At, h.ID, one.MessageID); err != nil {
 				return err
 			}
 		}

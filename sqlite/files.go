@@ -170,13 +170,14 @@ func (s *Store) Storage(ctx context.Context, workspaceID, ownerID parley.ID) (st
 
 func storage(c *conn, workspaceID, ownerID parley.ID) (stored parley.Storage, err error) {
 	_, err = c.one(
-		`SELECT (SELECT coalesce(sum(size), 0) FROM blobs WHERE workspace_id = ? AND state <> '`+blobGone+`'),
- (SELECT coalesce(sum(size), 0) FROM files WHERE workspace_id = ? AND owner_id = ?)`,
+		`SELECT (SELECT coalesce(sum(size), 0) FROM blobs WHERE workspace_id = ?1 AND state <> '`+blobGone+`')
+  + (SELECT coalesce(sum(stored), 0) FROM artifact_contents WHERE workspace_id = ?1),
+ (SELECT coalesce(sum(size), 0) FROM files WHERE workspace_id = ?1 AND owner_id = ?2)
+  + (SELECT coalesce(sum(stored), 0) FROM artifact_contents WHERE workspace_id = ?1 AND owner_id = ?2)`,
 		func(r *row) error {
 			stored = parley.Storage{Workspace: r.int64(), Principal: r.int64()}
 			return nil
 		},
-		workspaceID,
 		workspaceID,
 		ownerID,
 	)

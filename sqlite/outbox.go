@@ -26,6 +26,7 @@ type outboxRow struct {
 	kind        string
 	target      parley.ID
 	payload     json.RawMessage
+	attempts    int64 // earlier ones
 }
 
 // ApplyOutbox implements store.Outbox.
@@ -35,10 +36,10 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 		failed.Store(0) // the closure may run again
 		var rows []outboxRow
 		if err := tx.each(
-			"SELECT id, workspace_id, kind, target_id, payload FROM outbox WHERE due_at <= ? "+
+			"SELECT id, workspace_id, kind, target_id, payload, attempts FROM outbox WHERE due_at <= ? "+
 				"ORDER BY due_at, id LIMIT 2",
 			func(r *row) error {
-				rows = append(rows, outboxRow{r.int64(), r.id(), r.text(), r.id(), r.json()})
+				rows = append(rows, outboxRow{r.int64(), r.id(), r.text(), r.id(), r.json(), r.int64()})
 				return nil
 			},
 			tx.now,
@@ -86,7 +87,7 @@ func (t *txn) apply(work *outboxRow) (done bool, pause parley.Time, err error) {
 		return false, unreadableRest, nil //nolint:nilerr // it is logged; other errands must not wait for it
 	}
 	done, err = errand.Do(doer{t})
-	return done, errand.Rest(), err
+	return done, errand.Rest(work.attempts), err
 }
 
 // catchUp reschedules errands that were left before the clock was set back: each keeps its original delay.
@@ -129,6 +130,21 @@ func (d doer) PurgeSession(_, sessionID parley.ID) (bool, error) { return d.purg
 
 // PurgeLog implements transition.Doer.
 func (d doer) PurgeLog(_, logID parley.ID) (bool, error) { return d.purgeLog(logID) }
+
+// PurgeArtifact implements transition.Doer.
+func (d doer) PurgeArtifact(workspaceID, artifactID parley.ID) (bool, error) {
+	return d.purgeArtifact(workspaceID, artifactID)
+}
+
+// ReleaseArtifacts implements transition.Doer.
+func (d doer) ReleaseArtifacts(workspaceID, projectID parley.ID) (bool, error) {
+	return d.releaseArtifacts(workspaceID, projectID)
+}
+
+// DropArtifacts implements transition.Doer.
+func (d doer) DropArtifacts(workspaceID, projectID parley.ID) (bool, error) {
+	return d.dropArtifacts(workspaceID, projectID)
+}
 
 // SessionsIn implements transition.Doer.
 func (d doer) SessionsIn(workspaceID, projectID parley.ID, limit int) (ids []parley.ID, err error) {

@@ -71,15 +71,20 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	if _, err := t.exec(forgetLog, h.LogID); err != nil {
 		return false, err
 	}
+	if err := t.buryArtifacts(h.WorkspaceID, "session_id = ?1", h.ID); err != nil {
+		return false, err
+	}
 	for _, statement := range []string{
 		"DELETE FROM knowledge WHERE id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
 		"DELETE FROM knowledge_sources WHERE item_id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
 		"DELETE FROM knowledge_blocks WHERE session_id = ?", "DELETE FROM session_logs WHERE session_id = ?",
 		"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
 		"DELETE FROM replays WHERE session_id = ?", "DELETE FROM dry_calls WHERE session_id = ?",
+		"DELETE FROM webhook_lanes WHERE session_id = ?", "DELETE FROM webhook_deliveries WHERE session_id = ?",
 		"DELETE FROM deliveries WHERE session_id = ?", purgeSent, purgeReceived,
 		"DELETE FROM inbox_items WHERE session_id = ?",
-		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM shares WHERE session_id = ?",
+		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM foreign_ids WHERE session_id = ?",
+		"DELETE FROM shares WHERE session_id = ?",
 		"DELETE FROM shares WHERE reader_id = ?",
 		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM budgets WHERE session_id = ?",
 		"DELETE FROM rates WHERE subject_id = ?",

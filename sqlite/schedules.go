@@ -46,6 +46,23 @@ func (t *txn) updateSchedule(schedule *parley.Schedule) error {
 	return err
 }
 
+// reschedule changes an agent's schedules with it.
+func (t *txn) reschedule(current, next *parley.Agent) error {
+	concerned, otherOwner := transition.Reschedules(current, next)
+	if !concerned {
+		return nil
+	}
+	set, args := "", []arg{next.Status == parley.AgentArchived, next.WorkspaceID, next.ID}
+	if otherOwner {
+		set = ", author_kind = coalesce((SELECT kind FROM principals WHERE id = ?4 AND workspace_id = ?2), ?5), " +
+			"author_id = ?4, author_name = ?6"
+		args = append(args, next.OwnerID, string(parley.AuthorPerson), next.OwnerName)
+	}
+	_, err := t.exec("UPDATE schedules SET resting = ?1, revision = revision + 1"+set+
+		" WHERE workspace_id = ?2 AND agent_id = ?3", args...)
+	return err
+}
+
 // DeleteSchedule implements store.Schedules.
 func (s *Store) DeleteSchedule(ctx context.Context, workspaceID, id parley.ID) error {
 	return s.write(ctx, func(tx *txn) error {
@@ -157,11 +174,11 @@ const (
 	// round counts a workspace's due schedules, longest due first: workspaces take turns.
 	dueSchedules = "SELECT " + scheduleColumns + " FROM (" +
 		"SELECT id, next_at, row_number() OVER (PARTITION BY workspace_id ORDER BY next_at, id) AS round " +
-		"FROM schedules INDEXED BY schedules_due WHERE next_at IS NOT NULL AND next_at <= ? " +
+		"FROM schedules INDEXED BY schedules_due WHERE next_at IS NOT NULL AND resting = 0 AND next_at <= ? " +
 		"ORDER BY round, next_at, id LIMIT ?) f CROSS JOIN schedules c ON c.id = f.id " +
 		"ORDER BY f.round, f.next_at, f.id"
 	aheadSchedules = "SELECT " + scheduleColumns + " FROM schedules c INDEXED BY schedules_moved " +
-		"WHERE c.next_at IS NOT NULL AND c.moved_at > ? LIMIT ?"
+		"WHERE c.next_at IS NOT NULL AND c.resting = 0 AND c.moved_at > ? LIMIT ?"
 )
 
 // Now implements store.Schedules: the database's clock is this machine's.

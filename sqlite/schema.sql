@@ -905,9 +905,7 @@ CREATE TABLE schedules (
   fingerprint     BLOB,
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL
-) WITHOUT ROWID;
-
-CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL;
+, resting INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 
 CREATE INDEX schedules_moved ON schedules (moved_at) WHERE next_at IS NOT NULL;
 
@@ -1015,6 +1013,154 @@ CREATE UNIQUE INDEX knowledge_blocks_session ON knowledge_blocks (session_id, n)
 CREATE INDEX budgets_chains ON budgets (session_id) WHERE session_id IS NOT NULL;
 
 CREATE INDEX delegations_open ON delegations (from_session_id, created_at, id) WHERE finished_at IS NULL;
+
+CREATE TABLE artifacts (
+  id              BLOB NOT NULL PRIMARY KEY,
+  workspace_id    BLOB NOT NULL,
+  project_id      BLOB,
+  session_id      BLOB,                     -- whose owner and visibility count, and with which it goes
+  owner_id        BLOB NOT NULL,
+  visibility      TEXT NOT NULL,            -- private, workspace
+  kind            TEXT NOT NULL,            -- json, markdown, text, code, csv, html, svg
+  name            TEXT NOT NULL,
+  search_name     TEXT NOT NULL,            -- the name in lower case
+  labels          TEXT NOT NULL,            -- JSON
+  schema          TEXT,                     -- JSON Schema that every version satisfies
+  version         INTEGER NOT NULL,         -- the newest one's number
+  content_hash    BLOB NOT NULL,            -- the newest one's
+  size            INTEGER NOT NULL,         -- the newest one's, in bytes
+  revision        INTEGER NOT NULL,
+  idempotency_key TEXT,
+  fingerprint     BLOB,
+  archived_at     INTEGER,
+  deleted_at      INTEGER,                  -- versions and contents are being purged
+  created_at      INTEGER NOT NULL,
+  updated_at      INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX artifacts_recent ON artifacts (workspace_id, updated_at, id);
+
+CREATE INDEX artifacts_project ON artifacts (workspace_id, project_id, updated_at, id) WHERE project_id IS NOT NULL;
+
+CREATE INDEX artifacts_session ON artifacts (workspace_id, session_id, updated_at, id) WHERE session_id IS NOT NULL;
+
+CREATE UNIQUE INDEX artifacts_idempotency ON artifacts (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+CREATE TABLE artifact_versions (
+  artifact_id     BLOB NOT NULL,
+  number          INTEGER NOT NULL,         -- from 1 without gaps
+  workspace_id    BLOB NOT NULL,
+  parent          INTEGER,                  -- the version that the content was made from
+  base            INTEGER,                  -- the version that the writer began with
+  restored_from   INTEGER,
+  author_kind     TEXT NOT NULL,
+  author_id       BLOB,
+  author_name     TEXT NOT NULL,
+  session_id      BLOB,                     -- of the tool call that wrote it
+  message_id      BLOB,                     -- the tool call
+  content_hash    BLOB NOT NULL,
+  size            INTEGER NOT NULL,         -- bytes
+  idempotency_key TEXT,
+  fingerprint     BLOB,
+  created_at      INTEGER NOT NULL,
+  PRIMARY KEY (artifact_id, number)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX artifact_versions_idempotency ON artifact_versions (artifact_id, idempotency_key)
+ WHERE idempotency_key IS NOT NULL;
+
+CREATE TABLE artifact_contents (
+  workspace_id BLOB NOT NULL,
+  hash         BLOB NOT NULL,
+  base_hash    BLOB,                        -- what the patch is on
+  position     INTEGER NOT NULL,            -- patches since the last content on nothing
+  size         INTEGER NOT NULL,            -- bytes of the content
+  stored       INTEGER NOT NULL,            -- bytes of the patch
+  uses         INTEGER NOT NULL,            -- versions with it, and patches on it
+  owner_id     BLOB NOT NULL,               -- of the artifact that had it first; its quota counts
+  patch        BLOB NOT NULL,
+  PRIMARY KEY (workspace_id, hash)
+);
+
+CREATE INDEX artifact_contents_stored ON artifact_contents (workspace_id, owner_id, stored);
+
+CREATE TABLE webhooks (
+  id             BLOB NOT NULL PRIMARY KEY,
+  workspace_id   BLOB NOT NULL,
+  name           TEXT NOT NULL,
+  url            TEXT NOT NULL,
+  events         TEXT NOT NULL,             -- JSON: types and patterns
+  filter         TEXT NOT NULL,             -- JSON: which sessions
+  status         TEXT NOT NULL,             -- active, paused, disabled
+  reason         TEXT NOT NULL,             -- why the server paused it
+  owner_kind     TEXT NOT NULL,
+  owner_id       BLOB NOT NULL,
+  owner_name     TEXT NOT NULL,
+  secret         BLOB NOT NULL,             -- it must be known to sign with it
+  previous       BLOB,                      -- before the last rotation
+  previous_until INTEGER,
+  failing_since  INTEGER,
+  starts_at      INTEGER NOT NULL,          -- of the first event to be sent
+  revision       INTEGER NOT NULL,
+  created_at     INTEGER NOT NULL,
+  updated_at     INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX webhooks_workspace ON webhooks (workspace_id, id);
+
+CREATE INDEX webhooks_active ON webhooks (id) WHERE status = 'active';
+
+CREATE TABLE webhook_lanes (
+  webhook_id   BLOB NOT NULL,
+  session_id   BLOB NOT NULL,
+  workspace_id BLOB NOT NULL,
+  through      INTEGER NOT NULL,            -- the last event that is done with
+  attempts     INTEGER NOT NULL,            -- at the event after it
+  due_at       INTEGER,
+  revision     INTEGER NOT NULL,            -- counts the holds
+  PRIMARY KEY (webhook_id, session_id)
+) WITHOUT ROWID;
+
+CREATE INDEX webhook_lanes_due ON webhook_lanes (due_at) WHERE due_at IS NOT NULL;
+
+CREATE INDEX webhook_lanes_session ON webhook_lanes (session_id);
+
+CREATE TABLE webhook_deliveries (
+  id              BLOB NOT NULL PRIMARY KEY,
+  workspace_id    BLOB NOT NULL,
+  webhook_id      BLOB NOT NULL,
+  session_id      BLOB NOT NULL,
+  event_sequence  INTEGER NOT NULL,
+  event_type      TEXT NOT NULL,
+  status          TEXT NOT NULL,            -- retrying, dead, delivered
+  attempts        INTEGER NOT NULL,
+  response_status INTEGER,
+  error           TEXT NOT NULL,
+  next_at         INTEGER,
+  created_at      INTEGER NOT NULL,
+  updated_at      INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+
+CREATE INDEX webhook_deliveries_status ON webhook_deliveries (webhook_id, status, id);
+
+CREATE INDEX webhook_deliveries_session ON webhook_deliveries (session_id);
+
+CREATE TABLE foreign_ids (
+  workspace_id BLOB NOT NULL,
+  protocol     TEXT NOT NULL,
+  principal_id BLOB NOT NULL,              -- whose client calls it that
+  name         TEXT NOT NULL,
+  session_id   BLOB NOT NULL,
+  target_id    BLOB,                       -- a message or a turn; null: the session
+  created_at   INTEGER NOT NULL,
+  PRIMARY KEY (workspace_id, protocol, principal_id, name, session_id)
+) WITHOUT ROWID;
+
+CREATE INDEX foreign_ids_session ON foreign_ids (session_id);
+
+CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL AND resting = 0;
 
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 

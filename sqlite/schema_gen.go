@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "2ea898c5eff68933604359de51e19a8f12dced7e93ec6d40a6b121ffa81a4826"
+const schemaHash = "68d73021e73d73310686f0f187c61fa0c127fb9a3f5c3263bf03b39e6f4bc62c"

@@ -168,7 +168,7 @@ func (s *Store) NextRuns(
 	err = s.read(ctx, func(c *conn) error {
 		return c.each(
 			"SELECT agent_id, min(next_at) FROM schedules WHERE workspace_id = ? AND agent_id IN (?"+
-				strings.Repeat(", ?", len(agentIDs)-1)+") AND next_at IS NOT NULL GROUP BY agent_id",
+				strings.Repeat(", ?", len(agentIDs)-1)+") AND next_at IS NOT NULL AND resting = 0 GROUP BY agent_id",
 			func(r *row) error {
 				next[r.id()] = r.time()
 				return nil

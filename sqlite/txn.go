@@ -16,6 +16,7 @@ type txn struct {
 	wrote bool
 	means parley.ID // target of the audit entry, if only the closure knows it
 	hints []store.Commit
+	news  []store.Commit // of what no head locks: artifacts
 
 	heads   map[parley.ID]*transition.Head // cache across transactions
 	touched []parley.ID                    // read since the transaction began
@@ -44,13 +45,13 @@ func newTxn(store *Store, connection *conn) txn {
 func (t *txn) begin() { t.touched, t.newTexts = t.touched[:0], t.newTexts[:0] }
 
 func (t *txn) enter() {
-	t.now, t.wrote, t.means, t.hints = parley.Now(), false, parley.ID{}, nil
+	t.now, t.wrote, t.means, t.hints, t.news = parley.Now(), false, parley.ID{}, nil, nil
 	t.core.Begin(t, t.now)
 }
 
 // leave writes the changes of a member that was not refused and, if there are any, its audit entries.
 func (t *txn) leave(intent *store.AuditIntent) error {
-	t.hints = t.core.Finish()
+	t.hints = append(t.core.Finish(), t.news...)
 	var deleted []parley.ID
 	for _, h := range t.core.Locked() {
 		if err := h.Write(changes{t}); err != nil {

@@ -28,6 +28,7 @@ type Commit struct {
 	Pieces      []StreamPiece  // durable text that outside agents stream, for watchers
 	Ready       bool           // a session became ready to claim
 	Outbox      bool           // the outbox has new work
+	Reserved    bool           // that work is reserved for this process
 	Compaction  bool           // a compaction may begin
 	Cancel      parley.ID      // turn that is asked to stop, if any
 

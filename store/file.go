@@ -20,7 +20,7 @@ type Files interface {
 	// AppendUpload adds chunk n, counted from 0, to an upload; chunk 0 begins it. It keeps a chunk that exists.
 	// CodeConflict if the upload is no longer open.
 	AppendUpload(ctx context.Context, workspaceID, blobID parley.ID, n int, data []byte) error
-	// Storage returns how many bytes the files of a workspace occupy, and those uploaded by one principal.
+	// Storage returns how many bytes the files and artifacts of a workspace occupy, and those of one principal.
 	Storage(ctx context.Context, workspaceID, ownerID parley.ID) (parley.Storage, error)
 	// FinishUpload turns an upload into a file, and shares the bytes of an earlier identical one. If the owner already
 	// has a file with the same name and bytes, it returns that file and false. CodeConflict if the upload is no longer

@@ -42,7 +42,7 @@ func (o *Occupancy) Admits(workspaceID parley.ID, mode parley.Mode) bool {
 	switch {
 	case o.Free() == 0:
 		return false
-	case mode == parley.ModeBackground && o.Background >= max(1, o.Slots/2) &&
+	case mode == parley.ModeBackground && o.BackgroundFull() &&
 		o.Held[workspaceID] >= o.backgroundLeft():
 		return false
 	case o.Taken < o.Slots:
@@ -53,6 +53,9 @@ func (o *Occupancy) Admits(workspaceID parley.ID, mode parley.Mode) bool {
 
 // AdmitsAny reports whether a workspace without turns here may take a place; if not, no workspace may.
 func (o *Occupancy) AdmitsAny(mode parley.Mode) bool { return o.Admits(parley.ID{}, mode) }
+
+// BackgroundFull reports whether background work holds its share, beyond which not every workspace gets a place for it.
+func (o *Occupancy) BackgroundFull() bool { return o.Background >= max(1, o.Slots/2) }
 
 // backgroundLeft returns how many more of all places background work may take.
 func (o *Occupancy) backgroundLeft() int { return (o.Slots+o.Reserve)/2 - o.Background }

@@ -25,6 +25,7 @@ type NewMessage struct {
 	LoopID      parley.ID // of a loop's first iteration; only StartLoop sets it
 	Settings    parley.Settings
 	During      parley.During // "" means the session's own setting, else queue
+	Follows     int64         // CodeChanged unless the record's last message has this sequence; 0: any has
 	// Urgent: a person waits for the answer. In an agent's background session the message goes before those that wait,
 	// after earlier urgent ones, and its turn runs at foreground priority; elsewhere it means nothing.
 	Urgent bool

@@ -62,7 +62,7 @@ func (w *Worker) reserve() (int, store.Occupancy, *lease) {
 		w.behind = true
 		return 0, store.Occupancy{}, nil
 	}
-	w.behind = false
+	w.behind, w.claiming = false, true
 	occupancy := w.places.Clone()
 	w.places.Taken += n
 	return n, occupancy, w.lease
@@ -72,7 +72,7 @@ func (w *Worker) reserve() (int, store.Occupancy, *lease) {
 func (w *Worker) claimed(n int, claims []store.Claim, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.behind = w.behind || more
+	w.behind, w.claiming = w.behind || more, false
 	w.places.Taken -= n
 	for i := range claims {
 		w.places.Take(claims[i].Fence.WorkspaceID, claims[i].Mode())
@@ -92,10 +92,12 @@ func (w *Worker) noteIdle() {
 }
 
 // release gives a slot back. If sessions may be waiting (no slot was free, or only slots kept for others, or background
-// work had its share), the claimer looks first: they are older than the next post.
+// work has its share, or the claim that runs now counts with it), the claimer looks first: they are older than the next
+// post.
 func (w *Worker) release(workspaceID parley.ID, mode parley.Mode) {
 	w.mu.Lock()
-	if w.places.Taken >= w.places.Slots || mode == parley.ModeBackground {
+	if w.places.Taken >= w.places.Slots ||
+		mode == parley.ModeBackground && (w.claiming || w.places.BackgroundFull()) {
 		w.behind = true
 	}
 	w.places.Leave(workspaceID, mode)

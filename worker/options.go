@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/webhook"
 	"example.org/parley/model"
 	"example.org/parley/observe"
 	"example.org/parley/runner"
@@ -53,6 +54,8 @@ type Options struct {
 	// same.
 	Middleware []model.Middleware
 	Redact     []parley.RedactPattern // hidden from every provider, whatever the agents' settings
+	// Webhooks sends events to webhooks; nil: this process sends none.
+	Webhooks *webhook.Sender
 
 	sleep  func(ctx context.Context, d time.Duration) bool // false if ctx ended first
 	jitter func(limit time.Duration) time.Duration         // a random duration in [0, limit]

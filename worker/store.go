@@ -17,6 +17,9 @@ type Store interface {
 	store.SearchIndex
 	store.AuditLinker
 
+	store.WebhookLanes
+	Events(ctx context.Context, scope store.Scope, sessionID parley.ID, after int64, limit int) ([]parley.Event, error)
+
 	DueSchedules(ctx context.Context, limit int) (store.DueSchedules, error)
 	PostScheduled(ctx context.Context, post store.ScheduledPost) (*parley.ScheduleRun, error)
 	MoveSchedule(ctx context.Context, move store.ScheduleMove) (bool, error)

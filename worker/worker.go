@@ -69,6 +69,7 @@ type Worker struct {
 	linker    *linker  // nil in dry runs
 	indexer   *indexer // nil in dry runs
 	scheduler *scheduler
+	postman   *postman // nil if this process sends no events to webhooks
 
 	claimNow  chan struct{} // capacity 1: the claimer may find something
 	outboxNow chan struct{} // capacity 1: the outbox may hold something
@@ -84,6 +85,7 @@ type Worker struct {
 	draining  bool
 	aborted   error // what ended all runs, for those still starting
 	behind    bool  // sessions may be waiting that come before any post
+	claiming  bool  // a claim is on its way
 	places    store.Occupancy
 	lease     *lease
 	runs      map[parley.ID]*run // by turn
@@ -132,6 +134,9 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		places:    store.Occupancy{Slots: options.Slots, Reserve: store.ReservedSlots(options.Slots)},
 		runs:      map[parley.ID]*run{},
 		idle:      make(chan struct{}),
+	}
+	if options.Webhooks != nil {
+		w.postman = newPostman(db, &w.options)
 	}
 	w.observe(options.Observer)
 	w.flusher = newFlusher(w)
@@ -193,6 +198,11 @@ func (w *Worker) Start(ctx context.Context) error {
 	w.claimers.Go(
 		w.scheduleLoop,
 	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	if w.postman != nil {
+		w.claimers.Go(
+			w.webhookLoop,
+		) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	}
 	for range outboxLoops {
 		w.claimers.Go(w.outboxLoop)
 	}
@@ -288,7 +298,13 @@ func (w *Worker) Committed(commit store.Commit) {
 				poke(w.keptNow)
 			}
 			w.indexer.noteOther(commit.SessionID)
+			if w.postman != nil {
+				w.postman.noteOther(commit.WorkspaceID, commit.SessionID)
+			}
 		} else {
+			if w.postman != nil && len(commit.Events) > 0 {
+				w.postman.note(commit.WorkspaceID, commit.SessionID)
+			}
 			w.indexer.note(commit.SessionID)
 		}
 		w.linker.note(commit.SessionID)

@@ -46,7 +46,7 @@ func printDelegation(t terminal, d *parley.Delegation) error {
 		fmt.Fprintf(t.out, " in session %s", d.ToSessionID)
 	}
 	fmt.Fprintf(t.out, "\nsent %s", d.CreatedAt)
-	if d.DeadlineAt != 0 {
+	if d.DeadlineAt != 0 && d.FinishedAt == 0 {
 		fmt.Fprintf(t.out, ", expires %s", d.DeadlineAt)
 	}
 	if d.FinishedAt != 0 {
@@ -60,4 +60,13 @@ func printDelegation(t terminal, d *parley.Delegation) error {
 	}
 	_, err := fmt.Fprintf(t.out, "\n\n%s\n", d.Text)
 	return err
+}
+
+// printDelegationDetail prints a delegation, and what its chain may spend.
+func printDelegationDetail(t terminal, d *client.DelegationDetail) error {
+	if err := printDelegation(t, &d.Delegation); err != nil || d.Chain == nil {
+		return err
+	}
+	fmt.Fprintln(t.out)
+	return printChain(t, d.Chain)
 }

@@ -50,8 +50,9 @@ func TestTeamsAndTheirDelegations(t *testing.T) {
 		t.Fatalf("the editor's delegations are %+v", listed.Data)
 	}
 	id := listed.Data[0].ID.String()
-	shows(d.say("delegations", "list"), "task", "Look.")
-	shows(d.say("delegations", "show", id), id+" task,", "from "+lead.ID.String(), "expires", "Look. Everywhere.")
+	shows(d.say("delegations", "list"), "task", "editor researcher Look.")
+	shows(d.say("delegations", "show", id), id+" task,", "from "+lead.ID.String(), "expires", "Look. Everywhere.",
+		"CHAIN TOKENS OF COST OF", listed.Data[0].RootID.String(), "100000")
 	shows(d.say("limits", session.ID.String()), "CHAIN TOKENS OF COST OF", "100000", "chain tokens 100000")
 	for range 2 { // a cancelled one stays cancelled
 		shows(d.say("delegations", "cancel", id), "task, cancelled", "ended")

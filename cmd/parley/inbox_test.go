@@ -60,6 +60,9 @@ func TestTheInboxOnTheCommandLine(t *testing.T) {
 			}
 		}
 	}
+	if out := d.say("inbox", "list"); !strings.Contains(strings.Join(strings.Fields(out), " "), "briefing lead The") {
+		t.Errorf("the inbox does not name the agent:\n%s", out)
+	}
 	question, briefing := listed[parley.InboxQuestion], listed[parley.InboxBriefing]
 	if question == "" || briefing == "" {
 		t.Fatalf("the inbox lists %v", listed)

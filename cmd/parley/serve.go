@@ -23,7 +23,8 @@ func serveCommand(shared *flags, term terminal) *cobra.Command {
 
 Each setting is a flag, else an environment variable, else a line of parley.yaml in the
 data directory. Host names that requests may use beside this machine's own, for a server
-on a loopback address behind a proxy, are set by PARLEY_ALLOWED_HOSTS (a,b).
+on a loopback address behind a proxy, are set by PARLEY_ALLOWED_HOSTS (a,b); origins whose
+pages may use the server with a key, by PARLEY_ALLOWED_ORIGINS.
 
 On SIGTERM the server drains: /readyz answers 503, nothing is claimed any more, running
 turns get --drain to finish and are given back with what they have said so far, and

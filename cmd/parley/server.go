@@ -19,10 +19,13 @@ import (
 	"example.org/parley/httpapi"
 	"example.org/parley/internal/peer"
 	"example.org/parley/internal/projectdir"
+	"example.org/parley/internal/webhook"
 	"example.org/parley/live"
 	"example.org/parley/llm/record"
 	"example.org/parley/model"
 	"example.org/parley/postgres"
+	"example.org/parley/protocol"
+	"example.org/parley/protocol/openai"
 	"example.org/parley/runner/acp"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
@@ -30,6 +33,7 @@ import (
 	"example.org/parley/telemetry"
 	"example.org/parley/tool"
 	"example.org/parley/tool/builtin"
+	"example.org/parley/tool/document"
 	"example.org/parley/tool/mcp"
 	"example.org/parley/tool/team"
 	"example.org/parley/web"
@@ -156,6 +160,7 @@ func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 		Runtimes:    s.ports(),
 		MaxStorage:  int64(s.settings.MaxStorage),
 		Background:  team.Tools(s.store),
+		Webhooks:    webhook.NewSender(s.settings.Webhooks.AllowPrivate),
 	})
 	s.store.Listen(s.worker)
 	return s.worker.Start(ctx)
@@ -170,6 +175,7 @@ func (s *server) openTools() (tool.Source, error) {
 	s.sources = append(s.sources, endpoints)
 	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store),
 		builtin.Record(s.store), endpoints,
+		document.Tools(s.store, document.Options{Quota: parley.Quota{Workspace: int64(s.settings.MaxStorage)}}),
 		builtin.NewFetch(builtin.FetchOptions{AllowPrivate: s.settings.Fetch.AllowPrivate})}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})
@@ -252,6 +258,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		MaxSessions: s.settings.MaxSessions,
 		MaxStorage:  int64(s.settings.MaxStorage),
 		Runtimes:    s.runtimeNames(),
+		Webhooks:    webhook.NewSender(s.settings.Webhooks.AllowPrivate),
 		Log:         s.log,
 	}
 	if s.worker != nil {
@@ -268,6 +275,10 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	origins, err := s.settings.origins()
+	if err != nil {
+		return nil, err
+	}
 	if err := s.nameOwner(ctx); err != nil {
 		return nil, err
 	}
@@ -278,16 +289,19 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	s.audit = engine.NewAuditLog(s.store, s.log)
 	options.Audit = s.audit
 	verbs := engine.New(options)
+	streams := stream.New(verbs, s.hub)
 	return httpapi.New(httpapi.Options{
 		Page:           page,
 		Limited:        s.telemetry.RateLimited,
 		WrongKey:       s.telemetry.WrongKey,
 		Engine:         verbs,
-		Streams:        stream.New(verbs, s.hub),
+		Streams:        streams,
+		Mounts:         []protocol.Mount{openai.Mount(verbs, streams)},
 		LocalToken:     token,
 		LocalSince:     since,
 		Loopback:       s.loopback,
 		Hosts:          s.settings.AllowedHosts,
+		Origins:        origins,
 		OwnUser:        s.kernel.ownUser,
 		InsecureLocal:  s.settings.InsecureLocal,
 		SignInCode:     s.code,

@@ -102,10 +102,7 @@ func printBudget(t terminal, b *client.SessionBudget) error {
 	}
 	if c := b.Chain; c != nil {
 		fmt.Fprintln(t.out)
-		if err := t.printTable([]string{"CHAIN", "TOKENS", "OF", "COST", "OF"}, [][]string{{
-			c.RootID.String(), strconv.FormatInt(c.Tokens, 10), known(c.ChainTokens), "$" + c.Cost.String(),
-			price(c.ChainCost),
-		}}); err != nil {
+		if err := printChain(t, c); err != nil {
 			return err
 		}
 	}
@@ -118,6 +115,14 @@ func printBudget(t terminal, b *client.SessionBudget) error {
 		return t.printTable([]string{"LIMIT", "VALUE"}, set)
 	}
 	return nil
+}
+
+// printChain prints what was spent of the budget of a chain.
+func printChain(t terminal, c *client.ChainSpending) error {
+	return t.printTable([]string{"CHAIN", "TOKENS", "OF", "COST", "OF"}, [][]string{{
+		c.RootID.String(), strconv.FormatInt(c.Tokens, 10), known(c.ChainTokens), "$" + c.Cost.String(),
+		price(c.ChainCost),
+	}})
 }
 
 // limitRows are the limits that are set.

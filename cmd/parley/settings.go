@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -91,6 +92,8 @@ type settings struct {
 	LogLevel     string           `yaml:"log_level"`
 	LogFormat    string           `yaml:"log_format"`
 	AllowedHosts []string         `yaml:"allowed_hosts"`
+	// AllowedOrigins are those whose pages may use the server from a browser, with a key.
+	AllowedOrigins []string `yaml:"allowed_origins"`
 	// TrustedProxies are networks (CIDR) whose X-Forwarded-For is trusted.
 	TrustedProxies []string `yaml:"trusted_proxies"`
 	// InsecureLocal lets every user of this machine in while no key exists.
@@ -109,6 +112,7 @@ type settings struct {
 	Runtimes    []runtimeSetting       `yaml:"runtimes"`
 	HTTPTools   []httpToolSetting      `yaml:"http_tools"`
 	Fetch       fetchSetting           `yaml:"fetch"`
+	Webhooks    webhooksSetting        `yaml:"webhooks"`
 	Redact      []parley.RedactPattern `yaml:"redact"` // hidden from every provider
 	// directory to write exchanges with providers to; "": none
 	Record string `yaml:"record"`
@@ -119,6 +123,11 @@ type settings struct {
 // fetchSetting says what the tool fetch may read.
 type fetchSetting struct {
 	AllowPrivate bool `yaml:"allow_private"` // addresses in loopback and private networks too
+}
+
+// webhooksSetting says where webhooks may lead.
+type webhooksSetting struct {
+	AllowPrivate bool `yaml:"allow_private"` // to addresses in loopback and private networks too
 }
 
 // retentionSetting says how long to keep data that is not the record itself.
@@ -298,6 +307,9 @@ func (s *settings) fromEnvironment(env func(string) string) error {
 	if v := env("PARLEY_ALLOWED_HOSTS"); v != "" {
 		s.AllowedHosts = strings.Split(v, ",")
 	}
+	if v := env("PARLEY_ALLOWED_ORIGINS"); v != "" {
+		s.AllowedOrigins = strings.Split(v, ",")
+	}
 	if v := env("PARLEY_TRUSTED_PROXIES"); v != "" {
 		s.TrustedProxies = strings.Split(v, ",")
 	}
@@ -411,6 +423,26 @@ func (s *settings) proxies() ([]netip.Prefix, error) {
 		networks = append(networks, network.Masked())
 	}
 	return networks, nil
+}
+
+// origins returns the allowed origins as browsers name them: a scheme, a host, and a port unless it is the scheme's
+// own.
+func (s *settings) origins() ([]string, error) {
+	origins := make([]string, 0, len(s.AllowedOrigins))
+	for _, text := range s.AllowedOrigins {
+		text = strings.ToLower(strings.TrimSpace(text))
+		origin, err := url.Parse(text)
+		if err != nil || origin.Scheme != "https" && origin.Scheme != "http" || origin.Hostname() == "" ||
+			strings.Contains(origin.Host, "*") || origin.Scheme+"://"+origin.Host != text {
+			return nil, parley.InvalidField(
+				"allowed_origins",
+				"%q is not an origin: write https://chat.example.org, or http://localhost:3000, without a path",
+				parley.Clip(text, 64),
+			)
+		}
+		origins = append(origins, text)
+	}
+	return origins, nil
 }
 
 // drainWait is how long the server accepts connections while it drains.

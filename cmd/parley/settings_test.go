@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +97,30 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 				t.Errorf("got %v, want an error that names %q", err, c.says)
 			}
 		})
+	}
+}
+
+// Origins are exactly what browsers send: anything else would allow nothing, or too much.
+func TestOrigins(t *testing.T) {
+	t.Parallel()
+	s, err := loadSettings(&flags{data: t.TempDir()}, environment(map[string]string{
+		"PARLEY_ALLOWED_ORIGINS": "https://Chat.example.org, http://localhost:3000",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"https://chat.example.org", "http://localhost:3000"}
+	if got, err := s.origins(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("origins %q, want %q: %v", got, want, err)
+	}
+	for _, wrong := range []string{
+		"*", "https://*.example.org", "https://example.org/", "https://example.org/chat", "example.org", "null",
+		"file:///chat", "https://me@example.org", "https://", "",
+	} {
+		s.AllowedOrigins = []string{wrong}
+		if got, err := s.origins(); parley.ErrorCode(err) != parley.CodeInvalid {
+			t.Errorf("%q: %q, %v; want a refusal", wrong, got, err)
+		}
 	}
 }
 

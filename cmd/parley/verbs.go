@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -130,6 +131,26 @@ func printPage[T any](t terminal, shared *flags, page *client.Page[T], shown tab
 		_, err = fmt.Fprintln(t.err, "There is more: --cursor", page.Next)
 	}
 	return err
+}
+
+// withSlugs prints some columns, which are agents' ids, as slugs. An agent that cannot be read keeps its id.
+func withSlugs[T any](ctx context.Context, server *client.Client, shown table[T], columns ...int) table[T] {
+	known := map[string]string{"-": "-"}
+	return table[T]{titles: shown.titles, row: func(row *T) []string {
+		cells := shown.row(row)
+		for _, i := range columns {
+			slug, found := known[cells[i]]
+			if !found {
+				slug = cells[i]
+				if agent, err := server.Agent(ctx, slug); err == nil {
+					slug = agent.Slug
+				}
+				known[cells[i]] = slug
+			}
+			cells[i] = slug
+		}
+		return cells
+	}}
 }
 
 // jsonPage is a page as the API writes it.

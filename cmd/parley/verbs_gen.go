@@ -828,6 +828,145 @@ func loopsShowCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// webhooksListCommand makes parley webhooks list: GET /v1/webhooks.
+func webhooksListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List webhooks, oldest first", Args: cobra.NoArgs}
+	var query client.WebhooksQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Webhook], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Webhooks(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, webhooksTable())
+	})
+	return command
+}
+
+// webhooksShowCommand makes parley webhooks show: GET /v1/webhooks/{webhook}.
+func webhooksShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show WEBHOOK", Short: "Show a webhook", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Webhook(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, asRow(webhooksTable()))
+	})
+	return command
+}
+
+// webhooksCreateCommand makes parley webhooks create: POST /v1/webhooks.
+func webhooksCreateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "create URL", Short: "Post the events of sessions to an address, and print the signing secret, this once", Args: cobra.ExactArgs(1)}
+	var input client.WebhookInput
+	command.Flags().Var(wordFlag(&input.Name), "name", "for people")
+	command.Flags().Var(wordsFlag(&input.Events), "events", "types of events, or patterns that end with *, such as tool.*; all by default")
+	sets := addSets(command)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		input.URL = args[0]
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.CreateWebhook(ctx, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, printWebhookSecret)
+	})
+	return command
+}
+
+// webhooksUpdateCommand makes parley webhooks update: PATCH /v1/webhooks/{webhook}.
+func webhooksUpdateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update WEBHOOK", Short: "Change a webhook: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	var patch client.WebhookPatch
+	addChange(command, &patch.Name, readWord[string], "name", "its name")
+	addChange(command, &patch.URL, readWord[string], "url", "its url")
+	addChange(command, &patch.Events, readWords, "events", "its events")
+	addChange(command, &patch.Status, readWord[parley.WebhookStatus], "status", "paused: events wait. disabled: they are not sent, later neither: active, paused, disabled")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &patch); err != nil {
+			return err
+		}
+		changed, err := server.UpdateWebhook(ctx, id, patch)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &changed, asRow(webhooksTable()))
+	})
+	return command
+}
+
+// webhooksRotateCommand makes parley webhooks rotate: POST /v1/webhooks/{webhook}/secret.
+func webhooksRotateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "rotate WEBHOOK", Short: "Give a webhook a new secret, and print it, this once", Args: cobra.ExactArgs(1)}
+	var input client.WebhookRotationInput
+	command.Flags().Var(numberFlag(&input.OverlapSeconds), "overlap-seconds", "for how long requests are signed with the previous secret too; 0 by default: it ends at once")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.RotateWebhookSecret(ctx, id, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, printWebhookSecret)
+	})
+	return command
+}
+
+// webhooksDeleteCommand makes parley webhooks delete: DELETE /v1/webhooks/{webhook}.
+func webhooksDeleteCommand(shared *flags) *cobra.Command {
+	command := &cobra.Command{Use: "delete WEBHOOK", Short: "Delete a webhook with its deliveries", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		return server.DeleteWebhook(ctx, id)
+	})
+	return command
+}
+
+// webhooksPingCommand makes parley webhooks ping: POST /v1/webhooks/{webhook}/ping.
+func webhooksPingCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "ping WEBHOOK", Short: "Send a webhook a request now, and say what came of it", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.PingWebhook(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printWebhookAnswer)
+	})
+	return command
+}
+
+// webhooksDeliveriesCommand makes parley webhooks deliveries: GET /v1/webhooks/{webhook}/deliveries.
+func webhooksDeliveriesCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "deliveries WEBHOOK", Short: "List the deliveries that failed at first, latest events first", Args: cobra.ExactArgs(1)}
+	var query client.WebhookDeliveriesQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(wordFlag(&query.Status), "status", "only deliveries in this state: retrying, dead, delivered")
+	paging := addPaging(command, 0)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.WebhookDelivery], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.WebhookDeliveries(ctx, id, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, webhooksDeliveriesTable())
+	})
+	return command
+}
+
 // schedulesListCommand makes parley schedules list: GET /v1/schedules.
 func schedulesListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List schedules, oldest first", Args: cobra.NoArgs}
@@ -967,6 +1106,120 @@ func schedulesRunsCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return printPage(term, shared, &page, schedulesRunsTable())
+	})
+	return command
+}
+
+// artifactsListCommand makes parley artifacts list: GET /v1/artifacts.
+func artifactsListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List artifacts, last changed first", Args: cobra.NoArgs}
+	var query client.ArtifactsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	addReference(command, &query.Project, "project", "only artifacts of this project")
+	addReference(command, &query.Session, "session", "only artifacts of this session")
+	command.Flags().Var(wordsFlag(&query.Kind), "kind", "only artifacts of this kind; repeatable: json, markdown, text, code, csv, html, svg")
+	command.Flags().Var(wordFlag(&query.Label), "label", "only artifacts with this label")
+	command.Flags().Var(wordFlag(&query.Name), "name", "only artifacts whose name contains this, in any case")
+	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived artifacts; any shows all: false, true, any")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Artifact], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Artifacts(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, artifactsTable())
+	})
+	return command
+}
+
+// artifactsShowCommand makes parley artifacts show: GET /v1/artifacts/{artifact}.
+func artifactsShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show ARTIFACT", Short: "Show an artifact without its content", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Artifact(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, asRow(artifactsTable()))
+	})
+	return command
+}
+
+// artifactsUpdateCommand makes parley artifacts update: PATCH /v1/artifacts/{artifact}.
+func artifactsUpdateCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "update ARTIFACT", Short: "Rename, label or share an artifact: what no flag names stays as it is", Args: cobra.ExactArgs(1)}
+	var patch client.ArtifactPatch
+	addChange(command, &patch.Name, readWord[string], "name", "its name")
+	addChange(command, &patch.Labels, readWords, "label", "its labels")
+	addChange(command, &patch.Visibility, readWord[parley.Visibility], "visibility", "of one without a session: private, workspace")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		var err error
+		if err = applySets(*sets, &patch); err != nil {
+			return err
+		}
+		changed, err := server.UpdateArtifact(ctx, id, patch)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &changed, asRow(artifactsTable()))
+	})
+	return command
+}
+
+// artifactsArchiveCommand makes parley artifacts archive: PATCH /v1/artifacts/{artifact}.
+func artifactsArchiveCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "archive ARTIFACT", Short: "Archive an artifact: it takes no versions", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.UpdateArtifact(ctx, id, client.ArtifactPatch{Archived: changeTo(true)})
+		if err != nil {
+			return err
+		}
+		return printArtifact(term, shared, &changed)
+	})
+	return command
+}
+
+// artifactsReopenCommand makes parley artifacts reopen: PATCH /v1/artifacts/{artifact}.
+func artifactsReopenCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "reopen ARTIFACT", Short: "Bring an archived artifact back", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		changed, err := server.UpdateArtifact(ctx, id, client.ArtifactPatch{Archived: changeTo(false)})
+		if err != nil {
+			return err
+		}
+		return printArtifact(term, shared, &changed)
+	})
+	return command
+}
+
+// artifactsDeleteCommand makes parley artifacts delete: DELETE /v1/artifacts/{artifact}.
+func artifactsDeleteCommand(shared *flags) *cobra.Command {
+	command := &cobra.Command{Use: "delete ARTIFACT", Short: "Delete an artifact with all its versions", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		return server.DeleteArtifact(ctx, id)
+	})
+	return command
+}
+
+// artifactsVersionsCommand makes parley artifacts versions: GET /v1/artifacts/{artifact}/versions.
+func artifactsVersionsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "versions ARTIFACT", Short: "List an artifact's versions, newest first", Args: cobra.ExactArgs(1)}
+	var query client.ArtifactVersionsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	paging := addPaging(command, 0)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.ArtifactVersion], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.ArtifactVersions(ctx, id, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, artifactsVersionsTable())
 	})
 	return command
 }
@@ -1182,20 +1435,20 @@ func delegationsListCommand(shared *flags, term terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printPage(term, shared, &page, delegationsTable())
+		return printPage(term, shared, &page, withSlugs(ctx, server, delegationsTable(), 3, 4))
 	})
 	return command
 }
 
 // delegationsShowCommand makes parley delegations show: GET /v1/delegations/{delegation}.
 func delegationsShowCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "show DELEGATION", Short: "Show a delegation with its text", Args: cobra.ExactArgs(1)}
+	command := &cobra.Command{Use: "show DELEGATION", Short: "Show a delegation with its text, and the budget of its chain", Args: cobra.ExactArgs(1)}
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		got, err := server.Delegation(ctx, id)
 		if err != nil {
 			return err
 		}
-		return printOne(term, shared, &got, printDelegation)
+		return printOne(term, shared, &got, printDelegationDetail)
 	})
 	return command
 }
@@ -1217,7 +1470,7 @@ func inboxListCommand(shared *flags, term terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printPage(term, shared, &page, inboxTable())
+		return printPage(term, shared, &page, withSlugs(ctx, server, inboxTable(), 2))
 	})
 	return command
 }
@@ -1806,6 +2059,40 @@ func loopsTable() table[parley.Loop] {
 	}
 }
 
+// webhooksTable is the table of webhooks.
+func webhooksTable() table[parley.Webhook] {
+	return table[parley.Webhook]{
+		titles: []string{"ID", "NAME", "URL", "EVENTS", "STATE"},
+		row: func(row *parley.Webhook) []string {
+			return []string{
+				orDash(row.ID),
+				row.Name,
+				row.URL,
+				webhookEvents(row),
+				webhookState(row),
+			}
+		},
+	}
+}
+
+// webhooksDeliveriesTable is the table of deliveries.
+func webhooksDeliveriesTable() table[parley.WebhookDelivery] {
+	return table[parley.WebhookDelivery]{
+		titles: []string{"ID", "STATUS", "EVENT", "SESSION", "ATTEMPTS", "NEXT", "ERROR"},
+		row: func(row *parley.WebhookDelivery) []string {
+			return []string{
+				orDash(row.ID),
+				string(row.Status),
+				string(row.EventType),
+				orDash(row.SessionID),
+				strconv.Itoa(row.Attempts),
+				row.NextAt.String(),
+				row.Error,
+			}
+		},
+	}
+}
+
 // schedulesTable is the table of schedules.
 func schedulesTable() table[parley.Schedule] {
 	return table[parley.Schedule]{
@@ -1832,6 +2119,61 @@ func schedulesRunsTable() table[parley.ScheduleRun] {
 				string(row.State),
 				string(row.Reason),
 				orDash(row.TurnID),
+				row.CreatedAt.String(),
+			}
+		},
+	}
+}
+
+// artifactsTable is the table of artifacts.
+func artifactsTable() table[parley.Artifact] {
+	return table[parley.Artifact]{
+		titles: []string{"ID", "KIND", "NAME", "VERSION", "LABELS", "CHANGED"},
+		row: func(row *parley.Artifact) []string {
+			return []string{
+				orDash(row.ID),
+				string(row.Kind),
+				row.Name,
+				strconv.Itoa(row.Version),
+				artifactLabels(row),
+				row.UpdatedAt.String(),
+			}
+		},
+	}
+}
+
+// printArtifact prints one as a table of its members, without empty ones.
+func printArtifact(term terminal, shared *flags, got *parley.Artifact) error {
+	return printFields(term, shared, got, [][]string{
+		{"id", orDash(got.ID)},
+		{"workspace id", orDash(got.WorkspaceID)},
+		{"project id", orDash(got.ProjectID)},
+		{"session id", orDash(got.SessionID)},
+		{"owner id", orDash(got.OwnerID)},
+		{"visibility", string(got.Visibility)},
+		{"kind", string(got.Kind)},
+		{"name", got.Name},
+		{"labels", strings.Join(got.Labels, ", ")},
+		{"schema", clipped(got.Schema)},
+		{"version", strconv.Itoa(got.Version)},
+		{"content hash", got.ContentHash.String()},
+		{"size", strconv.FormatInt(got.Bytes, 10)},
+		{"archived at", got.ArchivedAt.String()},
+		{"created at", got.CreatedAt.String()},
+		{"updated at", got.UpdatedAt.String()},
+	})
+}
+
+// artifactsVersionsTable is the table of versions.
+func artifactsVersionsTable() table[parley.ArtifactVersion] {
+	return table[parley.ArtifactVersion]{
+		titles: []string{"VERSION", "FROM", "AUTHOR", "BYTES", "WRITTEN"},
+		row: func(row *parley.ArtifactVersion) []string {
+			return []string{
+				strconv.Itoa(row.Number),
+				strconv.Itoa(row.Parent),
+				row.Author.Name,
+				strconv.FormatInt(row.Bytes, 10),
 				row.CreatedAt.String(),
 			}
 		},
@@ -1908,11 +2250,12 @@ func delegationsTable() table[parley.Delegation] {
 // inboxTable is the table of inbox.
 func inboxTable() table[parley.InboxItem] {
 	return table[parley.InboxItem]{
-		titles: []string{"ID", "TYPE", "TITLE", "STATE", "CREATED"},
+		titles: []string{"ID", "TYPE", "AGENT", "TITLE", "STATE", "CREATED"},
 		row: func(row *parley.InboxItem) []string {
 			return []string{
 				orDash(row.ID),
 				string(row.Type),
+				orDash(row.AgentID),
 				row.Title,
 				inboxState(row),
 				row.CreatedAt.String(),

@@ -63,8 +63,13 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 	e.ids["call"] = s.first(owner, path+"/calls")
 	e.ids["schedule"] = s.made(owner, "POST", "/v1/schedules",
 		fmt.Sprintf(`{"agent_id":%q,"name":%q,"every":"24h","message":"Look around."}`, e.ids["agent"], mark))
+	e.ids["webhook"] = s.made(owner, "POST", "/v1/webhooks",
+		fmt.Sprintf(`{"url":"http://127.0.0.1:1/","name":%q}`, mark))
+	e.ids["delivery"] = e.ids["message"] // nothing that one asks for over HTTP makes a dead one
 	e.ids["knowledge"] = s.made(owner, "POST", "/v1/knowledge",
 		fmt.Sprintf(`{"agent_id":%q,"text":%q}`, e.ids["agent"], mark))
+	e.ids["artifact"] = s.made(owner, "POST", "/v1/artifacts",
+		fmt.Sprintf(`{"kind":"text","name":%q,"content":%q,"visibility":%q}`, mark, mark, visibility))
 	e.ids["reader"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s}`, settings))
 	e.ids["key"] = s.made(admin, "POST", "/v1/keys", fmt.Sprintf(`{"name":%q}`, mark))
 	e.ids["sign_in"] = s.signIn(owner)

@@ -46,6 +46,7 @@ var plainQueries = []string{
 	"feature",
 	"flush_ms",
 	"format",
+	"from",
 	"from_sequence",
 	"group",
 	"hidden",
@@ -53,6 +54,7 @@ var plainQueries = []string{
 	"iteration",
 	"key",
 	"kind",
+	"label",
 	"limit",
 	"mode",
 	"name",
@@ -68,9 +70,11 @@ var plainQueries = []string{
 	"status",
 	"tag",
 	"task",
+	"to",
 	"tool",
 	"type",
 	"unread",
+	"version",
 	"view",
 	"wait",
 }
@@ -78,6 +82,9 @@ var plainQueries = []string{
 // bodyIDs are the fields of bodies that name things.
 var bodyIDs = map[string]string{
 	"agent_id":          "agent",
+	"agent_ids":         "agent",
+	"session_ids":       "session",
+	"project_ids":       "project",
 	"brief_to_id":       "key",
 	"lead_id":           "agent",
 	"session_id":        "session",
@@ -261,7 +268,7 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 		at = next
 	}
 	switch name := field[len(field)-1]; name {
-	case "files":
+	case "files", "session_ids", "agent_ids", "project_ids":
 		at[name] = []string{id}
 	case "file_id":
 		delete(at, "text") // one of the two

@@ -11,14 +11,22 @@ import (
 	"example.org/parley"
 	"example.org/parley/engine"
 	"example.org/parley/httpapi"
+	"example.org/parley/protocol"
+	"example.org/parley/protocol/openai"
 )
 
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
+
+// mounts are other people's protocols: ways into the server like its own routes.
+func mounts() []protocol.Mount { return []protocol.Mount{openai.Mount(nil, nil)} }
 
 // each calls a function for every route and each of its paths, including twins. Routes that delete come last.
 func each(t *testing.T, visit func(r *httpapi.Route, path string)) {
 	t.Helper()
 	routes := httpapi.Routes()
+	for _, mount := range mounts() {
+		routes = append(routes, httpapi.MountedRoutes(&mount)...)
+	}
 	if len(routes) < 50 {
 		t.Fatalf("the table has only %d routes", len(routes))
 	}
@@ -55,6 +63,8 @@ func bodyOf(r *httpapi.Route) string {
 		return `{"name":"x"}`
 	case "createKnowledgeItem":
 		return `{"agent_id":"parley","text":"Known."}`
+	case "createWebhook":
+		return `{"url":"http://127.0.0.1:1/"}`
 	case "createSchedule":
 		return `{"agent_id":"parley","every":"1h","message":"Look around."}`
 	}
@@ -160,9 +170,32 @@ func (s *target) refused(r *httpapi.Route, key string, role parley.PrincipalRole
 	}
 }
 
+// A session of another workspace, or of a colleague, does not exist for clients of other protocols either.
+func TestForeignSessionsThroughOtherProtocols(t *testing.T) { onEach(t, foreignSessions) }
+
+func foreignSessions(t *testing.T, s *target) {
+	admin := s.key("two", "admin", "admin")
+	victim := s.build("marked-victim", s.key("one", "owner", "member"), s.key("one", "admin", "admin"), false)
+	own := s.build("attacker", s.key("two", "member", "member"), admin, true)
+	for _, key := range []string{own.key, admin, s.key("one", "member", "member")} {
+		for _, stream := range []string{"true", "false"} {
+			got := s.ask(key, http.MethodPost, openai.Prefix+"/chat/completions",
+				`{"model":"parley","stream":`+stream+`,"messages":[{"role":"user","content":"Hello"}]}`,
+				openai.SessionHeader, victim.ids["session"])
+			if got.status != http.StatusNotFound {
+				t.Errorf("a foreign session: status %d, want 404: %.200s", got.status, got.body)
+			}
+			if told := victim.tells(got, victim.ids["session"]); told != "" {
+				t.Errorf("the refusal reveals %s", told)
+			}
+		}
+	}
+	s.whole(victim)
+}
+
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
-	"sign_in"}
+	"sign_in", "webhook"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }
@@ -224,8 +257,9 @@ func (s *target) whole(e estate) {
 	s.Helper()
 	for _, path := range []string{"/v1/agents/{agent}", "/v1/sessions/{session}", "/v1/messages/{message}",
 		"/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}", "/v1/delegations/{delegation}",
-		"/v1/inbox/{item}", "/v1/schedules/{schedule}", "/v1/knowledge/{knowledge}",
-		"/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}", "/v1/clients/{client}/session"} {
+		"/v1/inbox/{item}", "/v1/schedules/{schedule}", "/v1/knowledge/{knowledge}", "/v1/webhooks/{webhook}",
+		"/v1/artifacts/{artifact}/content", "/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}",
+		"/v1/clients/{client}/session"} {
 		if got := s.ask(e.key, "GET", e.fill(path), ""); got.status != http.StatusOK {
 			s.Errorf("the owner's %s no longer exists: status %d: %s", path, got.status, got.body)
 		}

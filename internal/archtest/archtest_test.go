@@ -107,6 +107,7 @@ var rules = []struct {
 	{"llm/record", []string{".", "model", "tool"}}, // it records what tools answer, too
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
+	{"internal/webhook", []string{".", "internal/netguard"}},
 	{"internal/lineedit", nil},
 	{"internal/inflight", []string{"."}},
 	{"internal/cgroup", nil},
@@ -114,7 +115,9 @@ var rules = []struct {
 	{"internal/schema", []string{"."}},
 	{"internal/partialjson", []string{".", "event"}},
 	{"internal/timetable", []string{"."}},
+	{"internal/artifact", []string{".", "internal/document", "internal/schema", "store"}},
 	{"internal/upload", []string{"."}},
+	{"internal/document", []string{"."}},
 	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/metric", nil}, // the standard library
@@ -132,6 +135,7 @@ var rules = []struct {
 		},
 	}, // it reads and searches sessions
 	{"tool/team", []string{".", "tool", "store"}}, // it reads the agents of teams
+	{"tool/document", []string{".", "tool", "store", "internal/artifact", "internal/document"}},
 	{
 		"tool/*",
 		[]string{".", "tool", "internal/inflight", "internal/netguard", "internal/program", "internal/schema"},
@@ -141,14 +145,18 @@ var rules = []struct {
 		"engine",
 		[]string{
 			".",
+			"event",
 			"prompt",
 			"setting",
+			"internal/artifact",
+			"internal/document",
 			"internal/imports",
 			"internal/inflight",
 			"internal/projectdir",
 			"internal/schema",
 			"internal/timetable",
 			"internal/upload",
+			"internal/webhook",
 			"internal/words",
 			"model",
 			"runner",
@@ -169,6 +177,8 @@ var rules = []struct {
 			"internal/schema",
 			"internal/timetable",
 			"internal/upload",
+			"internal/webhook",
+			"event",
 			"model",
 			"observe",
 			"runner",
@@ -205,11 +215,15 @@ var rules = []struct {
 			"internal/inflight",
 			"model",
 			"observe",
+			"protocol",
 			"runner",
 			"store",
 			"event",
 		},
 	},
+	// Other people's protocols: each knows the port, the verbs and the streams, and neither the server nor another.
+	{"protocol", []string{".", "engine", "stream"}},
+	{"protocol/*", []string{".", "engine", "event", "protocol", "store", "stream"}},
 	{"telemetry", []string{".", "internal/metric", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
@@ -218,7 +232,10 @@ var rules = []struct {
 	{"bench", nil},                       // talks to binaries over HTTP
 	{
 		"bench/cmd/*",
-		[]string{".", "bench", "sqlite", "postgres", "internal/pgtest", "internal/words", "prompt", "model", "store"},
+		[]string{
+			".", "bench", "sqlite", "postgres", "internal/artifact", "internal/pgtest", "internal/words", "prompt",
+			"model", "store",
+		},
 	},
 	{"e2e", nil},
 	{"e2e/*", []string{"e2e", "e2e/*"}},

@@ -179,6 +179,26 @@ var sessions = []Table{ //nolint:gochecknoglobals // never written
 		},
 	},
 	{
+		Name: "foreign_ids", Go: "ForeignID", Alias: "f",
+		Keys: keys{
+			SQLite:   {"workspace_id", "protocol", "principal_id", "name", "session_id"},
+			Postgres: {"workspace_id", "protocol", "principal_id", "name", "session_id"},
+		},
+		Lists: []List{
+			{Name: "read", Kind: Reads, Of: of[parley.ForeignID]()},
+			{Name: "insert", Kind: Inserts, Of: of[parley.ForeignID]()},
+		},
+		Columns: []Column{
+			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "read insert"},
+			{Name: "protocol", Kind: Text, Field: "Protocol", In: "read insert"},
+			{Name: "principal_id", Kind: ID, Field: "PrincipalID", In: "read insert"},
+			{Name: "name", Kind: Text, Field: "Name", In: "read insert"},
+			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert"},
+			{Name: "target_id", Kind: ID, Field: "TargetID", In: "read insert"},
+			{Name: "created_at", Kind: Integer, Field: "CreatedAt", In: "read insert"},
+		},
+	},
+	{
 		Name: "shares", Go: "Share", Alias: "x",
 		Keys: keys{SQLite: {"session_id", "reader_id"}, Postgres: {"workspace_id", "session_id", "reader_id"}},
 		Lists: []List{

@@ -16,8 +16,9 @@ type MovedDelegation struct {
 	Was parley.DelegationStatus
 }
 
-// Heard are answers and reports that a turn begins with or, if MessageID is set, one whose message will not be read.
-type Heard struct{ TurnID, MessageID parley.ID }
+// Heard are the answers and reports of a root that a turn begins with or, if MessageID is set instead, one whose message
+// will not be read.
+type Heard struct{ TurnID, RootID, MessageID parley.ID }
 
 // Unheard is a task or a question whose sender has not begun a turn with its answer.
 type Unheard struct {
@@ -36,7 +37,7 @@ type assignment struct {
 // assigned returns what the turn of a trigger works for. An answer continues the work that asked for it; so does a
 // report on a part of that work.
 func (t *Tx) assigned(h *Head, triggerID parley.ID) (assignment, error) {
-	d, err := t.rows.DelegationOf(h, triggerID)
+	d, err := t.delegationOf(h, triggerID)
 	if err != nil || d == nil {
 		return assignment{root: triggerID, hop: 1}, err
 	}
@@ -93,7 +94,7 @@ func (t *Tx) finishDelegation(h *Head, d *parley.Delegation, move parley.Delegat
 			return err
 		}
 	}
-	h.leave(ReturnDelegation{DelegationID: d.ID}, 0)
+	h.leave(ReturnDelegation{DelegationID: d.ID, answers: shortEnough(t.answers)}, 0)
 	if was != parley.DelegationSent && move != parley.DelegationAnswer {
 		h.leave(StopDelegation{DelegationID: d.ID}, 0)
 	}
@@ -103,6 +104,9 @@ func (t *Tx) finishDelegation(h *Head, d *parley.Delegation, move parley.Delegat
 // moved has a delegation written in its new state.
 func (h *Head) moved(d *parley.Delegation, was parley.DelegationStatus) {
 	h.Changes.Head = true
+	if h.carried.is(d.ID) {
+		h.carried.delegation = d
+	}
 	h.Changes.Delegations = append(h.Changes.Delegations, MovedDelegation{d, was})
 }
 

@@ -22,6 +22,9 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 	}
 	if from != nil && !d.ToPrincipalID.IsZero() {
 		again, err = t.deliverToPerson(d, from)
+		if again && d.Kind == parley.DelegationBriefing && t.now >= d.DeadlineAt {
+			return reasonFull, false, err
+		}
 		return "", again, err
 	}
 	to, err := t.agentNow(workspaceID, d.ToAgentID)

@@ -2,8 +2,12 @@ package transition
 
 import "example.org/parley"
 
-// delegationRest is the pause, in milliseconds, of a delegation's errand that cannot be done yet.
-const delegationRest = parley.Time(2000)
+// The pause, in milliseconds, of a delegation's errand that cannot be done yet. One that waits for a place in a queue
+// doubles it each time.
+const (
+	delegationRest    = parley.Time(2000)
+	maxDelegationRest = parley.Time(60_000)
+)
 
 // delegationBatch bounds how many delegations one part of the work ends.
 const delegationBatch = 50
@@ -16,6 +20,7 @@ const (
 	reasonPerson   = "the conversation with the question was deleted"
 	reasonArchived = "a background session was archived"
 	reasonAbove    = "the work that it was for has ended"
+	reasonFull     = "the queue of their conversation with you stayed full; it is in their inbox, but not there"
 )
 
 // DeliverDelegation brings a delegation into its receiver's background session.
@@ -26,6 +31,8 @@ type DeliverDelegation struct {
 // ReturnDelegation tells the sender how a delegation ended.
 type ReturnDelegation struct {
 	DelegationID parley.ID `json:"-"`
+
+	answers []parley.Message // if a turn of this process has answered, as long as it remembers; not in the row
 }
 
 // ExpireDelegation ends a delegation at its deadline.
@@ -66,8 +73,8 @@ func (DeliverDelegation) Kind() string { return "deliver_delegation" }
 // Target implements Work.
 func (w DeliverDelegation) Target() parley.ID { return w.DelegationID }
 
-// do delivers, or else fails the delegation under its sender's lock. A person's inbox refuses nothing: it is tried
-// again.
+// do delivers, or else fails the delegation under its sender's lock. While a person's conversation is full, it is tried
+// again; at the deadline of a briefing, only the inbox gets it.
 func (w DeliverDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 	refused := ""
 	if left, err := by.LastStep(workspaceID, func(t *Tx) (left bool, err error) {
@@ -81,7 +88,16 @@ func (w DeliverDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 		if err != nil || d == nil || d.Status != parley.DelegationSent {
 			return err
 		}
-		return t.endOpenDelegation(workspaceID, w.DelegationID, parley.DelegationFail, because(refused))
+		h, err := t.placeOfDelegation(d)
+		if err != nil || h == nil {
+			return err
+		}
+		if refused == reasonFull {
+			if err := t.keepBriefing(h, d); err != nil {
+				return err
+			}
+		}
+		return t.finishDelegation(h, d, parley.DelegationFail, refused)
 	})
 }
 

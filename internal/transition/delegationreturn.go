@@ -7,6 +7,33 @@ import (
 	"example.org/parley"
 )
 
+// longestAnswer bounds the answer that is kept with its errand, in bytes.
+const longestAnswer = 16 << 10
+
+// noteAnswer keeps a settled row that may be a part of the answer to what its turn carries.
+func (t *Tx) noteAnswer(h *Head, row *OpenRow, settled *parley.Message) {
+	if h.carried == nil || h.carried.delegation == nil || row.Role != parley.RoleAssistant ||
+		settled.Status != parley.MessageCompleted {
+		return
+	}
+	t.answers = append(t.answers, parley.Message{
+		ID: row.ID, SessionID: h.ID, Sequence: row.Sequence, Role: row.Role, Status: settled.Status,
+		Author: row.Author, Content: settled.Content,
+	})
+}
+
+// shortEnough returns answers if they may be kept with their errand, else nil: then they are read again.
+func shortEnough(answers []parley.Message) []parley.Message {
+	size := 0
+	for i := range answers {
+		size += len(answers[i].Content)
+	}
+	if size > longestAnswer {
+		return nil
+	}
+	return answers
+}
+
 // returnDelegation tells the sender how a delegation ended: a message in its session, and a turn that reads it. It
 // reports whether it must be tried again because the session's queue is full.
 func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again bool, err error) {
@@ -31,7 +58,7 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 	if err != nil || to == nil {
 		return false, err
 	}
-	answer, err := t.answerOf(h, d)
+	answer, err := t.answerOf(h, d, w.answers)
 	if err != nil {
 		return false, err
 	}
@@ -84,8 +111,9 @@ type answer struct {
 	by    parley.Author // of an answer that a person wrote
 }
 
-// answerOf returns an answered delegation's answer, and notes the message that has it.
-func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
+// answerOf returns an answered delegation's answer, and notes the message that has it. Answers that are kept with the
+// errand need not be read: they are settled and do not change.
+func (t *Tx) answerOf(h *Head, d *parley.Delegation, kept []parley.Message) (given answer, err error) {
 	if d.Status != parley.DelegationAnswered {
 		return answer{}, nil
 	}
@@ -97,7 +125,7 @@ func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
 		if !d.ToPrincipalID.IsZero() {
 			var said parley.UserContent
 			err := json.Unmarshal(m.Content, &said)
-			given := answer{text: said.Text, by: m.Author}
+			given = answer{text: said.Text, by: m.Author}
 			if d.ToPrincipalID == h.OwnerID {
 				given.cited = citation(m.SessionID, m.Sequence)
 			}
@@ -112,7 +140,10 @@ func (t *Tx) answerOf(h *Head, d *parley.Delegation) (answer, error) {
 		}
 		return answer{}, nil
 	}
-	answers, err := t.rows.Answers(h, d.AnswerTurnID, d.AnswerStep)
+	answers := kept
+	if len(answers) == 0 {
+		answers, err = t.rows.Answers(h, d.AnswerTurnID, d.AnswerStep)
+	}
 	if err != nil || len(answers) == 0 {
 		return answer{}, err
 	}

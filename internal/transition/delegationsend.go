@@ -36,6 +36,9 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 		return err
 	}
 	h.Changes.NewDelegations = append(h.Changes.NewDelegations, d)
+	if h.carried != nil {
+		h.carried.nothingSent = false
+	}
 	if sending.Final {
 		if answered, err := t.answerByReport(h, d, at.work); err != nil || answered {
 			return err
@@ -43,15 +46,18 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 	}
 	t.tellDelegation(h, d)
 	h.leave(DeliverDelegation{DelegationID: d.ID}, 0)
-	if d.Kind.Asks() {
-		deadline := sending.Deadline
-		if deadline == 0 {
-			deadline = parley.DefaultDelegationDeadline
-			if !d.ToPrincipalID.IsZero() {
-				deadline = parley.PersonDeadline
-			}
+	if d.Kind == parley.DelegationReport {
+		return nil
+	}
+	deadline := sending.Deadline
+	if deadline == 0 {
+		deadline = parley.DefaultDelegationDeadline
+		if d.Kind.Asks() && !d.ToPrincipalID.IsZero() {
+			deadline = parley.PersonDeadline
 		}
-		d.DeadlineAt = t.now + parley.Time(deadline.Milliseconds())
+	}
+	d.DeadlineAt = t.now + parley.Time(deadline.Milliseconds())
+	if d.Kind.Asks() { // a briefing ends when it is delivered, or by the errand that cannot deliver it
 		h.leave(ExpireDelegation{DelegationID: d.ID}, deadline)
 	}
 	return nil

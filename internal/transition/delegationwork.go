@@ -4,18 +4,60 @@ import (
 	"example.org/parley"
 )
 
+// longestCarried bounds the text of a delegation that a head keeps while its turn runs, in bytes.
+const longestCarried = 4 << 10
+
+// carried is what the trigger of a running turn carries. Whatever moves it locks the session, so that it stays true for
+// as long as the head does.
+type carried struct {
+	messageID  parley.ID
+	delegation *parley.Delegation // that the message carries, or brings the end of; nil: none
+	// nothing was sent on for it: the turn began it, so no other turn has done so
+	nothingSent bool
+}
+
+// is reports whether a delegation is the one that is carried.
+func (c *carried) is(delegationID parley.ID) bool {
+	return c != nil && c.delegation != nil && c.delegation.ID == delegationID
+}
+
+// delegationOf returns the delegation that a message of the session carries, or brings the end of; nil if neither.
+func (t *Tx) delegationOf(h *Head, messageID parley.ID) (*parley.Delegation, error) {
+	if c := h.carried; c != nil && c.messageID == messageID {
+		return c.delegation, nil
+	}
+	return t.rows.DelegationOf(h, messageID)
+}
+
+// unheardBelow returns what was sent on for the work of a turn, and that no turn has begun with yet.
+func (t *Tx) unheardBelow(h *Head, work *parley.Delegation) ([]Unheard, error) {
+	if h.carried.is(work.ID) && h.carried.nothingSent {
+		return nil, nil
+	}
+	return t.rows.UnheardBelow(h, work.ID)
+}
+
 // beginDelegated notes that a claimed turn works on the delegation that its trigger carries, or reads answers.
 func (t *Tx) beginDelegated(h *Head, turn *parley.Turn, trigger *parley.Message) error {
-	if h.Mode != parley.ModeBackground || !carriesDelegation(trigger) {
+	h.carried = nil
+	if h.Mode != parley.ModeBackground {
+		return nil
+	}
+	if !CarriesDelegation(trigger) {
+		h.carried = &carried{messageID: trigger.ID}
 		return nil
 	}
 	d, err := t.rows.DelegationOf(h, trigger.ID)
 	if err != nil || d == nil {
 		return err
 	}
+	if len(d.Text) <= longestCarried {
+		h.carried = &carried{messageID: trigger.ID, delegation: d}
+	}
 	if d.ReturnMessageID == trigger.ID || !d.Kind.Asks() {
 		if d.HeardAt == 0 {
-			h.Changes.Heard = append(h.Changes.Heard, Heard{TurnID: turn.ID})
+			h.Changes.Heard = append(h.Changes.Heard, Heard{TurnID: turn.ID, RootID: d.RootID})
+			d.HeardAt = t.now
 		}
 		return nil
 	}
@@ -24,6 +66,9 @@ func (t *Tx) beginDelegated(h *Head, turn *parley.Turn, trigger *parley.Message)
 	}
 	if d.Status, err = d.Status.After(d.Kind, parley.DelegationBegin); err != nil {
 		return err
+	}
+	if h.carried != nil {
+		h.carried.nothingSent = true
 	}
 	h.moved(d, parley.DelegationDelivered)
 	t.tellDelegation(h, d)
@@ -41,7 +86,7 @@ func (t *Tx) endDelegated(h *Head, turn *parley.Turn) error {
 		return err
 	}
 	if at.carried != at.work && at.carried.HeardAt == 0 { // a turn that was cancelled before it began
-		h.Changes.Heard = append(h.Changes.Heard, Heard{TurnID: turn.ID})
+		h.Changes.Heard = append(h.Changes.Heard, Heard{TurnID: turn.ID, RootID: at.root})
 	}
 	if at.work == nil || at.work.Finished() || at.work.ToSessionID != h.ID {
 		return nil
@@ -57,7 +102,7 @@ func (t *Tx) endDelegated(h *Head, turn *parley.Turn) error {
 			return nil
 		}
 	}
-	unheard, err := t.rows.UnheardBelow(h, at.work.ID)
+	unheard, err := t.unheardBelow(h, at.work)
 	if err != nil {
 		return err
 	}

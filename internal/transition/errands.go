@@ -81,6 +81,7 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	PurgeBlob{}.Kind():      func(target parley.ID) Work { return &PurgeBlob{BlobID: target} },
 	PurgeSession{}.Kind():   func(target parley.ID) Work { return &PurgeSession{SessionID: target} },
 	PurgeLog{}.Kind():       func(target parley.ID) Work { return &PurgeLog{LogID: target} },
+	PurgeArtifact{}.Kind():  func(target parley.ID) Work { return &PurgeArtifact{ArtifactID: target} },
 	DetachProject{}.Kind():  func(target parley.ID) Work { return &DetachProject{ProjectID: target} },
 	DeleteSessions{}.Kind(): func(target parley.ID) Work { return &DeleteSessions{ProjectID: target} },
 
@@ -88,6 +89,7 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	LearnDrawn{}.Kind():    func(target parley.ID) Work { return &LearnDrawn{SessionID: target} },
 
 	RaiseAlert{}.Kind():        func(target parley.ID) Work { return &RaiseAlert{OccasionID: target} },
+	TellOwner{}.Kind():         func(target parley.ID) Work { return &TellOwner{WebhookID: target} },
 	TellInbox{}.Kind():         func(target parley.ID) Work { return &TellInbox{ApprovalID: target} },
 	DeliverDelegation{}.Kind(): func(target parley.ID) Work { return &DeliverDelegation{DelegationID: target} },
 	ReturnDelegation{}.Kind():  func(target parley.ID) Work { return &ReturnDelegation{DelegationID: target} },
@@ -114,6 +116,10 @@ type Doer interface {
 	PurgeBlob(workspaceID, blobID parley.ID) (done bool, err error)
 	PurgeSession(workspaceID, sessionID parley.ID) (done bool, err error)
 	PurgeLog(workspaceID, logID parley.ID) (done bool, err error)
+	PurgeArtifact(workspaceID, artifactID parley.ID) (done bool, err error)
+	// ReleaseArtifacts takes a batch of artifacts out of a project; DropArtifacts deletes those that have no session.
+	ReleaseArtifacts(workspaceID, projectID parley.ID) (done bool, err error)
+	DropArtifacts(workspaceID, projectID parley.ID) (done bool, err error)
 }
 
 // ErrUnknownErrand reports an errand of a kind that only a newer program knows.
@@ -151,13 +157,19 @@ func (e *Errand) Do(by Doer) (done bool, err error) { return e.Work.do(e.Workspa
 // ClockSlack is how far ahead, in milliseconds, an errand's creation time may lie before the clock counts as set back.
 const ClockSlack = parley.Time(2000)
 
-// Rest is the pause between two parts of an errand's work, in milliseconds.
-func (e *Errand) Rest() parley.Time {
+// Rest is the pause between two parts of an errand's work, in milliseconds, after a number of earlier attempts.
+func (e *Errand) Rest(attempts int64) parley.Time {
 	switch e.Work.Kind() {
 	case CancelChild{}.Kind():
 		return childPatience
-	case DeliverDelegation{}.Kind(), ReturnDelegation{}.Kind(), ExpireDelegation{}.Kind(), StopDelegation{}.Kind():
+	case ExpireDelegation{}.Kind(), StopDelegation{}.Kind():
 		return delegationRest
+	case DeliverDelegation{}.Kind(), ReturnDelegation{}.Kind(): // the queue there is full: perhaps for days
+		rest := delegationRest
+		for ; attempts > 0 && rest < maxDelegationRest; attempts-- {
+			rest *= 2
+		}
+		return min(rest, maxDelegationRest)
 	}
 	return 0
 }
@@ -260,7 +272,13 @@ func (DetachProject) Kind() string { return "detach_project" }
 func (w DetachProject) Target() parley.ID { return w.ProjectID }
 
 func (w DetachProject) do(workspaceID parley.ID, by Doer) (bool, error) {
-	return eachIn(by, workspaceID, w.ProjectID, func(t *Tx, id parley.ID) error { return t.Detach(id, w.ProjectID) })
+	done, err := eachIn(by, workspaceID, w.ProjectID, func(t *Tx, id parley.ID) error {
+		return t.Detach(id, w.ProjectID)
+	})
+	if err != nil || !done {
+		return false, err
+	}
+	return by.ReleaseArtifacts(workspaceID, w.ProjectID)
 }
 
 // Kind implements Work.
@@ -270,7 +288,10 @@ func (DeleteSessions) Kind() string { return "delete_project_sessions" }
 func (w DeleteSessions) Target() parley.ID { return w.ProjectID }
 
 func (w DeleteSessions) do(workspaceID parley.ID, by Doer) (bool, error) {
-	return eachIn(by, workspaceID, w.ProjectID, (*Tx).Entomb)
+	if done, err := eachIn(by, workspaceID, w.ProjectID, (*Tx).Entomb); err != nil || !done {
+		return false, err
+	}
+	return by.DropArtifacts(workspaceID, w.ProjectID)
 }
 
 // leave leaves an errand in the session's workspace.

@@ -34,6 +34,7 @@ type Head struct {
 	queue *queue       // the beginning of the queue, once read
 
 	outside *Outside // the message that an outside agent streams, once read
+	carried *carried // what the trigger of turn carries, once read; nil while no turn runs
 
 	hint   store.Commit
 	status parley.SessionStatus // status before the transition

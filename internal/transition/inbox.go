@@ -163,6 +163,26 @@ func (t *Tx) deliverToPerson(d *parley.Delegation, from *parley.Agent) (again bo
 	return false, nil
 }
 
+// keepBriefing brings a briefing that could not be delivered into the inbox all the same. It stands in the sender's
+// session, as the call that has its text.
+func (t *Tx) keepBriefing(h *Head, d *parley.Delegation) error {
+	if h.DeletedAt != 0 {
+		return nil // the item would go with the session
+	}
+	call, err := t.rows.Message(d.WorkspaceID, d.CallMessageID)
+	if err != nil {
+		return err
+	}
+	item, err := t.itemSent(d, call)
+	if err != nil {
+		return err
+	}
+	item.ID, item.AgentID, item.CreatedAt = parley.InboxItemID(d.ID), d.FromAgentID, t.now
+	item.SessionID, item.MessageID = h.ID, d.CallMessageID
+	t.addItem(h, item)
+	return nil
+}
+
 // itemSent returns the item of what an agent sends to a person, with the title and the summary that its call gave.
 func (t *Tx) itemSent(d *parley.Delegation, call *parley.Message) (*parley.InboxItem, error) {
 	item := &parley.InboxItem{
@@ -341,9 +361,9 @@ func (t *Tx) AnswerInboxItem(scope store.Scope, id parley.ID, answer store.Inbox
 	return *item, nil
 }
 
-// carriesDelegation reports whether a message may carry a delegation or its answer. Users write metadata too, so the
+// CarriesDelegation reports whether a message may carry a delegation or its answer. Users write metadata too, so the
 // delegation itself decides.
-func carriesDelegation(m *parley.Message) bool {
+func CarriesDelegation(m *parley.Message) bool {
 	return m.Author.Kind == parley.AuthorAgent || !linked(m).IsZero()
 }
 

@@ -26,6 +26,11 @@ func (t *Tx) raise(h *Head, alert *Alert) error {
 	if err != nil {
 		return err
 	}
+	return t.raiseTo(h, principalID, alert)
+}
+
+// raiseTo is raise for the inbox of a principal.
+func (t *Tx) raiseTo(h *Head, principalID parley.ID, alert *Alert) error {
 	item := t.itemOf(h, principalID)
 	item.ID, item.Type = parley.InboxAlertID(alert.Cause, alert.SubjectID), parley.InboxAlert
 	item.Title = parley.TitleFrom(alert.Title)
@@ -99,7 +104,7 @@ func scheduleTitle(s *parley.Schedule) string {
 func (t *Tx) alertSkipped(h *Head, s *parley.Schedule, reason parley.SkipReason) error {
 	why := map[parley.SkipReason]string{
 		parley.SkipOverlap:   "its previous run has not ended",
-		parley.SkipArchived:  "its agent or the background session is archived",
+		parley.SkipArchived:  "the agent's background session is archived",
 		parley.SkipQueueFull: "the agent's queue is full",
 	}[reason]
 	return t.raise(h, &Alert{

@@ -35,6 +35,13 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 			"this session is archived; reopen it with PATCH {\"archived\": false}, then post again",
 		)
 	}
+	if posting.Follows > 0 && posting.Follows != h.LastSequence {
+		return store.Posted{}, parley.Errorf(
+			parley.CodeChanged,
+			"this session has moved on: its last message is no longer number %d",
+			posting.Follows,
+		)
+	}
 	if posting.Role == parley.RoleUser && !posting.Internal {
 		var err error
 		if posting.ContextNote, err = t.contextNote(h, posting.Author, posting.ContextNote); err != nil {

@@ -301,7 +301,7 @@ func (t *Tx) checkQueuedBytes(h *Head, more int) error {
 // advance starts the next entry of the queue if no turn is unfinished: entries without a turn enter the record, and the
 // first one with a turn makes the session ready. The queue has been read unless it is empty.
 func (t *Tx) advance(h *Head) error {
-	h.TurnID, h.TurnStatus, h.turn, h.open = parley.ID{}, "", nil, nil
+	h.TurnID, h.TurnStatus, h.turn, h.open, h.carried = parley.ID{}, "", nil, nil, nil
 	h.Changes.Head = true
 	if h.Queued == 0 {
 		return nil

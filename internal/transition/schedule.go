@@ -94,6 +94,9 @@ func (t *Tx) PostScheduled(post store.ScheduledPost) (*parley.ScheduleRun, error
 	if err != nil {
 		return nil, err
 	}
+	if _, status, err := t.agent(read.WorkspaceID, read.AgentID); err != nil || status == parley.AgentArchived {
+		return nil, err // archived meanwhile: it rests
+	}
 	run := &parley.ScheduleRun{
 		WorkspaceID: now.WorkspaceID, ScheduleID: now.ID, DueAt: now.NextAt, State: parley.RunPosted, SessionID: h.ID,
 		MessageID: parley.ScheduledMessageID(now.ID, now.NextAt), TurnID: parley.ScheduledTurnID(now.ID, now.NextAt),
@@ -136,11 +139,7 @@ func scheduledMessage(s *parley.Schedule, run *parley.ScheduleRun, content json.
 
 // skips says why a due schedule posts nothing; "" if it does.
 func (t *Tx) skips(h *Head, s *parley.Schedule, message store.NewMessage) (parley.SkipReason, error) {
-	_, status, err := t.agent(s.WorkspaceID, s.AgentID)
-	if err != nil {
-		return "", err
-	}
-	if status == parley.AgentArchived || h.ArchivedAt != 0 {
+	if h.ArchivedAt != 0 {
 		return parley.SkipArchived, nil
 	}
 	if !s.TurnID.IsZero() {
@@ -208,6 +207,13 @@ func Moved(move *store.ScheduleMove, now parley.Time) (parley.Schedule, *parley.
 	}
 	Move(&s, run, move.NextAt, now)
 	return s, run
+}
+
+// Reschedules reports whether a change of an agent concerns its schedules: they rest while it is archived, and another
+// owner is the author of what they post from then on.
+func Reschedules(before, after *parley.Agent) (concerned, otherOwner bool) {
+	otherOwner = before.OwnerID != after.OwnerID && !after.OwnerID.IsZero()
+	return otherOwner || before.Status != after.Status, otherOwner
 }
 
 // ScheduleMovedOn is the error for a change of a schedule that somebody, or a run, changed meanwhile.

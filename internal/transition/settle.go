@@ -130,6 +130,7 @@ func (t *Tx) settleRows(
 			block.TokenEstimate = parley.EstimateContent(block.Content)
 		}
 		h.countContext(0, block.TokenEstimate)
+		t.noteAnswer(h, &rows[i], &m)
 		row := SettledRow{BlockSettled: *block, ContentHash: m.ContentHash, ChainVersion: m.ChainVersion}
 		row.ToolName = rows[i].ToolName
 		h.Changes.Settled = append(h.Changes.Settled, row)

@@ -55,7 +55,7 @@ func (t *Tx) parkWith(h *Head, turn *parley.Turn, reason parley.WaitReason, told
 	if err := h.move(turn, parley.MovePark); err != nil {
 		return err
 	}
-	turn.WaitReason, h.Holder = reason, parley.ID{}
+	turn.WaitReason, h.Holder, h.carried = reason, parley.ID{}, nil
 	if h.open != nil {
 		h.open.unanswered = nil // the wait may be long
 	}

@@ -19,6 +19,9 @@ type Tx struct {
 	now    parley.Time
 	locked []*Head
 	known  knownAgent // the agent read last
+	// answers are what the step that the transition settles answers to the delegation that its turn carries, if that is
+	// short enough to be kept with the errand that brings it home
+	answers []parley.Message
 
 	about Subject
 }
@@ -41,7 +44,7 @@ func New(log *slog.Logger) *Tx { return &Tx{log: log} }
 
 // Begin starts a transition over rows, at a time by the store's clock.
 func (t *Tx) Begin(rows Rows, now parley.Time) {
-	t.rows, t.now, t.known, t.about = rows, now, knownAgent{}, Subject{}
+	t.rows, t.now, t.known, t.about, t.answers = rows, now, knownAgent{}, Subject{}, nil
 	clear(t.locked)
 	t.locked = t.locked[:0]
 }

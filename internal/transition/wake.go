@@ -29,6 +29,9 @@ func (t *Tx) enter(h *Head, m *parley.Message, wake *parley.Turn) error {
 // wakeTurn finds a turn of the session that has not begun and reads answers and reports for the same work of the same
 // root, if it has room for another; nil if there is none.
 func (t *Tx) wakeTurn(h *Head, rootID, workID parley.ID) (*parley.Turn, error) {
+	if h.TurnID.IsZero() { // no turn waits
+		return nil, nil
+	}
 	turns, err := t.rows.WakeTurns(h, rootID, workID)
 	if err != nil {
 		return nil, err
@@ -64,7 +67,7 @@ func (q *queue) members(turn *parley.Turn) (members []Entry) {
 
 // member returns the turn that a queued message enters without being its trigger; nil for any other message.
 func (t *Tx) member(h *Head, m *parley.Message) (*parley.Turn, error) {
-	if h.Mode != parley.ModeBackground || m.Steer || m.TurnID.IsZero() || !carriesDelegation(m) {
+	if h.Mode != parley.ModeBackground || m.Steer || m.TurnID.IsZero() || !CarriesDelegation(m) {
 		return nil, nil
 	}
 	turn, err := t.readTurn(h, m.TurnID)
@@ -77,7 +80,7 @@ func (t *Tx) member(h *Head, m *parley.Message) (*parley.Turn, error) {
 // apart takes a queued message out of those that begin a turn together, as long as others are left, and reports whether
 // it did: the work does not wait for the message any more, and the first of the others becomes the turn's trigger.
 func (t *Tx) apart(h *Head, m *parley.Message) (bool, error) {
-	if h.Mode != parley.ModeBackground || m.Steer || m.TurnID.IsZero() || !carriesDelegation(m) {
+	if h.Mode != parley.ModeBackground || m.Steer || m.TurnID.IsZero() || !CarriesDelegation(m) {
 		return false, nil
 	}
 	turn, err := t.turnOf(h, m.TurnID)

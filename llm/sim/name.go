@@ -20,7 +20,7 @@ type player interface{ play(a *answer) }
 
 // exists lists the simulator's models, for errors.
 const exists = "the simulator has echo, lorem-<tokens>-<ms per token>, tool, reason, fail-<class>-<n>[-<ms until the " +
-	"next attempt>], object[-<n>], script and team"
+	"next attempt>], object[-<n>], document, script and team"
 
 // parseName finds the model with a name; CodeInvalid with the list if there is none.
 func parseName(name string) (player, error) {
@@ -35,6 +35,8 @@ func parseName(name string) (player, error) {
 		return scripted{}, nil
 	case "object":
 		return object{}, nil
+	case "document":
+		return writer{}, nil
 	case "team":
 		return teammate{}, nil
 	}

@@ -13,6 +13,7 @@
 //	tool                          calls current_time once, then tells its result
 //	reason                        reasons, then answers
 //	fail-<class>-<n>[-<ms>]       fails in the turn's first n attempts, then echoes; asks to wait so long between them
+//	document                      writes a document with the tools for it, and extends it when it is asked again
 //	object[-<n>]                  answers with an object of the schema asked for; wrong in the turn's first n attempts
 //	script                        does what the JSON in the user's text says (ScriptSchema)
 //	team                          works as an agent of a team: delegates, asks, reports and briefs
@@ -59,6 +60,7 @@ func Models() []model.Info {
 		"fail-rate_limit-1",
 		"object",
 		"object-1",
+		"document",
 		"script",
 		"team",
 	}
@@ -82,7 +84,7 @@ func Info(name string) model.Info {
 		Known:         err == nil,
 		Reasoning:     name == "reason" || name == "script",
 		Caching:       true,
-		Tools:         name == "tool" || name == "script" || name == "team",
+		Tools:         name == "tool" || name == "script" || name == "team" || name == "document",
 		Search:        true, // it says what it was asked for
 		Output:        model.OutputSchema,
 		Vision:        name == "echo" || name == "tool" || name == "script",

@@ -268,7 +268,7 @@ func chainRelimited(t *testing.T, w *world) {
 	}
 }
 
-// chainDeleted: the budget of a chain goes with the session in which it began.
+// chainDeleted: nobody reads the budget of a chain whose session is deleted. Purge says that its row goes.
 func chainDeleted(t *testing.T, w *world) {
 	c := w.crew(t)
 	c.limits(t, &c.lead, parley.Limits{ChainTokens: tokens(100)})

@@ -80,27 +80,29 @@ func delegationHops(t *testing.T, w *world) {
 	}
 }
 
+// fills posts messages into a session until its queue takes no more, and returns those that wait.
+func (w *world) fills(t reporter, session parley.ID) (queued []parley.ID) {
+	t.Helper()
+	w.post(t, session, w.say("Work on this first."))
+	for {
+		posted, err := w.store.PostMessage(w.ctx, w.scope, session,
+			w.say(strings.Repeat("x", parley.MaxQueuedBytes/8-1000)), parley.ID{})
+		if parley.ErrorCode(err) == parley.CodeConflict {
+			return queued
+		}
+		must(t, "PostMessage", err)
+		queued = append(queued, posted.Message.ID)
+	}
+}
+
 // delegationFull: a receiver whose queue is full fails the task, and its sender is told. A full queue of the sender
 // delays the answer until there is room.
 func delegationFull(t *testing.T, w *world) {
 	c := w.crew(t)
-	fill := func(session parley.ID) (queued []parley.ID) {
-		t.Helper()
-		c.post(t, session, c.say("Work on this first."))
-		for {
-			posted, err := c.store.PostMessage(c.ctx, c.scope, session,
-				c.say(strings.Repeat("x", parley.MaxQueuedBytes/8-1000)), parley.ID{})
-			if parley.ErrorCode(err) == parley.CodeConflict {
-				return queued
-			}
-			must(t, "PostMessage", err)
-			queued = append(queued, posted.Message.ID)
-		}
-	}
 	long := c.task(c.scout, strings.Repeat("Look. ", parley.MaxDelegationBytes/6))
 	claim := c.begins(t)
 	id := c.sends(t, claim, 1, long)[0]
-	fill(c.background(t, &c.scout).ID)
+	c.fills(t, c.background(t, &c.scout).ID)
 	c.errands(t)
 	if d := c.is(t, id, parley.DelegationFailed); !strings.Contains(d.Reason, "queue") {
 		t.Errorf("the task failed because %q", d.Reason)
@@ -117,7 +119,7 @@ func delegationFull(t *testing.T, w *world) {
 	}
 	id = c.hands(t, c.task(c.clerk, "Count."))[0]
 	work := c.claimed(t)["clerk"]
-	queued := fill(c.at)
+	queued := c.fills(t, c.at)
 	begin := c.begin(t, work.Fence, 1)
 	settle := settlement(begin, strings.Repeat("Twelve. ", parley.MaxDelegationBytes/8))
 	settle.End = completed()

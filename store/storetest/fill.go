@@ -43,7 +43,9 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	}
 	w.fillDelegations(t)
 	w.fillKnowledge(t)
+	w.fillArtifacts(t, project.ID, plain)
 	w.fillSchedules(t)
+	w.fillWebhooks(t, plain)
 	w.askedBelow(t)
 	w.drainOutbox(t) // announces it to its root
 	must(t, "SetClientSession", w.store.SetClientSession(w.ctx, w.scope, w.owner.ID, "tab 1", plain))
@@ -128,11 +130,14 @@ func (w *world) fillHistory(t *testing.T, parent parley.ID) parley.ID {
 	return fork.ID
 }
 
-// fillDelegations has a briefing delivered, and a task answered and read.
+// fillDelegations has a briefing delivered, and a task answered and read, in a chain with a budget.
 func (w *world) fillDelegations(t *testing.T) {
 	t.Helper()
 	c := w.crew(t)
-	c.hands(t, briefing("the harvest"))
+	c.limits(t, &c.lead, parley.Limits{ChainTokens: tokens(1_000_000)})
+	sent, err := w.store.Delegation(w.ctx, w.scope, c.hands(t, briefing("the harvest"))[0])
+	must(t, "Delegation", err)
+	must(t, "MakeBudgets", w.store.MakeBudgets(w.ctx, w.scope.WorkspaceID, []store.BudgetSubject{ofChain(sent.RootID)}))
 	c.hands(t, c.task(c.scout, "Look."))
 	for range 2 { // the task's turn, and the one that reads its answer
 		c.answer(t, c.claim(t), "All quiet.")
@@ -147,6 +152,16 @@ func (w *world) fillSchedules(t *testing.T) {
 	w.due(t, schedule.ID)
 }
 
+// fillWebhooks has a webhook with a lane and a dead delivery.
+func (w *world) fillWebhooks(t *testing.T, session parley.ID) {
+	t.Helper()
+	hook := w.webhook(t, func(h *parley.Webhook) { h.Previous, h.PreviousUntil = []byte{0, 0xff}, 1_900_000_000_000 })
+	lane := laneOf(&hook, session)
+	w.move(t, store.LaneMove{
+		HeldLane: w.hold(t, lane), Noted: []parley.WebhookDelivery{failedDelivery(lane, 11, parley.DeliveryDead)},
+	})
+}
+
 // fillKnowledge makes an item with a source, and chooses a block for a session.
 func (w *world) fillKnowledge(t *testing.T) {
 	t.Helper()
@@ -159,6 +174,21 @@ func (w *world) fillKnowledge(t *testing.T) {
 		Items: []parley.KnowledgeShown{}, Told: []parley.KnowledgeTold{},
 	}))
 	w.answer(t, claim, "noted")
+}
+
+// fillArtifacts makes an artifact in a project and one in a session, with versions on each other's contents.
+func (w *world) fillArtifacts(t *testing.T, project, session parley.ID) {
+	t.Helper()
+	a := w.artifact(t, "Übersicht", "{}", func(a *parley.Artifact) {
+		a.ProjectID, a.Kind, a.Schema = project, parley.ArtifactJSON, []byte(`{"type":"object"}`)
+	})
+	first := contentFor("{}", nil)
+	writing := w.version(&a, 1, `{"a":1}`, &first)
+	writing.Version.SessionID, writing.Version.MessageID = session, parley.NewID()
+	writing.Idempotency = store.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("body"))}
+	_, _, err := w.store.WriteArtifact(w.ctx, writing)
+	must(t, "WriteArtifact", err)
+	w.artifact(t, "notes", `{"a":1}`, func(a *parley.Artifact) { a.SessionID = session })
 }
 
 // fillFiles makes a file that a message uses, one with a thumbnail, and an upload under way.

@@ -3,7 +3,9 @@ package storetest
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,6 +18,7 @@ func testInbox(t *testing.T, open Open) {
 		"ABriefing":                    inboxBriefing,
 		"ABriefingDuringATurn":         inboxQueued,
 		"ABriefingReopensTheSession":   inboxReopened,
+		"ABriefingForAFullSession":     inboxFull,
 		"AQuestionAndItsAnswer":        inboxAnswered,
 		"AQuestionThatEndsOtherwise":   inboxEnded,
 		"AQuestionForASubordinate":     inboxRefused,
@@ -116,7 +119,10 @@ func inboxBriefing(t *testing.T, w *world) {
 	if diff := cmp.Diff(want, item); diff != "" {
 		t.Errorf("the item (-want +got):\n%s", diff)
 	}
-	if d.FinishedAt == 0 || d.DeadlineAt != 0 || d.ToPrincipalID != c.owner.ID {
+	if wait := d.DeadlineAt - d.CreatedAt; wait != parley.Time(parley.DefaultDelegationDeadline.Milliseconds()) {
+		t.Errorf("the briefing waits %d ms for a place", wait)
+	}
+	if d.FinishedAt == 0 || d.ToPrincipalID != c.owner.ID {
 		t.Errorf("the briefing is %+v", d)
 	}
 	c.check(t, item.SessionID)
@@ -184,6 +190,59 @@ func inboxReopened(t *testing.T, w *world) {
 	if item := c.item(t); item.SessionID == at {
 		t.Error("a briefing went into a deleted session")
 	}
+}
+
+// inboxFull: a briefing waits while the queue of the session with its recipient is full. At its deadline only the inbox
+// gets it, with the call that has its text, and the sender is told; the recipient may read all of it.
+func inboxFull(t *testing.T, w *world) {
+	robot, err := w.store.CreateKey(w.ctx, newKey("default", "robot", parley.RoleMember))
+	must(t, "CreateKey", err)
+	recipient, err := w.store.CreateKey(w.ctx, newKey("default", "reader", parley.RoleMember))
+	must(t, "CreateKey", err)
+	reader := w.scope
+	reader.ViewerID = recipient.PrincipalID
+	c := &crew{world: w}
+	c.lead = w.worker(t, "lead", func(a *parley.Agent) {
+		a.OwnerID, a.ChangedByID, a.BriefToID = robot.PrincipalID, robot.PrincipalID, recipient.PrincipalID
+	})
+	c.at = w.background(t, &c.lead).ID
+	c.hands(t, briefing("the frost"))
+	items, err := c.store.InboxItems(c.ctx, c.scope.WorkspaceID, store.InboxQuery{PrincipalID: recipient.PrincipalID})
+	must(t, "InboxItems", err)
+	if len(items) != 1 {
+		t.Fatalf("the recipient's inbox has %+v", items)
+	}
+	c.fills(t, items[0].SessionID)
+	c.claim(t)
+	large := briefing("the storm")
+	large.Text = strings.Repeat("All about it. ", parley.MaxDelegationBytes/14)
+	c.is(t, c.hands(t, large)[0], parley.DelegationSent)
+	late := large
+	late.Title, late.Deadline = "the harvest", -time.Second
+	id := c.hands(t, late)[0]
+	d := c.is(t, id, parley.DelegationFailed)
+	if !strings.Contains(d.Reason, "full") || d.FinishedAt == 0 {
+		t.Errorf("the briefing is %+v", d)
+	}
+	item, err := c.store.InboxItem(c.ctx, c.scope.WorkspaceID, recipient.PrincipalID, parley.InboxItemID(id))
+	must(t, "InboxItem", err)
+	want := parley.InboxItem{
+		ID: parley.InboxItemID(id), WorkspaceID: c.scope.WorkspaceID, PrincipalID: recipient.PrincipalID,
+		Type: parley.InboxBriefing, Title: "the harvest", Summary: late.Summary, AgentID: c.lead.ID,
+		SessionID: c.at, MessageID: d.CallMessageID, SourceSessionID: c.at, SourceMessageID: d.CallMessageID,
+		DelegationID: id, Citations: []parley.InboxCitation{}, CreatedAt: d.FinishedAt,
+	}
+	if diff := cmp.Diff(want, item); diff != "" {
+		t.Errorf("the item (-want +got):\n%s", diff)
+	}
+	if read, err := c.store.Delegation(c.ctx, reader, id); err != nil || read.Text != late.Text {
+		t.Errorf("the recipient reads %+v, %v", read, err)
+	}
+	reader.ViewerID = parley.NewID()
+	_, err = c.store.Delegation(c.ctx, reader, id)
+	refused(t, "reading what is for somebody else", err, parley.CodeNotFound)
+	c.answer(t, c.claim(t), "Pity.")
+	c.hears(t, c.at, `No answer to your briefing to the person you work for, "`+d.Title()+`": it failed: `+d.Reason+`.`)
 }
 
 // inboxAnswered: the question of a lead without a lead goes to its owner; the answer wakes the lead, once.

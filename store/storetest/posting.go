@@ -18,6 +18,7 @@ func testPosting(t *testing.T, open Open) {
 		"InterruptDuringATurn":       postInterrupt,
 		"InterruptOfAWaitingTurn":    postInterruptWaiting,
 		"RejectDuringATurn":          postReject,
+		"AfterAGivenMessage":         postFollows,
 		"TheSessionsOwnPolicy":       postSessionPolicy,
 		"AloneStartsNothing":         postAlone,
 		"ToAnArchivedSession":        postArchived,
@@ -192,6 +193,28 @@ func postInterruptWaiting(t *testing.T, w *world) {
 	_, err = w.store.PostMessage(w.ctx, w.scope, claim.Fence.SessionID, w.result(calls[0]), parley.ID{})
 	refused(t, "a result for the interrupted call", err, parley.CodeConflict)
 	w.check(t, claim.Fence.SessionID)
+}
+
+// A post that follows a message is refused once the record has moved on.
+func postFollows(t *testing.T, w *world) {
+	session := w.session(t)
+	w.exchange(t, session, "one", "1")
+	follows := func(sequence int64) func(*store.NewMessage) {
+		return func(m *store.NewMessage) { m.Follows = sequence }
+	}
+	before := w.snapshot(t, session)
+	for _, sequence := range []int64{1, 3} {
+		_, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("two", follows(sequence)), parley.ID{})
+		refused(t, "a post after another message", err, parley.CodeChanged)
+		w.unchanged(t, "a post after another message", session, before)
+	}
+	keyed := w.say("two", follows(2), keyed("k", "body"))
+	if posted := w.post(t, session, keyed); posted.Message.Sequence != 3 {
+		t.Errorf("the post after the last message is %+v", posted.Message)
+	}
+	if again := w.post(t, session, keyed); !again.Replayed || again.Message.Sequence != 3 {
+		t.Errorf("its repeat is %+v, want the first one", again)
+	}
 }
 
 func postReject(t *testing.T, w *world) {

@@ -18,6 +18,7 @@ var outlives = []string{ //nolint:gochecknoglobals // never written
 	"agent_tags",
 	"agent_versions",
 	"schedules", "schedule_runs", // of agents
+	"webhooks",
 	"projects",
 	"audit",
 	"audit_links",
@@ -28,8 +29,8 @@ var outlives = []string{ //nolint:gochecknoglobals // never written
 	"rates",
 }
 
-// Purge fills a store, deletes every session in it, including forks, and requires that no row of theirs is left in any
-// table. count returns the number of rows of each.
+// Purge fills a store, deletes every session in it, including forks, and every artifact that has none, and requires
+// that no row of theirs is left in any table. count returns the number of rows of each.
 func Purge(t *testing.T, db store.Store, count func() map[string]int64) {
 	t.Helper()
 	Fill(t, db, 3)
@@ -47,6 +48,11 @@ func Purge(t *testing.T, db store.Store, count func() map[string]int64) {
 			if err != nil { // a tool session deleted with its parent
 				refused(t, "DeleteSession", err, parley.CodeNotFound)
 			}
+		}
+		artifacts, err := db.Artifacts(w.ctx, scope, store.ArtifactQuery{Limit: parley.MaxPage})
+		must(t, "Artifacts", err)
+		for i := range artifacts { // those of sessions are gone
+			must(t, "DeleteArtifact", db.DeleteArtifact(w.ctx, scope, artifacts[i].ID))
 		}
 	}
 	w.drainOutbox(t)

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +18,9 @@ type OutboxRows struct {
 	Age    func() // turns them into rows of a program without payloads
 	Spoil  func() // makes their payloads unreadable
 	Mend   func() // gives the spoiled ones the payloads that were remembered, due now
+	// Hurry makes those due that wait for a person's conversation, and returns for how many milliseconds the last one
+	// was to rest.
+	Hurry func() int64
 }
 
 // Redelivery repeats finished errands to other sessions, as after a crash between the work and the deletion of the
@@ -38,6 +43,12 @@ func Redelivery(t *testing.T, db store.Store, outbox OutboxRows) {
 		w.enter(t, "UnreadableErrands")
 		w.process = w.register(t)
 		w.unreadableErrand(t, outbox)
+	})
+	t.Run("ErrandsThatWait", func(t *testing.T) {
+		w := &world{ctx: t.Context(), store: db}
+		w.enter(t, "ErrandsThatWait")
+		w.process = w.register(t)
+		w.waitingErrand(t, outbox)
 	})
 }
 
@@ -69,6 +80,35 @@ func (w *world) unreadableErrand(t *testing.T, outbox OutboxRows) {
 	came(spoiled, 1)
 	w.answer(t, w.claim(t), "done")
 	w.claimsNothing(t)
+}
+
+// waitingErrand tries to bring a briefing into a conversation whose queue is full: it rests longer each time, up to a
+// minute.
+func (w *world) waitingErrand(t *testing.T, outbox OutboxRows) {
+	t.Helper()
+	agent := w.worker(t, "herald")
+	at := w.background(t, &agent).ID
+	w.post(t, at, w.say("Off you go."))
+	claim := w.claim(t)
+	w.sends(t, claim, 1, briefing("the frost"))
+	w.errands(t)
+	items := w.inbox(t, store.InboxQuery{AgentID: agent.ID})
+	if len(items) != 1 {
+		t.Fatalf("a briefing made %+v", items)
+	}
+	w.fills(t, items[0].SessionID)
+	large := briefing("the storm")
+	large.Text = strings.Repeat("All about it. ", parley.MaxDelegationBytes/14)
+	w.sends(t, claim, 2, large)
+	var rests []int64
+	for range 8 {
+		w.errands(t)
+		rests = append(rests, outbox.Hurry())
+	}
+	const first, last = 2_000, 60_000 // milliseconds; a slow machine sees less of each
+	if rests[0] > first || rests[len(rests)-1] <= last/2 || slices.Max(rests) > last {
+		t.Errorf("it rests %d ms", rests)
+	}
 }
 
 // resultAgain brings a call's result home twice, and once more after its turn.

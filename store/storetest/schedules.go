@@ -3,6 +3,8 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -34,6 +36,8 @@ func testSchedules(t *testing.T, open Open) {
 		"ADeletedScheduleIsGone":           scheduleDeleted,
 		"ChangesAreAudited":                scheduleAudited,
 		"AnArchivedAgentGetsNoneAndNoPost": scheduleArchivedAgent,
+		"SchedulesRestWithTheirAgent":      scheduleRests,
+		"AnotherOwnerIsTheAuthor":          scheduleOtherOwner,
 	})
 }
 
@@ -591,12 +595,80 @@ func scheduleArchivedAgent(t *testing.T, w *world) {
 	must(t, "UpdateAgent", err)
 	_, _, err = w.store.CreateSchedule(w.ctx, store.NewSchedule{Schedule: w.newSchedule(agent.ID)})
 	refused(t, "a schedule of an archived agent", err, parley.CodeArchived)
-	runSkipped(t, w.due(t, made.ID), parley.SkipArchived)
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, w.background(t, &agent).ID))
 	now := w.scheduleState(t, made.ID)
 	_, err = w.store.PostScheduled(w.ctx, scheduledPost(&now))
 	refused(t, "a post without a session", err, parley.CodeArchived)
 	if left := w.scheduleState(t, made.ID); left.Revision != now.Revision {
 		t.Error("a refusal moved the schedule")
+	}
+}
+
+// scheduleRests: while its agent is archived, a schedule keeps its time, nothing is noted, and nobody looks for it. It
+// goes on from there when the agent comes back.
+func scheduleRests(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	made := w.schedule(t, agent.ID)
+	isDue := func() bool {
+		t.Helper()
+		found, err := w.store.DueSchedules(w.ctx, 1000)
+		must(t, "DueSchedules", err)
+		return slices.ContainsFunc(found.Due, func(s parley.Schedule) bool { return s.ID == made.ID })
+	}
+	becomes := func(status parley.AgentStatus) {
+		t.Helper()
+		agent.Status = status
+		var err error
+		agent, err = w.store.UpdateAgent(w.ctx, agent)
+		must(t, "UpdateAgent", err)
+	}
+	if !isDue() {
+		t.Fatal("the schedule is not due")
+	}
+	becomes(parley.AgentArchived)
+	if isDue() {
+		t.Error("the schedule of an archived agent is due")
+	}
+	resting := w.scheduleState(t, made.ID)
+	shown, err := json.Marshal(resting)
+	must(t, "Marshal", err)
+	if !resting.Resting || resting.NextAt != made.NextAt || !strings.Contains(string(shown), `"next_at":null`) {
+		t.Errorf("the schedule rests as %s", shown)
+	}
+	for _, read := range []parley.Schedule{made, resting} { // read before the agent was archived, and after
+		if run, err := w.store.PostScheduled(w.ctx, scheduledPost(&read)); err != nil || run != nil {
+			t.Errorf("a run of an archived agent: %+v, %v", run, err)
+		}
+	}
+	if runs, now := w.scheduleRuns(t, made.ID), w.scheduleState(t, made.ID); len(runs) != 0 ||
+		now.Revision != resting.Revision || now.SkippedInARow != 0 {
+		t.Errorf("the archived agent's schedule noted %+v, and is %+v", runs, now)
+	}
+	becomes(parley.AgentActive)
+	if !isDue() {
+		t.Error("the schedule does not go on with its agent")
+	}
+	if run := w.due(t, made.ID); run == nil || run.State != parley.RunPosted || run.DueAt != made.NextAt {
+		t.Errorf("the run that was due meanwhile is %+v", run)
+	}
+}
+
+// scheduleOtherOwner: what a schedule posts is by the agent's owner, also after another one got the agent.
+func scheduleOtherOwner(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	made := w.schedule(t, agent.ID)
+	other, err := w.store.CreateKey(w.ctx, newKey("default", "robot", parley.RoleMember))
+	must(t, "CreateKey", err)
+	agent.OwnerID, agent.OwnerName = other.PrincipalID, "robot"
+	_, err = w.store.UpdateAgent(w.ctx, agent)
+	must(t, "UpdateAgent", err)
+	w.due(t, made.ID)
+	now := w.scheduleState(t, made.ID)
+	want := parley.Author{Kind: parley.AuthorService, ID: other.PrincipalID, Name: "robot"}
+	if now.Author != want {
+		t.Errorf("the schedule is by %+v; want %+v", now.Author, want)
+	}
+	if m := w.message(t, now.LastRun.MessageID); m.Author != want {
+		t.Errorf("its message is by %+v; want %+v", m.Author, want)
 	}
 }

@@ -49,7 +49,7 @@ func (t currentTime) answer(_ context.Context, call tool.Call) (json.RawMessage,
 	var arguments struct {
 		Timezone *string `json:"timezone"`
 	}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return nil, parley.Errorf(parley.CodeInvalid, `current_time takes an object with at most the string "timezone"`)
 	}
 	zone := time.UTC

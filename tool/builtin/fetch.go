@@ -92,7 +92,7 @@ func (f fetch) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 		URL  string `json:"url"`
 		From int    `json:"from"`
 	}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return tool.Result{}, err
 	}
 	address, err := webAddress(arguments.URL)

@@ -74,7 +74,7 @@ func (t listFiles) answer(ctx context.Context, call tool.Call) (json.RawMessage,
 		Pattern   string `json:"pattern"`
 		Recursive bool   `json:"recursive"`
 	}{Path: "."}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return nil, err
 	}
 	if err := checkNames("pattern", arguments.Pattern); err != nil {

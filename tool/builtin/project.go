@@ -2,9 +2,7 @@ package builtin
 
 import (
 	"bytes"
-	"encoding/json"
 	"path"
-	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -78,33 +76,6 @@ func insidePath(text string) (string, error) {
 		)
 	}
 	return cleaned, nil
-}
-
-// readArguments reads a call's arguments into a struct, strictly: by the exact names that grants use. The decoder alone
-// would accept "Path" for "path", bypassing a rule about path.
-func readArguments(call tool.Call, into any) error {
-	known := map[string]bool{}
-	for i, t := 0, reflect.TypeOf(into).Elem(); i < t.NumField(); i++ {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		known[name] = true
-	}
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(call.Arguments, &given) // anything but an object is refused below
-	for name := range given {
-		if !known[name] {
-			return parley.Errorf(
-				parley.CodeInvalid,
-				"the arguments do not fit the tool: unknown field %q",
-				parley.Clip(name, 128),
-			)
-		}
-	}
-	decoder := json.NewDecoder(bytes.NewReader(call.Arguments))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return parley.Errorf(parley.CodeInvalid, "the arguments do not fit the tool: %s", parley.Clip(err.Error(), 256))
-	}
-	return nil
 }
 
 // isText reports whether bytes are text: UTF-8 without NUL. The end may lie within a rune.

@@ -65,7 +65,7 @@ func (t readConversation) answer(ctx context.Context, call tool.Call) (json.RawM
 		From int64 `json:"from"`
 		To   int64 `json:"to"`
 	}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return nil, err
 	}
 	if arguments.From < 1 || arguments.To != 0 && arguments.To < arguments.From {

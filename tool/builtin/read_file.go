@@ -57,7 +57,7 @@ func (t readFile) Call(ctx context.Context, call tool.Call) (tool.Result, error)
 		FromLine int    `json:"from_line"`
 		Lines    int    `json:"lines"`
 	}{FromLine: 1, Lines: defaultLines}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return tool.Result{}, err
 	}
 	if arguments.FromLine < 1 || arguments.Lines < 1 {

@@ -87,7 +87,7 @@ func (t readResult) Call(ctx context.Context, call tool.Call) (tool.Result, erro
 		To     int    `json:"to"`
 		Search string `json:"search"`
 	}{Unit: unitLines, From: 1}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return tool.Result{}, err
 	}
 	switch {

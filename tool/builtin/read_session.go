@@ -102,7 +102,7 @@ func (t readSession) answer(ctx context.Context, call tool.Call) (json.RawMessag
 		View    string `json:"view"`
 		Last    int    `json:"last"`
 	}{View: "conversation", Last: defaultReadMessages}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return nil, err
 	}
 	query := store.MessageQuery{

@@ -51,7 +51,7 @@ func (t searchConversation) answer(ctx context.Context, call tool.Call) (json.Ra
 		Query string `json:"query"`
 		Limit int    `json:"limit"`
 	}{Limit: defaultRecalled}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return nil, err
 	}
 	if arguments.Limit < 1 || arguments.Limit > mostRecalled {

@@ -75,7 +75,7 @@ func (t searchFiles) answer(ctx context.Context, call tool.Call) (json.RawMessag
 		Pattern string `json:"pattern"`
 		Files   string `json:"files"`
 	}{Path: "."}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return nil, err
 	}
 	expression, _, err := parley.CompilePattern(arguments.Pattern, parley.MaxPatternSize)

@@ -105,7 +105,7 @@ func (w webSearch) answer(ctx context.Context, call tool.Call) (json.RawMessage,
 		MaxResults int    `json:"max_results"`
 		Topic      string `json:"topic"`
 	}{MaxResults: defaultResults, Topic: "general"}
-	if err := readArguments(call, &request); err != nil {
+	if err := call.Read(&request); err != nil {
 		return nil, err
 	}
 	switch {

@@ -45,7 +45,7 @@ func (t writeFile) answer(_ context.Context, call tool.Call) (json.RawMessage, e
 		Path *string `json:"path"`
 		Text *string `json:"text"`
 	}
-	if err := readArguments(call, &arguments); err != nil {
+	if err := call.Read(&arguments); err != nil {
 		return nil, err
 	}
 	if arguments.Path == nil || arguments.Text == nil {

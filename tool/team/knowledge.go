@@ -34,6 +34,7 @@ const notedConfidence = 80
 type Knowledge interface {
 	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
 	Message(ctx context.Context, scope store.Scope, id parley.ID) (parley.Message, error)
+	KnowledgeItem(ctx context.Context, scope store.Scope, id parley.ID) (parley.KnowledgeItem, error)
 	UsableKnowledge(ctx context.Context, reach store.KnowledgeReach) ([]parley.KnowledgeItem, error)
 	CreateKnowledge(ctx context.Context, item store.NewKnowledge) (parley.KnowledgeItem, bool, error)
 	UpdateKnowledge(ctx context.Context, items []parley.KnowledgeItem) ([]parley.KnowledgeItem, error)
@@ -183,6 +184,14 @@ func (s Source) remember(ctx context.Context, call tool.Call) (any, error) {
 	if err := readArguments(call.Arguments, &given); err != nil {
 		return nil, err
 	}
+	noted, err := s.knowledge.KnowledgeItem(
+		ctx, store.Scope{WorkspaceID: call.WorkspaceID}, parley.KnowledgeID(call.MessageID),
+	)
+	if err == nil { // this call noted it, and its process died before the result was recorded
+		return remembered{noted.ID, noted.Kind != parley.KnowledgeProcedure || noted.ApprovedAt != 0}, nil
+	} else if parley.ErrorCode(err) != parley.CodeNotFound {
+		return nil, err
+	}
 	session, items, err := s.known(ctx, call)
 	if err != nil {
 		return nil, err
@@ -221,10 +230,13 @@ func (s Source) remember(ctx context.Context, call tool.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		ID     parley.ID `json:"id"`
-		Usable bool      `json:"usable"` // false: a person must approve it
-	}{made.ID, made.Usable()}, nil
+	return remembered{made.ID, made.Usable()}, nil
+}
+
+// remembered is the answer of remember.
+type remembered struct {
+	ID     parley.ID `json:"id"`
+	Usable bool      `json:"usable"` // false: a person must approve it
 }
 
 // named returns the item with an id.
@@ -262,8 +274,14 @@ func (s Source) forget(ctx context.Context, call tool.Call) (any, error) {
 	if _, err := s.owned(ctx, &session); err != nil {
 		return nil, err
 	}
+	type answer struct {
+		Forgotten bool `json:"forgotten"`
+	}
 	item, err := named(items, "id", given.ID)
 	if err != nil {
+		if s.forgotten(ctx, &session, given.ID) { // by this call before its process died, or by somebody else
+			return answer{true}, nil
+		}
 		return nil, err
 	}
 	if item.Person() || item.Pinned || item.ApprovedAt != 0 {
@@ -275,7 +293,16 @@ func (s Source) forget(ctx context.Context, call tool.Call) (any, error) {
 	if _, err := s.knowledge.UpdateKnowledge(ctx, []parley.KnowledgeItem{*item}); err != nil {
 		return nil, err
 	}
-	return struct {
-		Forgotten bool `json:"forgotten"`
-	}{true}, nil
+	return answer{true}, nil
+}
+
+// forgotten reports whether an item that the session's owner may read is forgotten already.
+func (s Source) forgotten(ctx context.Context, session *parley.Session, id string) bool {
+	itemID, err := parley.ParseID(id)
+	if err != nil {
+		return false
+	}
+	scope := store.Scope{WorkspaceID: session.WorkspaceID, ViewerID: session.OwnerID}
+	item, err := s.knowledge.KnowledgeItem(ctx, scope, itemID)
+	return err == nil && item.Status == parley.KnowledgeForgotten
 }

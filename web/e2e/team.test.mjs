@@ -120,7 +120,7 @@ test('a schedule shows its next times before it is made; it is paused, changed a
   right(page);
 });
 
-test('what a team knows is listed, pinned and forgotten', async () => {
+test('what a team knows is listed, pinned, forgotten, written and edited', async () => {
   const { lead, scout } = await team();
   await server.ask('POST', '/v1/knowledge', { agent_id: lead.id, scope: 'team', text: 'The lamp burns until dawn.' });
   await server.ask('POST', '/v1/knowledge', { agent_id: scout.id, text: 'Gulls sleep at noon.' });
@@ -134,5 +134,22 @@ test('what a team knows is listed, pinned and forgotten', async () => {
   await item.getByText('forgotten').waitFor();
   await page.getByRole('combobox', { name: 'Who knows it' }).selectOption(scout.slug);
   await item.getByText('Gulls sleep at noon.').waitFor();
+  await page.getByRole('button', { name: 'Write an item' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('combobox', { name: 'Kind' }).selectOption('Preference');
+  await dialog.getByRole('textbox', { name: 'What is known' }).fill('Boats come on Mondays.');
+  await accessible(page, 'an item that is being written');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  const boats = item.filter({ hasText: 'Boats come on' });
+  await boats.getByText('preference').waitFor();
+  await boats.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByRole('textbox', { name: 'What is known' }).fill('Boats come on Sundays.');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await boats.getByText('Boats come on Sundays.').waitFor();
+  const { data } = await server.ask('GET', `/v1/knowledge?agent=${scout.slug}`);
+  assert.deepEqual(data.map((one) => [one.text, one.kind, one.scope]).sort(), [
+    ['Boats come on Sundays.', 'preference', 'agent'],
+    ['Gulls sleep at noon.', 'fact', 'agent'],
+  ]);
   right(page);
 });

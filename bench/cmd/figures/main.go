@@ -91,6 +91,7 @@ func parts() []part {
 		{"search", searchFigures},
 		{"delegations", delegationFigures},
 		{"schedules", scheduleFigures},
+		{"documents", documentFigures},
 	}
 }
 

@@ -210,10 +210,11 @@ func (w *writer) list(v *verb, o *operations.Operation) error {
 			w.printf("got, err := %spage := pageWith(got.Data, got.Next)\n", ask)
 		}
 	}
-	w.printf(
-		"if err != nil {\nreturn err\n}\nreturn printPage(term, shared, &page, %s())\n})\n",
-		v.table(),
-	)
+	table := v.table() + "()"
+	if agents := v.agents(); agents != "" {
+		table = fmt.Sprintf("withSlugs(ctx, server, %s, %s)", table, agents)
+	}
+	w.printf("if err != nil {\nreturn err\n}\nreturn printPage(term, shared, &page, %s)\n})\n", table)
 	return w.rows(v, row)
 }
 
@@ -258,6 +259,17 @@ func (w *writer) query(v *verb, o *operations.Operation, paged bool) (string, er
 		w.flag("query."+operations.Exported(p.Name), kind, name, said(p))
 	}
 	return "query", nil
+}
+
+// agents lists the columns that are agents' ids, of which people see the slugs.
+func (v *verb) agents() string {
+	var at []string
+	for i, column := range v.columns {
+		if strings.HasSuffix(column.member, "agent_id") {
+			at = append(at, strconv.Itoa(i))
+		}
+	}
+	return strings.Join(at, ", ")
 }
 
 // table is the function that makes the verb's table.

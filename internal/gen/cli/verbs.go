@@ -330,6 +330,43 @@ func verbs() []verb {
 			prints: "asRow(loopsTable())",
 		},
 		{
+			noun: "webhooks", name: "list", kind: list, operation: "listWebhooks",
+			says: "List webhooks, oldest first", columns: webhookColumns(),
+		},
+		{
+			noun: "webhooks", name: "show", kind: show, operation: "getWebhook", place: "WEBHOOK",
+			says: "Show a webhook", prints: "asRow(webhooksTable())",
+		},
+		{
+			noun: "webhooks", name: "create", kind: create, operation: "createWebhook", positional: "url",
+			says:   "Post the events of sessions to an address, and print the signing secret, this once",
+			prints: "printWebhookSecret",
+		},
+		{
+			noun: "webhooks", name: "update", kind: update, operation: "updateWebhook", place: "WEBHOOK",
+			says: "Change a webhook: what no flag names stays as it is", prints: "asRow(webhooksTable())",
+		},
+		{
+			noun: "webhooks", name: "rotate", kind: create, operation: "rotateWebhookSecret", place: "WEBHOOK",
+			says: "Give a webhook a new secret, and print it, this once", prints: "printWebhookSecret",
+		},
+		{
+			noun: "webhooks", name: "delete", kind: remove, operation: "deleteWebhook", place: "WEBHOOK",
+			says: "Delete a webhook with its deliveries",
+		},
+		{
+			noun: "webhooks", name: "ping", kind: show, operation: "pingWebhook", place: "WEBHOOK",
+			says: "Send a webhook a request now, and say what came of it", prints: "printWebhookAnswer",
+		},
+		{
+			noun: "webhooks", name: "deliveries", kind: list, operation: "listWebhookDeliveries", place: "WEBHOOK",
+			says: "List the deliveries that failed at first, latest events first",
+			columns: []column{
+				{"ID", "id", ""}, {"STATUS", "status", ""}, {"EVENT", "event_type", ""}, {"SESSION", "session_id", ""},
+				{"ATTEMPTS", "attempts", ""}, {"NEXT", "next_at", ""}, {"ERROR", "error", ""},
+			},
+		},
+		{
 			noun: "schedules", name: "list", kind: list, operation: "listSchedules",
 			says: "List schedules, oldest first", columns: scheduleColumns(),
 		},
@@ -364,6 +401,39 @@ func verbs() []verb {
 			columns: []column{
 				{"DUE", "due_at", ""}, {"STATE", "state", ""}, {"REASON", "reason", ""}, {"TURN", "turn_id", ""},
 				{"AT", "created_at", ""},
+			},
+		},
+		{
+			noun: "artifacts", name: "list", kind: list, operation: "listArtifacts", columns: artifactColumns(),
+			says: "List artifacts, last changed first",
+		},
+		{
+			noun: "artifacts", name: "show", kind: show, operation: "getArtifact", place: "ARTIFACT",
+			says: "Show an artifact without its content", prints: "asRow(artifactsTable())",
+		},
+		{
+			noun: "artifacts", name: "update", kind: update, operation: "updateArtifact", place: "ARTIFACT",
+			says:   "Rename, label or share an artifact: what no flag names stays as it is",
+			flags:  map[string]string{"labels": "label", "archived": "-", "session_id": "-"},
+			prints: "asRow(artifactsTable())",
+		},
+		{
+			noun: "artifacts", name: "archive", kind: change, operation: "updateArtifact", place: "ARTIFACT",
+			says: "Archive an artifact: it takes no versions", always: "Archived: changeTo(true)",
+		},
+		{
+			noun: "artifacts", name: "reopen", kind: change, operation: "updateArtifact", place: "ARTIFACT",
+			says: "Bring an archived artifact back", always: "Archived: changeTo(false)",
+		},
+		{
+			noun: "artifacts", name: "delete", kind: remove, operation: "deleteArtifact", place: "ARTIFACT",
+			says: "Delete an artifact with all its versions",
+		},
+		{
+			noun: "artifacts", name: "versions", kind: list, operation: "listArtifactVersions", place: "ARTIFACT",
+			says: "List an artifact's versions, newest first", columns: []column{
+				{"VERSION", "number", ""}, {"FROM", "parent", ""}, {"AUTHOR", "author.name", ""}, {"BYTES", "size", ""},
+				{"WRITTEN", "created_at", ""},
 			},
 		},
 		{
@@ -417,7 +487,7 @@ func verbs() []verb {
 		},
 		{
 			noun: "delegations", name: "show", kind: show, operation: "getDelegation", place: "DELEGATION",
-			says: "Show a delegation with its text", prints: "printDelegation",
+			says: "Show a delegation with its text, and the budget of its chain", prints: "printDelegationDetail",
 		},
 		{
 			noun: "inbox", name: "list", kind: list, operation: "listInbox", most: 20,
@@ -515,7 +585,8 @@ func fileColumns() []column {
 
 func inboxColumns() []column {
 	return []column{
-		{"ID", "id", ""}, {"TYPE", "type", ""}, {"TITLE", "title", ""}, {"STATE", "", "inboxState"},
+		{"ID", "id", ""}, {"TYPE", "type", ""}, {"AGENT", "agent_id", ""}, {"TITLE", "title", ""},
+		{"STATE", "", "inboxState"},
 		{"CREATED", "created_at", ""},
 	}
 }
@@ -534,10 +605,24 @@ func loopColumns() []column {
 	}
 }
 
+func artifactColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"KIND", "kind", ""}, {"NAME", "name", ""}, {"VERSION", "version", ""},
+		{"LABELS", "", "artifactLabels"}, {"CHANGED", "updated_at", ""},
+	}
+}
+
 func knowledgeColumns() []column {
 	return []column{
 		{"ID", "id", ""}, {"KIND", "kind", ""}, {"STATE", "", "knowledgeState"}, {"TEXT", "", "knowledgeText"},
 		{"SOURCE", "", "knowledgeSource"}, {"CHANGED", "changed_at", ""},
+	}
+}
+
+func webhookColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"NAME", "name", ""}, {"URL", "url", ""}, {"EVENTS", "", "webhookEvents"},
+		{"STATE", "", "webhookState"},
 	}
 }
 

@@ -743,6 +743,33 @@ export interface PatchOperation {
   value?: unknown;
 }
 
+// ArtifactCreated reports a new artifact.
+export interface ArtifactCreated {
+  // The artifact.
+  artifact_id: ID;
+  // Its project; null for none.
+  project_id: ID | null;
+  // Number of its newest version.
+  version: number;
+}
+
+// ArtifactUpdated reports that an artifact has a new version, or was changed otherwise: its name, labels, visibility,
+// whether it is archived.
+export interface ArtifactUpdated {
+  // The artifact.
+  artifact_id: ID;
+  // Its project; null for none.
+  project_id: ID | null;
+  // Number of its newest version.
+  version: number;
+}
+
+// ArtifactDeleted reports that an artifact is gone.
+export interface ArtifactDeleted {
+  // The artifact.
+  artifact_id: ID;
+}
+
 // ContextDropped reports that messages no longer fit into what the model can read: from this call on they are left out
 // of the session's requests, which say so in their place. They stay in the record. Older steps of the running turn are
 // reported likewise.
@@ -879,6 +906,9 @@ export type StreamEvent =
   | Passing<'session.deactivated', SessionDeactivated>
   | Passing<'resync', Resync>
   | Passing<'object.patch', ObjectPatch>
+  | Passing<'artifact.created', ArtifactCreated>
+  | Passing<'artifact.updated', ArtifactUpdated>
+  | Passing<'artifact.deleted', ArtifactDeleted>
   | Stored<'context.dropped', ContextDropped>
   | Stored<'context.truncated', ContextTruncated>
   | Stored<'context.assumed', ContextAssumed>
@@ -933,6 +963,9 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'session.deactivated',
   'resync',
   'object.patch',
+  'artifact.created',
+  'artifact.updated',
+  'artifact.deleted',
   'context.dropped',
   'context.truncated',
   'context.assumed',

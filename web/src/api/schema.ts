@@ -696,6 +696,229 @@ export interface components {
             kind: "person" | "service" | "agent";
             name: string;
         };
+        Artifact: {
+            /** Format: date-time */
+            archived_at: string | null;
+            /** @description SHA-256 of the newest version's bytes. */
+            content_hash: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
+            labels: string[];
+            name: string;
+            /** Format: uuid */
+            owner_id: string;
+            /** Format: uuid */
+            project_id: string | null;
+            /** @description The JSON Schema that every version satisfies; null for none. */
+            schema: {
+                [key: string]: unknown;
+            } | null;
+            /** Format: uuid */
+            session_id: string | null;
+            /**
+             * Format: int64
+             * @description Bytes of the newest version.
+             */
+            size: number;
+            /**
+             * Format: date-time
+             * @description When it last got a version, or was changed otherwise.
+             */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description Number of the newest version.
+             */
+            version: number;
+            /** @enum {string} */
+            visibility: "private" | "workspace";
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        /** @description Reports a new artifact. */
+        ArtifactCreated: {
+            /**
+             * Format: uuid
+             * @description The artifact.
+             */
+            artifact_id: string;
+            /**
+             * Format: uuid
+             * @description Its project; null for none.
+             */
+            project_id: string | null;
+            /**
+             * Format: int64
+             * @description Number of its newest version.
+             */
+            version: number;
+        };
+        /** @description Reports a new artifact. */
+        ArtifactCreatedEvent: {
+            data: components["schemas"]["ArtifactCreated"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "artifact.created";
+        };
+        /** @description Reports that an artifact is gone. */
+        ArtifactDeleted: {
+            /**
+             * Format: uuid
+             * @description The artifact.
+             */
+            artifact_id: string;
+        };
+        /** @description Reports that an artifact is gone. */
+        ArtifactDeletedEvent: {
+            data: components["schemas"]["ArtifactDeleted"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "artifact.deleted";
+        };
+        ArtifactDiff: {
+            /** Format: int64 */
+            from: number;
+            /** @description Of the other kinds: the changed lines with those around them; null for json. */
+            hunks: components["schemas"]["TextHunk"][] | null;
+            /** @description Of a json artifact: the JSON Patch (RFC 6902) that makes to of from; null for others. */
+            patch: components["schemas"]["JSONEdit"][] | null;
+            /** Format: int64 */
+            to: number;
+            /** @description Whether hunks leave out changes because there are too many. */
+            truncated: boolean;
+        };
+        ArtifactInput: {
+            /** @description The first version: a JSON value for kind json, a string for the others. */
+            content: unknown;
+            /** @enum {string|null} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | null;
+            labels?: string[];
+            name: string | null;
+            /**
+             * Format: uuid
+             * @description The project that it belongs to; with session_id, that of the session.
+             */
+            project_id?: string | null;
+            /** @description Of a json artifact: the JSON Schema that every version satisfies. */
+            schema?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Format: uuid
+             * @description The session that it belongs to: it has the session's owner and visibility, and goes with it.
+             */
+            session_id?: string;
+            /**
+             * @description Who sees it, without a session. In a project everybody by default, else only its owner.
+             * @enum {string}
+             */
+            visibility?: "private" | "workspace";
+        };
+        ArtifactPatch: {
+            archived?: boolean | null;
+            labels?: string[] | null;
+            name?: string | null;
+            /**
+             * Format: uuid
+             * @description null takes it out of its session, so that it stays when the session is deleted.
+             */
+            session_id?: string;
+            /**
+             * @description Of one without a session.
+             * @enum {string|null}
+             */
+            visibility?: "private" | "workspace" | null;
+        };
+        /** @description Reports that an artifact has a new version, or was changed otherwise: its name, labels, visibility, whether it is archived. */
+        ArtifactUpdated: {
+            /**
+             * Format: uuid
+             * @description The artifact.
+             */
+            artifact_id: string;
+            /**
+             * Format: uuid
+             * @description Its project; null for none.
+             */
+            project_id: string | null;
+            /**
+             * Format: int64
+             * @description Number of its newest version.
+             */
+            version: number;
+        };
+        /** @description Reports that an artifact has a new version, or was changed otherwise: its name, labels, visibility, whether it is archived. */
+        ArtifactUpdatedEvent: {
+            data: components["schemas"]["ArtifactUpdated"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "artifact.updated";
+        };
+        ArtifactVersion: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            author: components["schemas"]["Author"];
+            /**
+             * Format: int64
+             * @description The version that its writer began with: older than parent if the changes were merged with later ones; null for the first.
+             */
+            base: number | null;
+            /** @description SHA-256 of its bytes. */
+            content_hash: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: uuid */
+            message_id: string | null;
+            /**
+             * Format: int64
+             * @description From 1, without gaps.
+             */
+            number: number;
+            /**
+             * Format: int64
+             * @description The version that its content was made from; null for the first.
+             */
+            parent: number | null;
+            /**
+             * Format: int64
+             * @description The version whose content was restored; null for others.
+             */
+            restored_from: number | null;
+            /** Format: uuid */
+            session_id: string | null;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            size: number;
+            /** Format: uuid */
+            workspace_id: string;
+        };
         /** @description An agent's message in parts; text, object, reasoning and refusal are its short form. */
         AssistantContent: {
             /** @description The object of a structured answer, which its text says as JSON; left out if there is none. */
@@ -2059,6 +2282,58 @@ export interface components {
              */
             type: "delegation.delivered";
         };
+        DelegationDetail: {
+            /** Format: uuid */
+            answer_message_id: string | null;
+            /** Format: uuid */
+            answer_turn_id: string | null;
+            /** Format: uuid */
+            call_message_id: string | null;
+            /** @description What the chain that it belongs to may spend and has spent; null unless the chain is limited. */
+            chain: components["schemas"]["ChainSpending"] | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            deadline_at: string | null;
+            /** Format: date-time */
+            delivered_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** Format: uuid */
+            from_agent_id: string | null;
+            /** Format: uuid */
+            from_session_id: string | null;
+            /** Format: int64 */
+            hop: number;
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "task" | "question" | "report" | "briefing";
+            /** Format: uuid */
+            message_id: string | null;
+            /** Format: uuid */
+            parent_id: string | null;
+            reason: string | null;
+            /** Format: uuid */
+            return_message_id: string | null;
+            /** Format: uuid */
+            return_turn_id: string | null;
+            /** Format: uuid */
+            root_id: string;
+            /** @enum {string} */
+            status: "sent" | "delivered" | "running" | "answered" | "failed" | "cancelled" | "expired";
+            text: string;
+            /** Format: uuid */
+            to_agent_id: string | null;
+            /** Format: uuid */
+            to_principal_id: string | null;
+            /** Format: uuid */
+            to_session_id: string | null;
+            /** Format: uuid */
+            turn_id: string | null;
+            /** Format: uuid */
+            workspace_id: string;
+        };
         /** @description Reports that nobody answered a delegation by its deadline. */
         DelegationExpired: {
             /**
@@ -2403,6 +2678,17 @@ export interface components {
              */
             type: "delegation.sent";
         };
+        DiffLine: {
+            /** @enum {string} */
+            op: "same" | "removed" | "added";
+            open: boolean;
+            parts: components["schemas"]["DiffPart"][] | null;
+            text: string;
+        };
+        DiffPart: {
+            changed: boolean;
+            text: string;
+        };
         Directories: {
             data: components["schemas"]["Directory"][];
             /** @description The directory above it, if that lies in the root; null at the root. */
@@ -2572,7 +2858,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["ScheduleAlertEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["ScheduleAlertEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -2977,6 +3263,24 @@ export interface components {
              * @enum {string}
              */
             type: "inbox.updated";
+        };
+        JSONEdit: {
+            from: string | null;
+            /** @enum {string} */
+            op: "add" | "remove" | "replace" | "move" | "copy" | "test";
+            path: string;
+            /** @description Any JSON. */
+            value: unknown;
+        };
+        JSONEditInput: {
+            /** @description Of move and copy: where from. */
+            from?: string;
+            /** @enum {string|null} */
+            op: "add" | "remove" | "replace" | "move" | "copy" | "test" | null;
+            /** @description Where, as a JSON Pointer (RFC 6901). */
+            path: string | null;
+            /** @description Of add, replace and test. */
+            value?: unknown;
         };
         Key: {
             /** Format: date-time */
@@ -4032,6 +4336,16 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageArtifact: {
+            data: components["schemas"]["Artifact"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageArtifactVersion: {
+            data: components["schemas"]["ArtifactVersion"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageAuditEntry: {
             data: components["schemas"]["AuditEntry"][];
             /** @description The cursor of the next page; null at the end. */
@@ -4144,6 +4458,16 @@ export interface components {
         };
         PageVersion: {
             data: components["schemas"]["Version"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageWebhook: {
+            data: components["schemas"]["Webhook"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageWebhookDelivery: {
+            data: components["schemas"]["WebhookDelivery"][];
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
@@ -4435,6 +4759,8 @@ export interface components {
             title: string;
             /** @description urn:parley:error: and the code. */
             type: string;
+            /** @description The two versions of an artifact, if a change began with one that is not the newest; else null. */
+            versions: components["schemas"]["Stale"] | null;
         };
         Project: {
             /** Format: date-time */
@@ -5901,6 +6227,18 @@ export interface components {
              */
             tokens: number;
         };
+        Stale: {
+            /**
+             * Format: int64
+             * @description The version that the change began with.
+             */
+            base: number;
+            /**
+             * Format: int64
+             * @description The artifact's newest version.
+             */
+            newest: number;
+        };
         Statistics: {
             /** Format: int64 */
             cache_hits: number;
@@ -6300,6 +6638,21 @@ export interface components {
         TextContent: {
             /** @description The text. */
             text: string;
+        };
+        TextEditInput: {
+            /** @description Replace every occurrence. */
+            all?: boolean;
+            /** @description What takes its place; without it the passage is removed. */
+            new?: string;
+            /** @description The passage, exactly as it stands; it must occur once unless all is true. */
+            old: string | null;
+        };
+        TextHunk: {
+            /** Format: int64 */
+            from: number;
+            lines: components["schemas"]["DiffLine"][];
+            /** Format: int64 */
+            to: number;
         };
         TextPart: {
             /** @description The sources of pieces of the text. */
@@ -6804,6 +7157,21 @@ export interface components {
             offset: number;
             text: string;
         };
+        VersionInput: {
+            /**
+             * Format: int64
+             * @description The version that the change began with, unless If-Match names it. Content needs one; edits and a patch apply to the newest without it.
+             */
+            base_version?: number;
+            /** @description The whole content: a JSON value for kind json, a string for the others. */
+            content?: unknown;
+            /** @description Passages to replace, one after the other; not for kind json. */
+            edits?: components["schemas"]["TextEditInput"][];
+            /** @description Join the change with later versions that do not touch the same places. */
+            merge?: boolean;
+            /** @description A JSON Patch (RFC 6902), for kind json. */
+            patch?: components["schemas"]["JSONEditInput"][];
+        };
         Warmed: {
             /** Format: uuid */
             agent_id: string;
@@ -6821,6 +7189,114 @@ export interface components {
             usage: components["schemas"]["Usage"];
             /** @description Whether the beginning was sent. */
             warmed: boolean;
+        };
+        Webhook: {
+            /** Format: date-time */
+            created_at: string;
+            events: string[];
+            /** Format: date-time */
+            failing_since: string | null;
+            filter: components["schemas"]["WebhookFilter"];
+            /** Format: uuid */
+            id: string;
+            name: string | null;
+            owner: components["schemas"]["Author"];
+            /** Format: date-time */
+            previous_secret_until: string | null;
+            /** @enum {string|null} */
+            reason: "failing" | null;
+            secret: string | null;
+            /** @enum {string} */
+            status: "active" | "paused" | "disabled";
+            /** Format: date-time */
+            updated_at: string;
+            url: string;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        WebhookAnswer: {
+            delivered: boolean;
+            /** @description Why it was not delivered; null if it was. */
+            error: string | null;
+            /**
+             * Format: int64
+             * @description The answer's HTTP status; null: there was none.
+             */
+            response_status: number | null;
+            /** Format: int64 */
+            took_ms: number;
+        };
+        WebhookDelivery: {
+            /** Format: int64 */
+            attempts: number;
+            /** Format: date-time */
+            created_at: string;
+            error: string | null;
+            /** Format: int64 */
+            event_sequence: number;
+            event_type: string;
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            next_at: string | null;
+            /** Format: int64 */
+            response_status: number | null;
+            /** Format: uuid */
+            session_id: string;
+            /** @enum {string} */
+            status: "retrying" | "dead" | "delivered";
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: uuid */
+            webhook_id: string | null;
+        };
+        WebhookFilter: {
+            agent_ids: (string | null)[];
+            project_ids: (string | null)[];
+            session_ids: (string | null)[];
+            tags: string[];
+            types: string[];
+        };
+        WebhookFilterInput: {
+            /** @description Only those of these agents. */
+            agent_ids?: (string | null)[];
+            /** @description Only those in these projects. */
+            project_ids?: (string | null)[];
+            /** @description Only these. */
+            session_ids?: (string | null)[];
+            /** @description Only those with one of these tags. */
+            tags?: string[];
+            /** @description Only those of these types. */
+            types?: string[];
+        };
+        WebhookInput: {
+            /** @description Types of events, or patterns that end with *, such as tool.*; all by default. */
+            events?: string[];
+            /** @description Which sessions; all that the webhook's owner may read by default. */
+            filter?: components["schemas"]["WebhookFilterInput"] | null;
+            /** @description For people. */
+            name?: string;
+            /** @description Where events are posted: http or https, without a user name. Addresses in private networks only if the operator allows them. */
+            url: string | null;
+        };
+        WebhookPatch: {
+            events?: string[] | null;
+            /** @description Replaces the whole filter. */
+            filter?: components["schemas"]["WebhookFilterInput"] | null;
+            name?: string | null;
+            /**
+             * @description paused: events wait. disabled: they are not sent, later neither.
+             * @enum {string|null}
+             */
+            status?: "active" | "paused" | "disabled" | null;
+            url?: string | null;
+        };
+        WebhookRotationInput: {
+            /**
+             * Format: int64
+             * @description For how long requests are signed with the previous secret too; 0 by default: it ends at once.
+             */
+            overlap_seconds?: number;
         };
         WhoAmI: {
             /** Format: uuid */
@@ -6901,6 +7377,17 @@ export type ApprovalCreatedEvent = components['schemas']['ApprovalCreatedEvent']
 export type ApprovalResolved = components['schemas']['ApprovalResolved'];
 export type ApprovalResolvedEvent = components['schemas']['ApprovalResolvedEvent'];
 export type Approver = components['schemas']['Approver'];
+export type Artifact = components['schemas']['Artifact'];
+export type ArtifactCreated = components['schemas']['ArtifactCreated'];
+export type ArtifactCreatedEvent = components['schemas']['ArtifactCreatedEvent'];
+export type ArtifactDeleted = components['schemas']['ArtifactDeleted'];
+export type ArtifactDeletedEvent = components['schemas']['ArtifactDeletedEvent'];
+export type ArtifactDiff = components['schemas']['ArtifactDiff'];
+export type ArtifactInput = components['schemas']['ArtifactInput'];
+export type ArtifactPatch = components['schemas']['ArtifactPatch'];
+export type ArtifactUpdated = components['schemas']['ArtifactUpdated'];
+export type ArtifactUpdatedEvent = components['schemas']['ArtifactUpdatedEvent'];
+export type ArtifactVersion = components['schemas']['ArtifactVersion'];
 export type AssistantContent = components['schemas']['AssistantContent'];
 export type AssistantInput = components['schemas']['AssistantInput'];
 export type Attempt = components['schemas']['Attempt'];
@@ -6958,6 +7445,7 @@ export type DelegationCancelled = components['schemas']['DelegationCancelled'];
 export type DelegationCancelledEvent = components['schemas']['DelegationCancelledEvent'];
 export type DelegationDelivered = components['schemas']['DelegationDelivered'];
 export type DelegationDeliveredEvent = components['schemas']['DelegationDeliveredEvent'];
+export type DelegationDetail = components['schemas']['DelegationDetail'];
 export type DelegationExpired = components['schemas']['DelegationExpired'];
 export type DelegationExpiredEvent = components['schemas']['DelegationExpiredEvent'];
 export type DelegationFailed = components['schemas']['DelegationFailed'];
@@ -6966,6 +7454,8 @@ export type DelegationRunning = components['schemas']['DelegationRunning'];
 export type DelegationRunningEvent = components['schemas']['DelegationRunningEvent'];
 export type DelegationSent = components['schemas']['DelegationSent'];
 export type DelegationSentEvent = components['schemas']['DelegationSentEvent'];
+export type DiffLine = components['schemas']['DiffLine'];
+export type DiffPart = components['schemas']['DiffPart'];
 export type Directories = components['schemas']['Directories'];
 export type Directory = components['schemas']['Directory'];
 export type Dropped = components['schemas']['Dropped'];
@@ -7000,6 +7490,8 @@ export type InboxItem = components['schemas']['InboxItem'];
 export type InboxPatch = components['schemas']['InboxPatch'];
 export type InboxUpdated = components['schemas']['InboxUpdated'];
 export type InboxUpdatedEvent = components['schemas']['InboxUpdatedEvent'];
+export type JsonEdit = components['schemas']['JSONEdit'];
+export type JsonEditInput = components['schemas']['JSONEditInput'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
 export type KnowledgeInput = components['schemas']['KnowledgeInput'];
@@ -7056,6 +7548,8 @@ export type OutsideGrown = components['schemas']['OutsideGrown'];
 export type OutsideResult = components['schemas']['OutsideResult'];
 export type PageAgent = components['schemas']['PageAgent'];
 export type PageApproval = components['schemas']['PageApproval'];
+export type PageArtifact = components['schemas']['PageArtifact'];
+export type PageArtifactVersion = components['schemas']['PageArtifactVersion'];
 export type PageAuditEntry = components['schemas']['PageAuditEntry'];
 export type PageCall = components['schemas']['PageCall'];
 export type PageChatMessage = components['schemas']['PageChatMessage'];
@@ -7079,6 +7573,8 @@ export type PageTeamLead = components['schemas']['PageTeamLead'];
 export type PageToolInfo = components['schemas']['PageToolInfo'];
 export type PageTurn = components['schemas']['PageTurn'];
 export type PageVersion = components['schemas']['PageVersion'];
+export type PageWebhook = components['schemas']['PageWebhook'];
+export type PageWebhookDelivery = components['schemas']['PageWebhookDelivery'];
 export type Part = components['schemas']['Part'];
 export type PatchOperation = components['schemas']['PatchOperation'];
 export type Policy = components['schemas']['Policy'];
@@ -7160,6 +7656,7 @@ export type SignInInput = components['schemas']['SignInInput'];
 export type Snippet = components['schemas']['Snippet'];
 export type Span = components['schemas']['Span'];
 export type Spending = components['schemas']['Spending'];
+export type Stale = components['schemas']['Stale'];
 export type Statistics = components['schemas']['Statistics'];
 export type StepError = components['schemas']['StepError'];
 export type StepErrorEvent = components['schemas']['StepErrorEvent'];
@@ -7183,6 +7680,8 @@ export type TeamMember = components['schemas']['TeamMember'];
 export type TeamSession = components['schemas']['TeamSession'];
 export type TextBounds = components['schemas']['TextBounds'];
 export type TextContent = components['schemas']['TextContent'];
+export type TextEditInput = components['schemas']['TextEditInput'];
+export type TextHunk = components['schemas']['TextHunk'];
 export type TextPart = components['schemas']['TextPart'];
 export type TimingInput = components['schemas']['TimingInput'];
 export type Tokens = components['schemas']['Tokens'];
@@ -7215,7 +7714,16 @@ export type VerifyInput = components['schemas']['VerifyInput'];
 export type VerifyPlace = components['schemas']['VerifyPlace'];
 export type VerifyStep = components['schemas']['VerifyStep'];
 export type Version = components['schemas']['Version'];
+export type VersionInput = components['schemas']['VersionInput'];
 export type Warmed = components['schemas']['Warmed'];
+export type Webhook = components['schemas']['Webhook'];
+export type WebhookAnswer = components['schemas']['WebhookAnswer'];
+export type WebhookDelivery = components['schemas']['WebhookDelivery'];
+export type WebhookFilter = components['schemas']['WebhookFilter'];
+export type WebhookFilterInput = components['schemas']['WebhookFilterInput'];
+export type WebhookInput = components['schemas']['WebhookInput'];
+export type WebhookPatch = components['schemas']['WebhookPatch'];
+export type WebhookRotationInput = components['schemas']['WebhookRotationInput'];
 export type WhoAmI = components['schemas']['WhoAmI'];
 export type Window = components['schemas']['Window'];
 export type Workspace = components['schemas']['Workspace'];

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { BellRing, CircleHelp, FileText, MailOpen, MessagesSquare, Route, ShieldQuestion } from 'lucide-react';
-import { type FormEvent, type ReactNode, useEffect, useId, useState } from 'react';
+import { type FormEvent, type ReactNode, useEffect, useId, useMemo, useState } from 'react';
 import { request, sentence } from '../api/http';
 import type { ID, InboxItem, Message } from '../api/types';
 import { ApprovalCard } from '../chat/approval';
@@ -10,6 +10,7 @@ import { useReader } from '../components/role';
 import { plainTitle } from '../components/title';
 import { Badge, Button, cx, Failed, Loading, TextArea } from '../components/ui';
 import { Markdown } from '../markdown/markdown';
+import { Checked } from '../markdown/source';
 import { Arguments } from './arguments';
 import { approvalOf, messageOf } from './queries';
 
@@ -93,7 +94,7 @@ function Body({ item, onUnread }: { item: InboxItem; onUnread: () => void }) {
   const apart = item.session_id !== item.source_session_id; // a conversation with the person, not the work itself
   return (
     <>
-      {item.approval_id ? <Asked id={item.approval_id} /> : item.message_id && <Text id={item.message_id} />}
+      {item.approval_id ? <Asked id={item.approval_id} /> : item.message_id && <Text id={item.message_id} item={item} />}
       {item.type === 'question' && !item.answered_at && !item.closed_at && !reader && <Reply item={item} />}
       {item.answered_at && <p className="text-sm text-soft">Answered {fullTime(item.answered_at)}.</p>}
       {item.closed_at && !item.answered_at && <p className="text-sm text-soft">Closed without an answer {fullTime(item.closed_at)}.</p>}
@@ -129,11 +130,16 @@ function saidIn({ content }: Message): string {
   return content.text ?? content.parts?.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n') ?? '';
 }
 
-function Text({ id }: { id: ID }) {
+function Text({ id, item }: { id: ID; item: InboxItem }) {
   const message = useQuery(messageOf(id));
+  const checked = useMemo(() => new Set(item.citations.map((one) => `${one.session_id}:${one.sequence}`)), [item.citations]);
   if (message.isPending) return <Loading what="the text" />;
   if (message.isError) return <Failed error={message.error} onRetry={() => void message.refetch()} />;
-  return <Markdown text={saidIn(message.data)} complete />;
+  return (
+    <Checked value={checked}>
+      <Markdown text={saidIn(message.data)} complete />
+    </Checked>
+  );
 }
 
 function Asked({ id }: { id: ID }) {

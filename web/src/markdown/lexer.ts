@@ -27,7 +27,7 @@ const formula = (level: 'block' | 'inline', rule: RegExp, begins: RegExp): Token
   },
 });
 
-// The server checks the sources of what agents send to people; the page only leads there.
+// The server checks the sources of what agents send to people; Checked says which.
 const NAMED = /^\[([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):(\d{1,15})\]/i;
 
 const source: TokenizerAndRendererExtension = {

@@ -3,6 +3,7 @@ import { act } from 'react';
 import { createRoot } from 'react-dom/client';
 import { beforeAll, expect, test } from 'vitest';
 import { Markdown, readingHere } from './markdown';
+import { Checked } from './source';
 
 beforeAll(async () => {
   (globalThis as { IS_REACT_ACT_ENVIRONMENT?: boolean }).IS_REACT_ACT_ENVIRONMENT = true;
@@ -72,4 +73,22 @@ test('a source is a link to its message, and other brackets stay as they are', (
   expect(link!.closest('strong')).not.toBeNull();
   expect(element.textContent).toBe(`It burns by itself [12], [1], [a:2] and [${SESSION}:].`);
   expect(shown(`\`[${SESSION}:12]\``).querySelector('a')).toBeNull();
+});
+
+test('a source that the server has not checked is text with a hint', () => {
+  const element = document.createElement('div');
+  const text = `It burns [${SESSION.toUpperCase()}:12], and never goes out [${SESSION}:13].`;
+  act(() =>
+    createRoot(element).render(
+      <Checked value={new Set([`${SESSION}:12`])}>
+        <Markdown text={text} complete />
+      </Checked>,
+    ),
+  );
+  const [link, ...more] = element.querySelectorAll('a');
+  expect(more).toEqual([]);
+  expect(link!.title).toContain('checked by the server');
+  const unchecked = element.querySelector<HTMLElement>('[data-source="unchecked"]');
+  expect(unchecked!.title).toContain('has not checked');
+  expect(unchecked!.textContent).toContain('[13]');
 });

@@ -5,12 +5,14 @@ import type { KnowledgeItem, Team } from '../api/types';
 import { fullTime } from '../components/format';
 import { Badge, Button, Empty, Failed, Loading, Select } from '../components/ui';
 import { SourceLink } from '../markdown/source';
+import { type Draft, KnowledgeEditor } from './knowledgeeditor';
 import { knowledgeOf } from './queries';
 
 // Knowledge is what a team, or one of its members, knows from earlier work, with the messages that it comes from.
 export function Knowledge({ team, mayManage }: { team: Team; mayManage: boolean }) {
   const [member, setMember] = useState(''); // empty: the whole team
   const list = useInfiniteQuery(knowledgeOf(member ? { agent: member } : { team: team.slug }));
+  const [draft, setDraft] = useState<Draft | null>(null);
   const rows = list.data?.pages.flatMap((page) => page.data) ?? [];
   return (
     <section aria-labelledby="knowledge" className="mt-10">
@@ -18,21 +20,25 @@ export function Knowledge({ team, mayManage }: { team: Team; mayManage: boolean 
         <h2 id="knowledge" className="font-semibold">
           Knowledge
         </h2>
-        <Select aria-label="Who knows it" value={member} onChange={(event) => setMember(event.target.value)} className="sm:w-56">
-          <option value="">The whole team</option>
-          {team.members.map((one) => (
-            <option key={one.agent_id} value={one.slug}>
-              Only {one.name}
-            </option>
-          ))}
-        </Select>
+        <span className="flex flex-wrap items-center gap-3">
+          <Select aria-label="Who knows it" value={member} onChange={(event) => setMember(event.target.value)} className="sm:w-56">
+            <option value="">The whole team</option>
+            {team.members.map((one) => (
+              <option key={one.agent_id} value={one.slug}>
+                Only {one.name}
+              </option>
+            ))}
+          </Select>
+          {mayManage && <Button onClick={() => setDraft({ id: null, member, text: '', kind: 'fact' })}>Write an item</Button>}
+        </span>
       </div>
+      {draft && <KnowledgeEditor team={team} draft={draft} onClose={() => setDraft(null)} />}
       {list.isPending && <Loading what="what is known" />}
       {list.isError && <Failed error={list.error} onRetry={() => void list.refetch()} />}
       {list.isSuccess && rows.length === 0 && <Empty title="Nothing is known here yet.">Agents note what they learn, and what they learn is drawn from their work.</Empty>}
       <ul className="space-y-2">
         {rows.map((item) => (
-          <Row key={item.id} item={item} mayManage={mayManage} />
+          <Row key={item.id} item={item} mayManage={mayManage} onEdit={() => setDraft({ id: item.id, member: '', text: item.text, kind: item.kind })} />
         ))}
       </ul>
       {list.hasNextPage && (
@@ -44,7 +50,7 @@ export function Knowledge({ team, mayManage }: { team: Team; mayManage: boolean 
   );
 }
 
-function Row({ item, mayManage }: { item: KnowledgeItem; mayManage: boolean }) {
+function Row({ item, mayManage, onEdit }: { item: KnowledgeItem; mayManage: boolean; onEdit: () => void }) {
   const queries = useQueryClient();
   const [error, setError] = useState('');
   const act = (method: string, body?: object) => {
@@ -83,6 +89,9 @@ function Row({ item, mayManage }: { item: KnowledgeItem; mayManage: boolean }) {
           {asks && <Button onClick={() => act('PATCH', { approved: true })}>Approve</Button>}
           <Button look="quiet" onClick={() => act('PATCH', { pinned: !item.pinned })}>
             {item.pinned ? 'Unpin' : 'Pin'}
+          </Button>
+          <Button look="quiet" onClick={onEdit}>
+            Edit
           </Button>
           <Button look="quiet" onClick={() => act('DELETE')}>
             Forget

@@ -1,0 +1,174 @@
+package parley
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Artifact is a document with numbered, immutable versions: what conversations produce. One in a session has the
+// session's owner and visibility; one in a project, or in neither, has its own.
+type Artifact struct {
+	ID          ID           `json:"id"`
+	WorkspaceID ID           `json:"workspace_id"`
+	ProjectID   ID           `json:"project_id"`
+	SessionID   ID           `json:"session_id"` // the session that it belongs to, and goes with
+	OwnerID     ID           `json:"owner_id"`
+	Visibility  Visibility   `json:"visibility"`
+	Kind        ArtifactKind `json:"kind"`
+	Name        string       `json:"name"`
+	Labels      []string     `json:"labels"`
+	// Schema is the JSON Schema that every version satisfies; null for none.
+	Schema      json.RawMessage `json:"schema"`
+	Version     int             `json:"version" doc:"Number of the newest version."`
+	ContentHash Hash            `json:"content_hash" doc:"SHA-256 of the newest version's bytes."`
+	Bytes       int64           `json:"size" doc:"Bytes of the newest version."`
+	ArchivedAt  Time            `json:"archived_at"`
+	CreatedAt   Time            `json:"created_at"`
+	UpdatedAt   Time            `json:"updated_at" doc:"When it last got a version, or was changed otherwise."`
+
+	// SearchName is the name in lower case, which lists search in.
+	SearchName string `json:"-"`
+	// Revision counts all changes of the row: a change names the one that it is made to.
+	Revision int64 `json:"-"`
+}
+
+// ArtifactKind is what an artifact's content is. It never changes.
+type ArtifactKind string
+
+// The kinds. All but json are text.
+const (
+	ArtifactJSON     ArtifactKind = "json"
+	ArtifactMarkdown ArtifactKind = "markdown"
+	ArtifactText     ArtifactKind = "text"
+	ArtifactCode     ArtifactKind = "code"
+	ArtifactCSV      ArtifactKind = "csv"
+	ArtifactHTML     ArtifactKind = "html"
+	ArtifactSVG      ArtifactKind = "svg"
+)
+
+// ArtifactKinds lists every kind.
+func ArtifactKinds() []ArtifactKind {
+	return []ArtifactKind{
+		ArtifactJSON, ArtifactMarkdown, ArtifactText, ArtifactCode, ArtifactCSV, ArtifactHTML, ArtifactSVG,
+	}
+}
+
+// The bounds of artifacts. How much a workspace may hold is a quota of storage: the stored bytes of contents count.
+const (
+	MaxArtifactLabels      = 64
+	MaxArtifactVersions    = 100_000  // of an artifact
+	MaxArtifactSchemaBytes = 64 << 10 // of its schema
+)
+
+// Validate checks what an artifact says of itself; errors are CodeInvalid. That the schema can be checked against is
+// for package schema.
+func (a *Artifact) Validate() error {
+	if strings.TrimSpace(a.Name) == "" {
+		return InvalidField("name", "is missing or empty")
+	}
+	if err := CheckText("name", a.Name, MaxNameBytes); err != nil {
+		return err
+	}
+	if !slices.Contains(ArtifactKinds(), a.Kind) {
+		return InvalidField("kind", "%q is not one of json, markdown, text, code, csv, html, svg",
+			Clip(string(a.Kind), 32))
+	}
+	if a.Visibility != VisibilityPrivate && a.Visibility != VisibilityWorkspace {
+		return InvalidField("visibility", "%q is not one of private, workspace", Clip(string(a.Visibility), 32))
+	}
+	if len(a.Labels) > MaxArtifactLabels {
+		return InvalidField("labels", "at most %d labels", MaxArtifactLabels)
+	}
+	for _, label := range a.Labels {
+		if err := CheckText("labels", label, MaxNameBytes); err != nil {
+			return err
+		}
+	}
+	return a.validateSchema()
+}
+
+func (a *Artifact) validateSchema() error {
+	switch {
+	case a.Schema == nil:
+		return nil
+	case a.Kind != ArtifactJSON:
+		return InvalidField("schema", "only a json artifact has one")
+	case len(a.Schema) > MaxArtifactSchemaBytes:
+		return InvalidField("schema", "is longer than %d bytes", MaxArtifactSchemaBytes)
+	case !bytes.HasPrefix(bytes.TrimSpace(a.Schema), []byte("{")):
+		return InvalidField("schema", `must be a JSON Schema, such as {"type":"object"}`)
+	}
+	return nil
+}
+
+// CheckContent checks bytes that are to become a version of the artifact, apart from its schema. CodeTooLarge beyond
+// MaxDocumentBytes; CodeInvalid.
+func (a *Artifact) CheckContent(content []byte) error {
+	if len(content) > MaxDocumentBytes {
+		return Errorf(CodeTooLarge, "The content is longer than %d bytes, the most that an artifact holds.",
+			MaxDocumentBytes)
+	}
+	if a.Kind != ArtifactJSON {
+		return CheckText("content", string(content), MaxDocumentBytes)
+	}
+	if err := CheckJSON(content); err != nil {
+		return InvalidField("content", "is not JSON that can be stored: %s", Clip(err.Error(), 200))
+	}
+	if !json.Valid(content) {
+		return InvalidField("content", "is not valid JSON")
+	}
+	return nil
+}
+
+// MediaType is the type under which a version's bytes are served: nothing that a browser would run.
+func (a *Artifact) MediaType() string {
+	if a.Kind == ArtifactJSON {
+		return "application/json"
+	}
+	return "text/plain; charset=utf-8"
+}
+
+// Size is about how many bytes the artifact's row holds.
+func (a Artifact) Size() int { return len(a.Name) + len(a.Schema) + 64*len(a.Labels) + 512 }
+
+// ArtifactVersion is one version of an artifact. It never changes.
+type ArtifactVersion struct {
+	ArtifactID  ID  `json:"artifact_id"`
+	WorkspaceID ID  `json:"workspace_id"`
+	Number      int `json:"number" doc:"From 1, without gaps."`
+	// Parent is the version that its content was made from. Base is the one that its writer had read: an older one if
+	// the writing was merged with what others had written since.
+	Parent       int    `json:"parent,omitempty" doc:"The version that its content was made from; null for the first."`
+	Base         int    `json:"base,omitempty" doc:"The version that its writer began with: older than parent if the changes were merged with later ones; null for the first."`
+	RestoredFrom int    `json:"restored_from,omitempty" doc:"The version whose content was restored; null for others."`
+	Author       Author `json:"author"`
+	// SessionID and MessageID name the tool call that wrote it.
+	SessionID   ID    `json:"session_id"`
+	MessageID   ID    `json:"message_id"`
+	ContentHash Hash  `json:"content_hash" doc:"SHA-256 of its bytes."`
+	Bytes       int64 `json:"size" doc:"Bytes."`
+	CreatedAt   Time  `json:"created_at"`
+}
+
+// MarshalJSON writes null for absent fields.
+func (v ArtifactVersion) MarshalJSON() ([]byte, error) {
+	type plain ArtifactVersion
+	return EncodeJSON(struct {
+		*plain
+		Parent       *int `json:"parent"`
+		Base         *int `json:"base"`
+		RestoredFrom *int `json:"restored_from"`
+	}{(*plain)(&v), OrNull(v.Parent), OrNull(v.Base), OrNull(v.RestoredFrom)})
+}
+
+// Merged reports whether the version joins its writer's changes with those of others.
+func (v *ArtifactVersion) Merged() bool { return v.Base != v.Parent }
+
+// Size is about how many bytes the version's row holds.
+func (v ArtifactVersion) Size() int { return len(v.Author.Name) + 256 }
+
+// WrittenByCall returns the idempotency key under which a tool_call message writes its version, which nobody else
+// names: repeating the call finds the version.
+func WrittenByCall(callMessageID ID) string { return KeyFor("", "artifact", callMessageID.String()) }

@@ -1,0 +1,129 @@
+// Package webhook sends events to the endpoints of webhooks, signed as Standard Webhooks says
+// (https://www.standardwebhooks.com, version 1.0.0).
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.org/parley"
+	"example.org/parley/internal/netguard"
+)
+
+const (
+	// Patience is how long an endpoint may take to answer.
+	Patience = 10 * time.Second
+
+	// maxAnswerBytes is how much of an answer's body is read, so that its connection can be used again. Nobody sees it.
+	maxAnswerBytes = 64 << 10
+)
+
+// Secret returns a signing secret as people see it.
+func Secret(secret []byte) string {
+	return parley.WebhookSecretPrefix + base64.StdEncoding.EncodeToString(secret)
+}
+
+// MessageID returns the header webhook-id of a delivery.
+func MessageID(delivery parley.ID) string { return "msg_" + delivery.String() }
+
+// Sign returns the header webhook-signature of a request: a signature for each secret, separated by spaces.
+func Sign(id string, at time.Time, body []byte, secrets ...[]byte) string {
+	signatures := make([]string, len(secrets))
+	for i, secret := range secrets {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+		mac.Write(body)
+		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
+	return strings.Join(signatures, " ")
+}
+
+// Outcome is what came of a request.
+type Outcome struct {
+	Status int    // of the answer; 0: there was none
+	Error  string // "" if the endpoint took it, which any status from 200 to 299 says
+	Took   time.Duration
+}
+
+// OK reports whether the endpoint took the request.
+func (o *Outcome) OK() bool { return o.Error == "" }
+
+// Sender sends requests. It is safe for concurrent use.
+type Sender struct{ client *http.Client }
+
+// NewSender makes a Sender; allowPrivate lets it send to loopback and private networks too. Redirects are not followed.
+func NewSender(allowPrivate bool) *Sender {
+	client := netguard.NewClient(netguard.Options{AllowPrivate: allowPrivate})
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Sender{client}
+}
+
+// Close closes idle connections.
+func (s *Sender) Close() { s.client.CloseIdleConnections() }
+
+// Send posts a body to a webhook, with an id that is the same for every attempt.
+func (s *Sender) Send(ctx context.Context, w *parley.Webhook, id string, body []byte) Outcome {
+	ctx, stop := context.WithTimeout(ctx, Patience)
+	defer stop()
+	began := time.Now()
+	status, err := s.post(ctx, w, id, body, began)
+	outcome := Outcome{Status: status, Took: time.Since(began)}
+	if err != nil {
+		outcome.Error = explain(ctx, err)
+	}
+	return outcome
+}
+
+func (s *Sender) post(ctx context.Context, w *parley.Webhook, id string, body []byte, at time.Time) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	secrets := [][]byte{w.Secret}
+	if len(w.Previous) > 0 && w.PreviousUntil > parley.Time(at.UnixMilli()) {
+		secrets = append(secrets, w.Previous)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "User-Agent": "Parley-Webhooks/1", "Webhook-Id": id,
+		"Webhook-Timestamp": strconv.FormatInt(at.Unix(), 10),
+		"Webhook-Signature": Sign(id, at, body, secrets...),
+	} {
+		request.Header.Set(name, value)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswerBytes)) // the status alone counts
+	_ = response.Body.Close()
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return response.StatusCode, fmt.Errorf("the endpoint answered %d", response.StatusCode)
+	}
+	return response.StatusCode, nil
+}
+
+// explain says why a request failed, without the URL, which may hold secrets.
+func explain(ctx context.Context, err error) string {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Sprintf("the endpoint did not answer within %s", Patience)
+	}
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	if errors.Is(err, netguard.ErrPrivate) {
+		return netguard.ErrPrivate.Error() + "; the operator can allow it with webhooks: {allow_private: true}"
+	}
+	return parley.Clip(strings.ToValidUTF8(err.Error(), "\ufffd"), parley.MaxDeliveryErrorBytes)
+}

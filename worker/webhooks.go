@@ -1,0 +1,525 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"example.org/parley"
+	"example.org/parley/event"
+	"example.org/parley/internal/webhook"
+	"example.org/parley/store"
+)
+
+// How events are sent to webhooks. Nothing is written when an event happens: commits are hints, and what they miss is
+// found by the lanes that are behind.
+const (
+	webhookLook      = time.Second      // between looks at subscriptions and due lanes
+	webhookPass      = time.Minute      // between passes over the sessions that were active lately
+	webhookOverlap   = 10 * time.Minute // how far a pass reaches back beyond the last: clocks of processes differ
+	webhookHold      = 20 * time.Second // how long others leave a lane alone
+	webhookRun       = 5 * time.Second  // after which a run begins no further request; a hold outlasts it by a request
+	webhookBatch     = 32               // events read at once
+	webhookDue       = 256              // due lanes read at once
+	webhookBehind    = 512              // lanes of a pass read at once
+	maxSubscribed    = 10_000           // webhooks that a process serves
+	maxLanesWaiting  = 4096             // of one webhook; passes find those beyond
+	maxLaneRuns      = 256              // of endpoints that work, in this process
+	maxLaneRunsOfOne = 16               // of one of them
+	maxFailingRuns   = 32               // of endpoints that fail, in this process
+	webhookJitter    = 10               // a retry waits up to a tenth longer
+)
+
+// postman sends events to webhooks.
+type postman struct {
+	store   store.WebhookLanes
+	events  eventSource
+	sender  *webhook.Sender
+	options *Options
+	runs    sync.WaitGroup
+	ctx     context.Context //nolint:containedctx // of all runs: end cancels it
+	cancel  context.CancelFunc
+
+	mu       sync.Mutex // guards what follows
+	stopped  bool
+	hooks    map[parley.ID]*endpoint   // by webhook
+	of       map[parley.ID][]*endpoint // by workspace
+	queued   map[store.Lane]bool       // waiting lanes, and running ones: then, whether to run again
+	working  int                       // runs of endpoints that work
+	failing  int                       // and of those that fail
+	turn     []*endpoint               // endpoints with waiting lanes, in their turn
+	others   map[parley.ID]parley.ID   // sessions in which other processes committed something, with their workspace
+	overflow bool                      // a lane was not remembered: a pass must find it
+	anew     bool                      // a pass must look at every session
+}
+
+// eventSource is what the postman reads.
+type eventSource interface {
+	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
+	Events(ctx context.Context, scope store.Scope, sessionID parley.ID, after int64, limit int) ([]parley.Event, error)
+}
+
+// endpoint is a webhook with the lanes that wait for it.
+type endpoint struct {
+	hook    *store.SubscribedWebhook
+	waiting []parley.ID // sessions, oldest first
+	runs    int
+	width   int  // most runs at once
+	fails   bool // by the latest attempt
+	skipped bool // lanes were not remembered while it failed
+	inTurn  bool
+	gone    bool
+}
+
+func newPostman(db Store, options *Options) *postman {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &postman{
+		store: db, events: db, sender: options.Webhooks, options: options, ctx: ctx, cancel: cancel,
+		hooks: map[parley.ID]*endpoint{}, of: map[parley.ID][]*endpoint{}, queued: map[store.Lane]bool{},
+		others: map[parley.ID]parley.ID{},
+	}
+}
+
+// webhookLoop keeps the subscriptions up to date and finds lanes that no commit told of. Stop ends it, and with it
+// requests under way: their events are sent again later.
+func (w *Worker) webhookLoop() {
+	ctx := w.postman.ctx
+	defer w.postman.end()
+	look := time.NewTimer(0)
+	defer look.Stop()
+	var round webhookRound
+	for {
+		select {
+		case <-w.stopping:
+			return
+		case <-look.C:
+		}
+		w.postman.lookAtOthers()
+		err := w.postman.subscribe(ctx)
+		if err == nil {
+			err = w.postman.resume(ctx)
+		}
+		if err == nil {
+			err = w.postman.look(ctx, &round, w.options.now())
+		}
+		if err != nil && ctx.Err() == nil {
+			w.log.Warn("webhooks could not be served; trying again", "error", err)
+		}
+		look.Reset(webhookLook + w.options.jitter(webhookLook/10)) // so that processes do not coincide
+	}
+}
+
+// end stops every run and waits for it.
+func (p *postman) end() {
+	p.mu.Lock()
+	p.stopped = true
+	p.mu.Unlock()
+	p.cancel()
+	p.runs.Wait()
+	p.sender.Close()
+}
+
+// subscribe reads the subscriptions. A webhook that was not known has every session looked at.
+func (p *postman) subscribe(ctx context.Context) error {
+	active, err := p.store.SubscribedWebhooks(ctx, maxSubscribed)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hooks := make(map[parley.ID]*endpoint, len(active))
+	clear(p.of)
+	for i := range active {
+		hook := &active[i]
+		one := p.hooks[hook.ID]
+		if one == nil || one.hook.Revision != hook.Revision {
+			p.anew = true
+		}
+		if one == nil {
+			one = &endpoint{width: 1, fails: hook.FailingSince != 0}
+		}
+		one.hook = hook // runs keep the one that they began with
+		hooks[hook.ID] = one
+		p.of[hook.WorkspaceID] = append(p.of[hook.WorkspaceID], one)
+	}
+	for id, one := range p.hooks {
+		if hooks[id] == nil {
+			p.drop(one)
+		}
+	}
+	p.hooks = hooks
+	return nil
+}
+
+// drop forgets the waiting lanes of a webhook that is active no more. mu is held.
+func (p *postman) drop(one *endpoint) {
+	one.gone = true
+	for _, session := range one.waiting {
+		delete(p.queued, one.lane(session))
+	}
+	one.waiting = nil
+}
+
+func (e *endpoint) lane(session parley.ID) store.Lane {
+	return store.Lane{WorkspaceID: e.hook.WorkspaceID, WebhookID: e.hook.ID, SessionID: session}
+}
+
+// resume queues the lanes that are due.
+func (p *postman) resume(ctx context.Context) error {
+	due, err := p.store.DueLanes(ctx, webhookDue)
+	if err != nil {
+		return err
+	}
+	p.queue(due)
+	return nil
+}
+
+// webhookRound is a pass over the sessions with events that were not sent.
+type webhookRound struct {
+	since parley.Time // of the sessions' last activity; 0: every session
+	after store.Lane  // where it goes on
+	began time.Time   // zero: none is under way
+	next  time.Time
+}
+
+// look begins a pass if one is due, and goes on with it as far as there is room.
+func (p *postman) look(ctx context.Context, round *webhookRound, now time.Time) error {
+	p.mu.Lock()
+	serves, anew, soon := len(p.hooks) > 0, p.anew, p.overflow
+	p.anew, p.overflow = false, false
+	p.mu.Unlock()
+	switch {
+	case !serves:
+		return nil
+	case anew:
+		*round = webhookRound{began: now}
+	case round.began.IsZero() && (soon || !now.Before(round.next)):
+		round.began, round.after = now, store.Lane{}
+	case round.began.IsZero():
+		return nil
+	}
+	for {
+		behind, err := p.store.LanesBehind(ctx, round.since, round.after, webhookBehind)
+		if err != nil {
+			return err
+		}
+		for _, lane := range behind {
+			if fits, err := p.addBehind(ctx, lane); err != nil || !fits {
+				return err
+			}
+			round.after = lane
+		}
+		if len(behind) < webhookBehind {
+			*round = webhookRound{
+				since: parley.Time(round.began.Add(-webhookOverlap).UnixMilli()), next: now.Add(webhookPass),
+			}
+			return nil
+		}
+	}
+}
+
+// addBehind queues a lane that is behind, if its webhook wants the session. It returns false if there is no room. For
+// an endpoint that fails it makes none: all its sessions are looked at once it works again.
+func (p *postman) addBehind(ctx context.Context, lane store.Lane) (fits bool, err error) {
+	p.mu.Lock()
+	one := p.hooks[lane.WebhookID]
+	var hook *store.SubscribedWebhook
+	if one != nil {
+		hook = one.hook
+	}
+	p.mu.Unlock()
+	if one == nil {
+		return true, nil
+	}
+	if wanted, err := p.wants(ctx, hook, lane.SessionID); err != nil || !wanted {
+		return true, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if fits = p.add(one, lane.SessionID); !fits && one.fails {
+		one.skipped, fits = true, true
+	}
+	p.start()
+	return fits, nil
+}
+
+// note queues the lanes of a session in which something was committed. It never blocks.
+func (p *postman) note(workspace, session parley.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.of[workspace] {
+		p.offer(one, session)
+	}
+	p.start()
+}
+
+func (p *postman) queue(lanes []store.Lane) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, lane := range lanes {
+		if one := p.hooks[lane.WebhookID]; one != nil {
+			p.offer(one, lane.SessionID)
+		}
+	}
+	p.start()
+}
+
+// offer queues a lane, and has a pass find it later if there is no room. mu is held.
+func (p *postman) offer(one *endpoint, session parley.ID) {
+	switch fits := p.add(one, session); {
+	case fits:
+	case one.fails:
+		one.skipped = true
+	default:
+		p.overflow = true
+	}
+}
+
+// add queues a lane, or notes that it must run again. It returns false if there is no room. mu is held.
+func (p *postman) add(one *endpoint, session parley.ID) bool {
+	lane := one.lane(session)
+	if _, known := p.queued[lane]; known {
+		p.queued[lane] = true
+		return true
+	}
+	if len(one.waiting) >= maxLanesWaiting {
+		return false
+	}
+	p.queued[lane] = false
+	one.waiting = append(one.waiting, session)
+	p.line(one)
+	return true
+}
+
+// line puts an endpoint with waiting lanes at the end of those whose turn comes. mu is held.
+func (p *postman) line(one *endpoint) {
+	if !one.inTurn && len(one.waiting) > 0 {
+		one.inTurn = true
+		p.turn = append(p.turn, one)
+	}
+}
+
+// start begins as many runs as there is room for: endpoints take turns, and those that fail have a room apart, so that
+// they delay no others. mu is held.
+func (p *postman) start() {
+	for blocked := 0; blocked < len(p.turn) && !p.stopped; {
+		one := p.turn[0]
+		p.turn, one.inTurn = p.turn[1:], false
+		if len(one.waiting) == 0 || one.runs >= one.width { // the end of a run puts it back
+			continue
+		}
+		room, size := &p.working, maxLaneRuns
+		if one.fails {
+			room, size = &p.failing, maxFailingRuns
+		}
+		if *room >= size {
+			blocked++
+			p.line(one)
+			continue
+		}
+		blocked = 0
+		session := one.waiting[0]
+		one.waiting = one.waiting[1:]
+		p.queued[one.lane(session)] = false
+		*room++
+		one.runs++
+		p.line(one)
+		hook, lane := one.hook, one.lane(session)
+		p.runs.Go(func() { // ends after webhookRun and a request; end waits for it
+			again := p.run(hook, one, lane)
+			p.finish(one, session, room, again)
+		})
+	}
+}
+
+// finish makes room after a run.
+func (p *postman) finish(one *endpoint, session parley.ID, room *int, again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*room--
+	one.runs--
+	lane := one.lane(session)
+	again = (again || p.queued[lane]) && !one.gone
+	delete(p.queued, lane)
+	if again {
+		p.offer(one, session)
+	}
+	p.line(one)
+	p.start()
+}
+
+// noteOutcome adapts how many runs an endpoint has: from one on, twice as many with each success, and one after a
+// failure. It reports whether the attempt before failed.
+func (p *postman) noteOutcome(one *endpoint, ok bool) (failed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	failed, one.fails = one.fails, !ok
+	if one.width = min(2*one.width, maxLaneRunsOfOne); !ok {
+		one.width = 1
+	}
+	if ok && one.skipped {
+		one.skipped, p.anew = false, true
+	}
+	return failed
+}
+
+// noteOther remembers a session in which another process committed something. That process sends the events itself
+// unless it runs no worker, so this one looks a little later.
+func (p *postman) noteOther(workspace, session parley.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.of[workspace]) == 0 {
+		return
+	}
+	if len(p.others) >= maxLanesWaiting {
+		p.overflow = true
+		return
+	}
+	p.others[session] = workspace
+}
+
+// lookAtOthers queues what noteOther remembered.
+func (p *postman) lookAtOthers() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for session, workspace := range p.others {
+		for _, one := range p.of[workspace] {
+			p.offer(one, session)
+		}
+	}
+	clear(p.others)
+	p.start()
+}
+
+// run sends events of a session until there are no more, one fails, or webhookRun is over. It reports whether the lane
+// has more to send at once.
+func (p *postman) run(hook *store.SubscribedWebhook, one *endpoint, lane store.Lane) (again bool) {
+	ctx := p.ctx
+	if wanted, err := p.wants(ctx, hook, lane.SessionID); err != nil || !wanted {
+		return p.failed(ctx, err)
+	}
+	held, ok, err := p.store.HoldLane(ctx, lane, webhookHold)
+	if err != nil || !ok {
+		return p.failed(ctx, err)
+	}
+	move := store.LaneMove{HeldLane: held, Seen: held.Through}
+	err = p.send(ctx, hook, one, &move)
+	// also when the process is stopping: what was sent is done with
+	again, moveErr := p.store.MoveLane(context.WithoutCancel(ctx), move)
+	if moveErr != nil {
+		err = moveErr
+	}
+	return again && err == nil || p.failed(ctx, err)
+}
+
+// failed logs an error of the store. The lane is found again later.
+func (p *postman) failed(ctx context.Context, err error) bool {
+	if code := parley.ErrorCode(err); err != nil && ctx.Err() == nil &&
+		code != parley.CodeNotFound && code != parley.CodeFenced {
+		p.options.Log.Warn("events could not be sent to a webhook; trying again", "error", err)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.overflow = true
+	}
+	return false
+}
+
+// sees returns what the owner of a webhook may read.
+func sees(hook *store.SubscribedWebhook) store.Scope {
+	scope := store.Scope{WorkspaceID: hook.WorkspaceID}
+	if hook.OwnerRole != parley.RoleAdmin {
+		scope.ViewerID = hook.Owner.ID
+	}
+	return scope
+}
+
+// wants reports whether a webhook's filter selects a session, and its owner may read it.
+func (p *postman) wants(ctx context.Context, hook *store.SubscribedWebhook, id parley.ID) (bool, error) {
+	scope := sees(hook)
+	if hook.Filter.Empty() && scope.ViewerID.IsZero() {
+		return true, nil
+	}
+	session, err := p.events.Session(ctx, scope, id)
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		return false, nil
+	}
+	return err == nil && hook.Filter.Selects(&session), err
+}
+
+// send sends the events after a lane's last one, and writes into the move what came of it.
+func (p *postman) send(
+	ctx context.Context,
+	hook *store.SubscribedWebhook,
+	one *endpoint,
+	move *store.LaneMove,
+) error {
+	for began := time.Now(); ; {
+		events, err := p.events.Events(ctx, sees(hook), move.SessionID, move.Through, webhookBatch)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			e := &events[i]
+			move.Seen = max(move.Seen, e.Sequence)
+			if hook.Wants(e.Type) {
+				if time.Since(began) > webhookRun {
+					move.Seen = move.Through // there is more to send
+					return nil
+				}
+				if !p.sendOne(ctx, hook, one, e, move) {
+					return nil
+				}
+			}
+			move.Through, move.Attempts = e.Sequence, 0
+		}
+		if len(events) == 0 {
+			return nil
+		}
+	}
+}
+
+// sendOne sends an event, and reports whether the lane moves past it.
+func (p *postman) sendOne(
+	ctx context.Context,
+	hook *store.SubscribedWebhook,
+	one *endpoint,
+	e *parley.Event,
+	move *store.LaneMove,
+) (past bool) {
+	id := parley.WebhookDeliveryID(hook.ID, e)
+	outcome := p.sender.Send(ctx, &hook.Webhook, webhook.MessageID(id), event.AppendFrame(nil, e))
+	if ctx.Err() != nil && !outcome.OK() { // the process stops: somebody sends it again
+		move.Wait = time.Millisecond
+		return false
+	}
+	failed := p.noteOutcome(one, outcome.OK())
+	noted := parley.WebhookDelivery{
+		ID: id, WorkspaceID: hook.WorkspaceID, WebhookID: hook.ID, SessionID: e.SessionID, EventSequence: e.Sequence,
+		EventType: e.Type, Status: parley.DeliveryDelivered, Attempts: move.Attempts + 1, Error: outcome.Error,
+	}
+	if outcome.Status != 0 {
+		noted.ResponseStatus = &outcome.Status
+	}
+	if outcome.OK() {
+		if failed || hook.FailingSince != 0 {
+			move.Failing = store.FailingNoMore
+		}
+		if move.Attempts > 0 {
+			move.Noted = append(move.Noted, noted)
+		}
+		return true
+	}
+	if move.Failing == store.FailingUnknown { // else the next attempt says so
+		move.Failing = store.FailingNow
+	}
+	move.Attempts++
+	wait := parley.WebhookBackoff(move.Attempts)
+	if noted.Status = parley.DeliveryRetrying; wait == 0 {
+		noted.Status, move.Died = parley.DeliveryDead, true
+		move.Noted = append(move.Noted, noted)
+		return true
+	}
+	move.Wait = wait + p.options.jitter(wait/webhookJitter)
+	move.Noted = append(move.Noted, noted)
+	return false
+}
