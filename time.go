@@ -1,7 +1,9 @@
 package parley
 
 import (
+	"path"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -65,4 +67,14 @@ func (t *Time) UnmarshalText(text []byte) error {
 	}
 	*t = TimeOf(parsed)
 	return nil
+}
+
+// LoadZone returns a time zone by its IANA name, such as Europe/Berlin. Names that mean another zone on each machine
+// are CodeInvalid: "", Local, and the files localtime and posixrules, which systems keep beside the zones.
+func LoadZone(name string) (*time.Location, error) {
+	switch strings.ToLower(path.Base(name)) { // posix/localtime too; some file systems ignore case
+	case ".", "local", "localtime", "posixrules":
+		return nil, Errorf(CodeInvalid, "not the name of a time zone")
+	}
+	return time.LoadLocation(name)
 }

@@ -89,9 +89,9 @@ func (r *Relay) listen(ctx context.Context) error {
 		case now.Sub(r.lastEcho()) > silence:
 			return errSilent
 		}
-		r.missed(heard, now)
 		if now.Sub(looked) > beat {
 			looked = now
+			r.missed(heard, now)
 			r.expire(now)
 		}
 		if len(heard) == 0 && now.Sub(since) > aloneAfter {
@@ -142,7 +142,9 @@ func (r *Relay) hear(payload string, heard map[wireID]time.Time, now time.Time) 
 	}
 	r.received.Add(1)
 	r.accompanied()
-	heard[said.From] = now
+	if _, known := heard[said.From]; known || len(heard) < mostHeard { // anybody who may notify could name thousands
+		heard[said.From] = now
+	}
 	if said.Bye {
 		delete(heard, said.From)
 	}

@@ -20,6 +20,7 @@ const (
 	mergeTime     = 2 * time.Millisecond  // between rounds of notifications
 	lazyTime      = 50 * time.Millisecond // delay of hints that no other process waits for, as far as known
 	mostWatched   = 1 << 17               // sessions that others watch; commits to further ones are sent lazily
+	mostHeard     = 1 << 10               // other processes whose silence is noticed
 	waitingBytes  = 8 << 20               // waiting to be sent, approximately; beyond it they are dropped and reported
 	waitingRaw    = 256 << 10             // of unprocessed text that waits; more is left out, and nothing else for it
 	noticesAtOnce = 64                    // notifications per statement

@@ -341,6 +341,36 @@ func TestRelayBehindAPooler(t *testing.T) {
 	}
 }
 
+// TestHeardProcessesAreBounded: notifications in the names of thousands of processes are told as ever, and only so many
+// names are kept.
+func TestHeardProcessesAreBounded(t *testing.T) {
+	t.Parallel()
+	stores, _ := pair(t, databases.New(t))
+	r := stores[1].Relay()
+	heard, received := map[wireID]time.Time{}, r.received.Load()
+	first := wireID(parley.NewID())
+	tell := func(from wireID, now time.Time) {
+		pack := packer{head: noticeHead{From: from}}
+		pack.begin()
+		pack.end()
+		r.hear(pack.texts[0], heard, now)
+	}
+	now := time.Now()
+	tell(first, now)
+	for range mostHeard + 100 {
+		tell(wireID(parley.NewID()), now)
+	}
+	if len(heard) != mostHeard {
+		t.Errorf("%d names are kept", len(heard))
+	}
+	if got := r.received.Load() - received; got < mostHeard+101 {
+		t.Errorf("%d notifications were heard", got)
+	}
+	if tell(first, now.Add(beat)); !heard[first].Equal(now.Add(beat)) {
+		t.Error("a known process is no longer heard")
+	}
+}
+
 // TestSilentProcess: a process says goodbye when it ends; one that falls silent without that makes the others read
 // everything again, once.
 func TestSilentProcess(t *testing.T) {

@@ -77,6 +77,11 @@ func TestClosedDirectoriesAreClosed(t *testing.T) {
 		scripts["kill -0 $PPID"] = false
 		scripts["sleep 10 & kill $!"] = true
 	}
+	if _, err := exec.LookPath("prlimit"); err == nil {
+		scripts["prlimit --pid $PPID --core=0:0"] = false // with --cpu=0 the kernel would end it
+		scripts["prlimit --pid $PPID --core"] = true
+		scripts["prlimit --core=0:0 true && ulimit -n 64"] = true
+	}
 	if os.Getuid() != 0 { // root reads it by a capability
 		scripts["cat /proc/$PPID/environ"] = false
 	}
@@ -283,7 +288,9 @@ func TestCagesOfOneUserAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := fmt.Sprintf(
-		"sleep 60 & kill $! || echo own; kill -0 %d && echo signals; cat /proc/%d/environ && echo reads",
+		"sleep 60 & kill $! || echo own; kill -0 %d && echo signals; cat /proc/%d/environ && echo reads; "+
+			"prlimit --pid %d --core=0:0 && echo limits",
+		other.Process.Pid,
 		other.Process.Pid,
 		other.Process.Pid,
 	)

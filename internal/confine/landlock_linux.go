@@ -71,6 +71,9 @@ func enter(cage Cage, command []string) error {
 		if err := apart(); err != nil {
 			return fmt.Errorf("not apart: %w", err)
 		}
+		if err := limitsStay(); err != nil && !errors.Is(err, unix.EACCES) { // as in apart
+			return fmt.Errorf("limits of others stay open: %w", err)
+		}
 		if err := change(cage.User); err != nil {
 			return fmt.Errorf("not another user: %w", err)
 		}
@@ -78,6 +81,9 @@ func enter(cage Cage, command []string) error {
 	if len(cage.Closed) > 0 {
 		if err := restrict(cage.Closed); err != nil {
 			return err
+		}
+		if err := limitsStay(); err != nil {
+			return fmt.Errorf("limits of others stay open: %w", err)
 		}
 	}
 	if err := CloseDescriptors(); err != nil {

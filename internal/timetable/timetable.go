@@ -35,7 +35,7 @@ func Check(t *parley.Timing) error {
 	if err := parley.CheckText("time_zone", t.TimeZone, parley.MaxTimeZoneBytes); err != nil {
 		return err
 	}
-	if _, err := zone(t.TimeZone); err != nil {
+	if _, err := parley.LoadZone(t.TimeZone); err != nil {
 		return parley.InvalidField(
 			"time_zone", "%q is not a time zone; use a name such as Europe/Berlin or UTC", t.TimeZone,
 		)
@@ -97,14 +97,6 @@ func duration(field, text string, least, most time.Duration) (time.Duration, err
 	return d, nil
 }
 
-// zone returns a time zone by its name; "Local" is not one, because it would be another on each machine.
-func zone(name string) (*time.Location, error) {
-	if name == "Local" || name == "" {
-		return nil, parley.Errorf(parley.CodeInvalid, "not the name of a zone")
-	}
-	return time.LoadLocation(name)
-}
-
 // Next returns the first time after another at which a schedule is due, jitter included; 0 if there is none. The
 // schedule's timing has passed Check; one that cannot be read, because this machine does not know its zone, is never
 // due.
@@ -147,7 +139,7 @@ func next(t *parley.Timing, after parley.Time) parley.Time {
 		}
 		return t.Anchor + ((after-t.Anchor)/step+1)*step
 	}
-	in, err := zone(t.TimeZone)
+	in, err := parley.LoadZone(t.TimeZone)
 	if err != nil {
 		return 0
 	}

@@ -54,8 +54,8 @@ func (t currentTime) answer(_ context.Context, call tool.Call) (json.RawMessage,
 	}
 	zone := time.UTC
 	if arguments.Timezone != nil && *arguments.Timezone != "" {
-		found, err := time.LoadLocation(*arguments.Timezone)
-		if err != nil || *arguments.Timezone == "Local" {
+		found, err := parley.LoadZone(*arguments.Timezone)
+		if err != nil {
 			return nil, parley.InvalidField("timezone", "%q is not an IANA time zone; write for example Europe/Berlin",
 				parley.Clip(*arguments.Timezone, 64))
 		}

@@ -21,6 +21,7 @@ func TestCurrentTime(t *testing.T) {
 		{"a zone", `{"timezone":"Asia/Tokyo"}`, `{"time":"2026-03-04T14:06:07+09:00","timezone":"Asia/Tokyo"}`, ""},
 		{"no such zone", `{"timezone":"Mars/Base"}`, "", parley.CodeInvalid},
 		{"the machine's own zone", `{"timezone":"Local"}`, "", parley.CodeInvalid},
+		{"the machine's own zone, as a file", `{"timezone":"localtime"}`, "", parley.CodeInvalid},
 		{"a path", `{"timezone":"../../etc/passwd"}`, "", parley.CodeInvalid},
 		{"an unknown argument", `{"zone":"UTC"}`, "", parley.CodeInvalid},
 		{"no object", `[]`, "", parley.CodeInvalid},
