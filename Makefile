@@ -74,7 +74,7 @@ LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReque
 IN_MEMORY = $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 8000000 ] 2>/dev/null && echo TMPDIR=/dev/shm GOTMPDIR=$${TMPDIR:-/tmp})
 
 # These take longest, much of it waiting: they begin first, so that others run beside them.
-LONGEST := ./worker ./httpapi ./cmd/parley
+LONGEST := ./worker ./httpapi ./internal/modulepath ./cmd/parley
 
 # Per fuzz target: a short run in make test, hours by hand.
 FUZZTIME ?= 10s

@@ -86,7 +86,8 @@ func useFromOutside(r runner, app, binary string) {
 	if len(commands) != 2 || len(programs) != 2 {
 		r.t.Fatalf("docs/library.md has %d blocks of commands and %d programs", len(commands), len(programs))
 	}
-	r.env = []string{"GOFLAGS=-mod=mod -trimpath -buildvcs=false", "PARLEY_KEY="}
+	// Flags of the whole run stay, so that dependencies compile only once.
+	r.env = []string{"GOFLAGS=" + os.Getenv("GOFLAGS") + " -mod=mod -trimpath -buildvcs=false", "PARLEY_KEY="}
 	write := func(program string) {
 		if err := os.WriteFile(filepath.Join(app, "main.go"), []byte(program), 0o600); err != nil {
 			r.t.Fatal(err)
