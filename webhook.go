@@ -68,7 +68,7 @@ func (w *Webhook) Wants(kind EventType) bool {
 }
 
 func matchesEvent(pattern string, kind EventType) bool {
-	if family, any := strings.CutSuffix(pattern, "*"); any {
+	if family, whole := strings.CutSuffix(pattern, "*"); whole {
 		return strings.HasPrefix(string(kind), family)
 	}
 	return pattern == string(kind)
@@ -111,7 +111,7 @@ const (
 // WebhookPause is why the server paused a webhook.
 type WebhookPause string
 
-// PausedFailing: every attempt of a whole day failed.
+// PausedFailing means that every attempt of a whole day failed.
 const PausedFailing WebhookPause = "failing"
 
 // WebhookDelivery is an event whose first attempt failed, and what came of it. Events that were delivered at once leave

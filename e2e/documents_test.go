@@ -7,8 +7,8 @@ import (
 	"example.org/parley/client"
 )
 
-// TestDocumentsSurviveKills: an agent writes a document and edits it, and whenever a kill -9 hits, each of its calls has
-// written one version.
+// TestDocumentsSurviveKills: an agent writes a document and edits it, and whenever a kill -9 hits, each of its calls
+// has written one version.
 func TestDocumentsSurviveKills(t *testing.T) { onEach(t, documentsSurviveKills) }
 
 func documentsSurviveKills(t *testing.T, at place) {

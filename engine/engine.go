@@ -204,7 +204,7 @@ type Engine struct {
 	looks, rehearsals, exports, imports, searches, sends *room
 	importing                                            *pace
 	largeImport                                          sync.Mutex      // held while a large file is imported
-	wholeTeam                                            sync.Mutex      // held while the agents of a team are in memory
+	wholeTeam                                            sync.Mutex      // held while a team's agents are in memory
 	readings                                             *inflight.Bytes // what looks and replays hold
 
 	// patching serialises patches of one agent within this process: each becomes a new version of what was read, and

@@ -239,8 +239,9 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		"/v1/knowledge?agent="+worker, "")
 	artifact, version := reflect.TypeFor[parley.Artifact](), reflect.TypeFor[parley.ArtifactVersion]()
 	for kind, change := range map[string]string{
-		`"kind":"json","content":{"a":{"b":1}},"schema":{"type":"object"}`: `{"patch":[{"op":"move","from":"/a/b","path":"/c"}]}`,
-		`"kind":"text","content":"one two"`:                                `{"edits":[{"old":"one","new":"1"}]}`,
+		`"kind":"json","content":{"a":{"b":1}},"schema":{"type":"object"}`: `{` +
+			`"patch":[{"op":"move","from":"/a/b","path":"/c"}]}`,
+		`"kind":"text","content":"one two"`: `{"edits":[{"old":"one","new":"1"}]}`,
 	} {
 		made := "/v1/artifacts/" + idOf(do("createArtifact", artifact, 201, "POST", "/v1/artifacts",
 			`{"name":"n","labels":["l"],`+kind+`}`))

@@ -23,8 +23,8 @@ func artifactRoutes() []route {
 			tag:    "artifacts",
 			verb:   engine.WriteArtifacts,
 			says:   "Create an artifact",
-			about: "With its first version. One in a session has the session's owner and visibility and goes with it; " +
-				"one in a project is seen by the whole workspace unless it is private; one in neither is private " +
+			about: "With its first version. One in a session has the session's owner and visibility and goes with " +
+				"it; one in a project is seen by the whole workspace unless it is private; one in neither is private " +
 				"unless it is shared. A content has at most 4 MiB.",
 			headers: idempotent(),
 			input: inputOf[engine.ArtifactInput](
@@ -79,8 +79,8 @@ func artifactRoutes() []route {
 			tag:    "artifacts",
 			verb:   engine.WriteArtifacts,
 			says:   "Change an artifact",
-			about: "Its name, its labels, and whether it is archived; who sees it and whether it stays with its session " +
-				"only for its owner and admins. An archived one takes no versions.",
+			about: "Its name, its labels, and whether it is archived; who sees it and whether it stays with its " +
+				"session only for its owner and admins. An archived one takes no versions.",
 			input:   inputOf[engine.ArtifactPatch](`{"name":"Outline of the novel"}`),
 			serve:   serveUpdateArtifact,
 			answers: found[parley.Artifact]("The changed artifact.", artifactExample),
@@ -93,8 +93,8 @@ func artifactRoutes() []route {
 			tag:    "artifacts",
 			verb:   engine.DropArtifacts,
 			says:   "Delete an artifact",
-			about: "With all its versions. Their contents go too, unless other artifacts hold the same. For its owner " +
-				"and admins.",
+			about: "With all its versions. Their contents go too, unless other artifacts hold the same. For its " +
+				"owner and admins.",
 			serve:   serveDeleteArtifact,
 			answers: nothing("Deleted."),
 		},
@@ -106,8 +106,8 @@ func artifactRoutes() []route {
 			verb:   engine.WriteArtifacts,
 			says:   "Write a version",
 			about: "The whole content, edits of a text, or a JSON Patch. The change names the version that it began " +
-				"with, by base_version or If-Match. If that is not the newest, it is 409 with both numbers in versions; " +
-				"with merge, changes that do not touch the same places are joined: the new version's base and parent " +
+				"with, by base_version or If-Match. If that is not the newest, it is 409 with both numbers in " +
+				"versions; with merge, changes that do not touch the same places are joined: the new version's base and parent " +
 				"then differ. An edit whose passage does not occur, or occurs several times, is 422.",
 			headers: with(idempotent(), parameter{
 				name: "If-Match",

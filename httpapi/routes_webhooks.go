@@ -121,8 +121,8 @@ func webhookRoutes() []route {
 			tag:    "webhooks",
 			verb:   engine.WriteWebhooks,
 			says:   "Send a dead delivery again",
-			about: "Posts its event now, with the same webhook-id, and returns the delivery as it is then. 409 unless " +
-				"it is dead.",
+			about: "Posts its event now, with the same webhook-id, and returns the delivery as it is then. 409 " +
+				"unless it is dead.",
 			serve:   serveResendDelivery,
 			answers: found[parley.WebhookDelivery]("The delivery.", webhookDeliveryExample),
 			fails:   conflicting(),

@@ -65,7 +65,9 @@ func TestStatementsOfDelegations(t *testing.T) {
 		{"the way back", talks.errand, []string{
 			told, posted + "UPDATE delegations, INSERT ready, DELETE outbox",
 		}},
-		{"the turn that reads the answer", func() { talks.must(talks.answers(talks.claims(at), 1, "Thanks.")) }, []string{
+		{"the turn that reads the answer", func() {
+			talks.must(talks.answers(talks.claims(at), 1, "Thanks."))
+		}, []string{
 			seen, locks + ", SELECT delegations", entered + "UPDATE delegations, DELETE ready", begin, finish,
 		}},
 	} {

@@ -258,8 +258,8 @@ func (s *target) whole(e estate) {
 	for _, path := range []string{"/v1/agents/{agent}", "/v1/sessions/{session}", "/v1/messages/{message}",
 		"/v1/turns/{turn}", "/v1/calls/{call}", "/v1/loops/{loop}", "/v1/delegations/{delegation}",
 		"/v1/inbox/{item}", "/v1/schedules/{schedule}", "/v1/knowledge/{knowledge}", "/v1/webhooks/{webhook}",
-		"/v1/artifacts/{artifact}/content", "/v1/files/{file}/content", "/v1/projects/{project}", "/v1/sessions/{reader}",
-		"/v1/clients/{client}/session"} {
+		"/v1/artifacts/{artifact}/content", "/v1/files/{file}/content", "/v1/projects/{project}",
+		"/v1/sessions/{reader}", "/v1/clients/{client}/session"} {
 		if got := s.ask(e.key, "GET", e.fill(path), ""); got.status != http.StatusOK {
 			s.Errorf("the owner's %s no longer exists: status %d: %s", path, got.status, got.body)
 		}

@@ -16,8 +16,8 @@ type MovedDelegation struct {
 	Was parley.DelegationStatus
 }
 
-// Heard are the answers and reports of a root that a turn begins with or, if MessageID is set instead, one whose message
-// will not be read.
+// Heard are the answers and reports of a root that a turn begins with or, if MessageID is set instead, one whose
+// message will not be read.
 type Heard struct{ TurnID, RootID, MessageID parley.ID }
 
 // Unheard is a task or a question whose sender has not begun a turn with its answer.
