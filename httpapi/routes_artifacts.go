@@ -107,8 +107,8 @@ func artifactRoutes() []route {
 			says:   "Write a version",
 			about: "The whole content, edits of a text, or a JSON Patch. The change names the version that it began " +
 				"with, by base_version or If-Match. If that is not the newest, it is 409 with both numbers in " +
-				"versions; with merge, changes that do not touch the same places are joined: the new version's base and parent " +
-				"then differ. An edit whose passage does not occur, or occurs several times, is 422.",
+				"versions; with merge, changes that do not touch the same places are joined: the new version's base " +
+				"and parent then differ. An edit whose passage does not occur, or occurs several times, is 422.",
 			headers: with(idempotent(), parameter{
 				name: "If-Match",
 				about: "The ETag of the content that the change began with, which is its version's number in quotes. " +

@@ -61,7 +61,8 @@ func (b *batch) reschedule(current, next *parley.Agent) {
 	set, args := "", []arg{next.WorkspaceID, next.ID, next.Status == parley.AgentArchived}
 	if otherOwner {
 		set = ", author_kind = " +
-			"coalesce((SELECT kind FROM parley.principals WHERE workspace_id = $1 AND id = $4), $5), author_id = $4, author_name = $6"
+			"coalesce((SELECT kind FROM parley.principals WHERE workspace_id = $1 AND id = $4), $5), " +
+			"author_id = $4, author_name = $6"
 		args = append(args, next.OwnerID, string(parley.AuthorPerson), next.OwnerName)
 	}
 	b.write("UPDATE parley.schedules SET resting = $3, revision = revision + 1"+set+

@@ -90,7 +90,7 @@ type Idempotency struct {
 // Outbox applies work that transactions left for later.
 type Outbox interface {
 	// ApplyOutbox takes the row that has been due longest, or one that this process has left and reserved for itself,
-	// and applies a bounded part of it in one repeatable transaction. It reports whether more work is due. An unfinished
-	// row moves to the end. Several may run at once.
+	// and applies a bounded part of it in one repeatable transaction. It reports whether more work is due. An
+	// unfinished row moves to the end. Several may run at once.
 	ApplyOutbox(ctx context.Context) (more bool, err error)
 }
