@@ -261,6 +261,17 @@ func TestRolesAndVerbs(t *testing.T) {
 		engine.DropArtifacts: func(p parley.Principal, s parley.ID) error {
 			return h.DeleteArtifact(ctx, p, h.artifactIn(t, s))
 		},
+		engine.ReadWebhooks: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.Webhooks(ctx, p, engine.Paging{})
+			return err
+		},
+		engine.WriteWebhooks: func(p parley.Principal, _ parley.ID) error {
+			err := h.DeleteWebhook(ctx, p, parley.NewID())
+			if parley.ErrorCode(err) == parley.CodeNotFound {
+				return nil // allowed, but there is none
+			}
+			return err
+		},
 		engine.ReadTools: func(p parley.Principal, _ parley.ID) error {
 			_, err := h.Tools(ctx, p, engine.Paging{})
 			return err
@@ -321,9 +332,10 @@ func TestRolesAndVerbs(t *testing.T) {
 				{"admin", h.admin, row.Admin, false},
 			} {
 				session := h.open(t, engine.SessionInput{Visibility: visibility})
-				agents := row.Verb == engine.WriteAgents || row.Verb == engine.GrantAgents // everybody sees agents
-				signIns := row.Verb == engine.ReadSignIns || row.Verb == engine.EndSignIns // there are none
-				want := expect(who.reach, who.owns, shared || agents || signIns)
+				agents := row.Verb == engine.WriteAgents || row.Verb == engine.GrantAgents      // everybody sees agents
+				signIns := row.Verb == engine.ReadSignIns || row.Verb == engine.EndSignIns      // there are none
+				webhooks := row.Verb == engine.ReadWebhooks || row.Verb == engine.WriteWebhooks // nor these
+				want := expect(who.reach, who.owns, shared || agents || signIns || webhooks)
 				if err := act(who.principal, session.ID); parley.ErrorCode(err) != want {
 					t.Errorf("%s by %s on a %s session: %v, want %q", row.Verb, who.name, visibility, err, want)
 				}

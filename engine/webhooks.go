@@ -475,7 +475,11 @@ func (e *Engine) ResendDelivery(
 	if err != nil {
 		return parley.WebhookDelivery{}, err
 	}
-	events, err := e.store.Events(ctx, scopeOf(owner), delivery.SessionID, delivery.EventSequence-1, 1)
+	scope, err := authorise(owner, ReadSessions)
+	if err != nil {
+		return parley.WebhookDelivery{}, err
+	}
+	events, err := e.store.Events(ctx, scope, delivery.SessionID, delivery.EventSequence-1, 1)
 	if err != nil {
 		return parley.WebhookDelivery{}, err
 	}
