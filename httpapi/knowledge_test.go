@@ -66,7 +66,7 @@ func TestKnowledgeIsTheOwners(t *testing.T) {
 	s := startServer(t)
 	owner, other := s.key("one", "ada", parley.RoleMember), s.key("one", "bob", parley.RoleMember)
 	admin := s.key("one", "root", parley.RoleAdmin)
-	agent := s.member(`{"name":"Digger","model":"sim/script"}`, "Authorization", owner)
+	agent := s.member(`{"name":"Digger","model":"sim/script","draw_knowledge":false}`, "Authorization", owner)
 	const body = `{"agent_id":"digger","text":"Dig in the north."}`
 	made := want[parley.KnowledgeItem](s, 201, "POST", "/v1/knowledge", body, "Authorization", owner)
 	path := "/v1/knowledge/" + made.ID.String()
@@ -258,7 +258,7 @@ func TestAgentsSearchNoteAndForget(t *testing.T) {
 func TestAgentsNoteAndForgetOnce(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	agent := s.member(`{"name":"Digger","model":"sim/script"}`)
+	agent := s.member(`{"name":"Digger","model":"sim/script","draw_knowledge":false}`)
 	at := s.background(agent)
 	s.plays(at, []string{call("remember", map[string]any{"text": "It opens at nine."}), `{"text":"Noted."}`})
 	s.ended(at, 1)

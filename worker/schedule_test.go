@@ -139,6 +139,9 @@ func TestARefusedScheduleDoesNotStop(t *testing.T) {
 	if _, err := a.store.UpdateAgent(t.Context(), agent); err != nil {
 		t.Fatal(err)
 	}
+	if schedule, err = a.store.Schedule(t.Context(), agent.WorkspaceID, id); err != nil { // its author has changed
+		t.Fatal(err)
+	}
 	if moved, err := a.store.MoveSchedule(t.Context(), store.ScheduleMove{
 		Schedule: schedule, NextAt: parley.Now() - 1,
 	}); err != nil || !moved {
