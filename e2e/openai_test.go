@@ -335,16 +335,29 @@ func chatAfterAKill(t *testing.T, at place) {
 // answerOf waits for a session to rest and returns its last text.
 func (s *server) answerOf(session string) string {
 	s.t.Helper()
-	deadline := time.Now().Add(turnDeadline)
-	for {
-		var got struct{ Status string }
-		if s.get("/v1/sessions/"+session, &got); got.Status == "completed" {
-			break
+	ctx, cancel := context.WithTimeout(s.t.Context(), turnDeadline)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/sessions/"+session+"/events", http.NoBody)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.key())
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	events := bufio.NewScanner(response.Body)
+	events.Buffer(nil, 1<<20)
+	for status := ""; status != "completed"; { // the end of an earlier turn is replayed, too
+		if !events.Scan() {
+			s.t.Fatalf("the session's last status was %q: %v", status, events.Err())
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the session is still %s", got.Status)
+		if strings.HasPrefix(events.Text(), "event: ") {
+			var got struct{ Status string }
+			s.get("/v1/sessions/"+session, &got)
+			status = got.Status
 		}
-		time.Sleep(20 * time.Millisecond) // until the deadline
 	}
 	var page struct {
 		Data []struct {

@@ -93,8 +93,8 @@ func TestKnowledgeIsTheOwners(t *testing.T) {
 	}
 }
 
-// TestOthersConversationsChangeNoKnowledge: in a conversation of their own with somebody else's agent, people are told
-// what it knows, and can have it neither note nor forget. A procedure that a person approved stays, whoever asks.
+// TestOthersConversationsChangeNoKnowledge: people who talk to somebody else's agent can ask what it knows, but cannot
+// make it note or forget anything. Nobody can make it forget a procedure that a person approved.
 func TestOthersConversationsChangeNoKnowledge(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
