@@ -337,7 +337,12 @@ func (s *server) answerOf(session string) string {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), turnDeadline)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/sessions/"+session+"/events", http.NoBody)
+	request, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodGet,
+		s.url+"/v1/sessions/"+session+"/events",
+		http.NoBody,
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}

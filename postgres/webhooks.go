@@ -167,15 +167,18 @@ func (s *Store) NoteResent(ctx context.Context, d parley.WebhookDelivery) error 
 	return nil
 }
 
+// subscribed is whether the webhook w is active and its owner p may act.
+const subscribed = "w.status = 'active' AND (p.local_owner OR EXISTS (SELECT FROM parley.keys k " +
+	"WHERE k.workspace_id = w.workspace_id AND k.principal_id = p.id AND k.revoked_at IS NULL))"
+
 // SubscribedWebhooks implements store.WebhookLanes.
 func (s *Store) SubscribedWebhooks(ctx context.Context, limit int) ([]store.SubscribedWebhook, error) {
 	return all(ctx, s, system(), func(r *row) (store.SubscribedWebhook, error) {
 		webhook, err := scanWebhook(r)
 		return store.SubscribedWebhook{Webhook: webhook, OwnerRole: parley.PrincipalRole(r.text())}, err
 	}, "SELECT "+webhookColumns+", p.role FROM parley.webhooks w JOIN parley.principals p "+
-		"ON p.workspace_id = w.workspace_id AND p.id = w.owner_id WHERE w.status = 'active' AND (p.local_owner OR "+
-		"EXISTS (SELECT FROM parley.keys k WHERE k.workspace_id = w.workspace_id AND k.principal_id = p.id "+
-		"AND k.revoked_at IS NULL)) ORDER BY w.id LIMIT $1", limit, limit)
+		"ON p.workspace_id = w.workspace_id AND p.id = w.owner_id WHERE "+subscribed+
+		" ORDER BY w.id LIMIT $1", limit, limit)
 }
 
 const lanesBehind = "SELECT w.workspace_id, w.id, s.id FROM parley.webhooks w " +
@@ -202,8 +205,9 @@ const dueLanes = "SELECT f.workspace_id, f.webhook_id, f.session_id FROM (" +
 	"SELECT l.workspace_id, l.webhook_id, l.session_id, l.due_at, " +
 	"row_number() OVER (PARTITION BY l.webhook_id ORDER BY l.due_at) AS round " +
 	"FROM parley.webhook_lanes l JOIN parley.webhooks w ON w.workspace_id = l.workspace_id " +
-	"AND w.id = l.webhook_id WHERE l.due_at IS NOT NULL AND l.due_at <= parley.now_ms() " +
-	"AND w.status = 'active') f ORDER BY f.round, f.due_at LIMIT $1"
+	"AND w.id = l.webhook_id JOIN parley.principals p ON p.workspace_id = w.workspace_id AND p.id = w.owner_id " +
+	"WHERE l.due_at IS NOT NULL AND l.due_at <= parley.now_ms() AND " + subscribed +
+	") f ORDER BY f.round, f.due_at LIMIT $1"
 
 // DueLanes implements store.WebhookLanes.
 func (s *Store) DueLanes(ctx context.Context, limit int) ([]store.Lane, error) {
@@ -247,12 +251,16 @@ func (s *Store) HoldLane(
 	return held, ok && err == nil, mapError(err)
 }
 
+// laneHasMore is whether the session $3 has events after $8.
+const laneHasMore = "coalesce((SELECT h.next_event - 1 > $8::bigint FROM parley.heads h " +
+	"WHERE h.workspace_id = $1 AND h.session_id = $3), false)"
+
 // moveLane ends a hold, and voids the batch if it was lost.
 const moveLane = "WITH moved AS (UPDATE parley.webhook_lanes SET through = $4, attempts = $5, " +
-	"due_at = CASE WHEN $6::bigint > 0 THEN parley.now_ms() + $6::bigint END, revision = revision + 1 " +
+	"due_at = CASE WHEN $6::bigint > 0 THEN parley.now_ms() + $6::bigint " +
+	"WHEN " + laneHasMore + " THEN parley.now_ms() END, revision = revision + 1 " +
 	"WHERE workspace_id = $1 AND webhook_id = $2 AND session_id = $3 AND revision = $7 RETURNING 1) " +
-	"SELECT CASE WHEN EXISTS (SELECT FROM moved) THEN 0 ELSE parley.stale() END = 0 AND coalesce(" +
-	"(SELECT h.next_event - 1 > $8::bigint FROM parley.heads h WHERE h.workspace_id = $1 AND h.session_id = $3), false)"
+	"SELECT CASE WHEN EXISTS (SELECT FROM moved) THEN 0 ELSE parley.stale() END = 0 AND " + laneHasMore
 
 // MoveLane implements store.WebhookLanes.
 func (s *Store) MoveLane(ctx context.Context, move store.LaneMove) (more bool, err error) {

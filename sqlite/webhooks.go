@@ -190,15 +190,17 @@ func (s *Store) NoteResent(ctx context.Context, d parley.WebhookDelivery) error 
 	})
 }
 
+// subscribed is whether the webhook w is active and its owner p may act.
+const subscribed = "w.status = 'active' AND (p.local_owner OR EXISTS (SELECT 1 FROM keys k " +
+	"WHERE k.workspace_id = w.workspace_id AND k.principal_id = p.id AND k.revoked_at IS NULL))"
+
 // SubscribedWebhooks implements store.WebhookLanes.
 func (s *Store) SubscribedWebhooks(ctx context.Context, limit int) (webhooks []store.SubscribedWebhook, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		webhooks = nil
 		return c.each(
 			"SELECT "+webhookColumns+", p.role FROM webhooks w INDEXED BY webhooks_active "+
-				"JOIN principals p ON p.id = w.owner_id WHERE w.status = 'active' AND "+
-				"(p.local_owner OR EXISTS (SELECT 1 FROM keys k WHERE k.workspace_id = w.workspace_id "+
-				"AND k.principal_id = p.id AND k.revoked_at IS NULL)) ORDER BY w.id LIMIT ?",
+				"JOIN principals p ON p.id = w.owner_id WHERE "+subscribed+" ORDER BY w.id LIMIT ?",
 			func(r *row) error {
 				webhook, err := scanWebhook(r)
 				webhooks = append(webhooks, store.SubscribedWebhook{
@@ -236,7 +238,8 @@ const dueLanes = "SELECT f.workspace_id, f.webhook_id, f.session_id FROM (" +
 	"SELECT l.workspace_id, l.webhook_id, l.session_id, l.due_at, " +
 	"row_number() OVER (PARTITION BY l.webhook_id ORDER BY l.due_at) AS round " +
 	"FROM webhook_lanes l INDEXED BY webhook_lanes_due JOIN webhooks w ON w.id = l.webhook_id " +
-	"WHERE l.due_at IS NOT NULL AND l.due_at <= ? AND w.status = 'active') f ORDER BY f.round, f.due_at LIMIT ?"
+	"JOIN principals p ON p.id = w.owner_id WHERE l.due_at IS NOT NULL AND l.due_at <= ? AND " + subscribed +
+	") f ORDER BY f.round, f.due_at LIMIT ?"
 
 // DueLanes implements store.WebhookLanes.
 func (s *Store) DueLanes(ctx context.Context, limit int) ([]store.Lane, error) {
@@ -300,6 +303,9 @@ func (s *Store) HoldLane(
 	return found.held, found.ok, err
 }
 
+// laneHasMore is whether the session ?5 has events after ?8.
+const laneHasMore = "(SELECT h.next_event - 1 > ?8 FROM heads h WHERE h.session_id = ?5)"
+
 // MoveLane implements store.WebhookLanes.
 func (s *Store) MoveLane(ctx context.Context, move store.LaneMove) (more bool, err error) {
 	return transact(ctx, s, func(tx *txn) (bool, error) {
@@ -309,9 +315,10 @@ func (s *Store) MoveLane(ctx context.Context, move store.LaneMove) (more bool, e
 		}
 		more := false
 		held, err := tx.one(
-			"UPDATE webhook_lanes SET through = ?1, attempts = ?2, due_at = ?3, revision = revision + 1 "+
+			"UPDATE webhook_lanes SET through = ?1, attempts = ?2, revision = revision + 1, "+
+				"due_at = coalesce(?3, CASE WHEN "+laneHasMore+" THEN ?9 END) "+
 				"WHERE webhook_id = ?4 AND session_id = ?5 AND workspace_id = ?6 AND revision = ?7 "+
-				"RETURNING (SELECT h.next_event - 1 > ?8 FROM heads h WHERE h.session_id = ?5)",
+				"RETURNING "+laneHasMore,
 			func(r *row) error {
 				more = r.bool()
 				return nil
@@ -324,6 +331,7 @@ func (s *Store) MoveLane(ctx context.Context, move store.LaneMove) (more bool, e
 			move.WorkspaceID,
 			move.Revision,
 			move.Seen,
+			tx.now,
 		)
 		if err == nil && !held {
 			err = transition.LaneLost()

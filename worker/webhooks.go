@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -51,6 +52,8 @@ type postman struct {
 	others   map[parley.ID]parley.ID   // sessions in which other processes committed something, with their workspace
 	overflow bool                      // a lane was not remembered: a pass must find it
 	anew     bool                      // a pass must look at every session
+	missed   bool                      // so must the next one, in its time
+	due      map[store.Lane]bool       // what the latest look found due
 }
 
 // eventSource is what the postman reads.
@@ -170,8 +173,21 @@ func (p *postman) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.mu.Lock()
+	p.due = make(map[store.Lane]bool, len(due))
+	for _, lane := range due {
+		p.due[lane] = true
+	}
+	p.mu.Unlock()
 	p.queue(due)
 	return nil
+}
+
+// wasDue reports whether the latest look found a lane due.
+func (p *postman) wasDue(lane store.Lane) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.due[lane]
 }
 
 // webhookRound is a pass over the sessions with events that were not sent.
@@ -195,6 +211,11 @@ func (p *postman) look(ctx context.Context, round *webhookRound, now time.Time) 
 		*round = webhookRound{began: now}
 	case round.began.IsZero() && (soon || !now.Before(round.next)):
 		round.began, round.after = now, store.Lane{}
+		p.mu.Lock()
+		if p.missed {
+			round.since, p.missed = 0, false
+		}
+		p.mu.Unlock()
 	case round.began.IsZero():
 		return nil
 	}
@@ -395,15 +416,25 @@ func (p *postman) lookAtOthers() {
 // has more to send at once.
 func (p *postman) run(hook *store.SubscribedWebhook, one *endpoint, lane store.Lane) (again bool) {
 	ctx := p.ctx
-	if wanted, err := p.wants(ctx, hook, lane.SessionID); err != nil || !wanted {
+	wanted, err := p.wants(ctx, hook, lane.SessionID)
+	if err != nil || !wanted && !p.wasDue(lane) {
 		return p.failed(ctx, err)
 	}
 	held, ok, err := p.store.HoldLane(ctx, lane, webhookHold)
 	if err != nil || !ok {
 		return p.failed(ctx, err)
 	}
+	if !wanted { // else it would stay due, before all others
+		_, err := p.store.MoveLane(ctx, store.LaneMove{HeldLane: held, Seen: math.MaxInt64})
+		return p.failed(ctx, err)
+	}
 	move := store.LaneMove{HeldLane: held, Seen: held.Through}
-	err = p.send(ctx, hook, one, &move)
+	switch err = p.send(ctx, hook, one, &move); {
+	case parley.ErrorCode(err) == parley.CodeNotFound:
+		move.Seen = math.MaxInt64 // the session is gone: nothing is left to send
+	case err != nil:
+		move.Seen = move.Through
+	}
 	// also when the process is stopping: what was sent is done with
 	again, moveErr := p.store.MoveLane(context.WithoutCancel(ctx), move)
 	if moveErr != nil {
@@ -412,14 +443,14 @@ func (p *postman) run(hook *store.SubscribedWebhook, one *endpoint, lane store.L
 	return again && err == nil || p.failed(ctx, err)
 }
 
-// failed logs an error of the store. The lane is found again later.
+// failed logs an error of the store. The next pass looks at every session, and so finds the lane again.
 func (p *postman) failed(ctx context.Context, err error) bool {
 	if code := parley.ErrorCode(err); err != nil && ctx.Err() == nil &&
 		code != parley.CodeNotFound && code != parley.CodeFenced {
 		p.options.Log.Warn("events could not be sent to a webhook; trying again", "error", err)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.overflow = true
+		p.missed = true
 	}
 	return false
 }

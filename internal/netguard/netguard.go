@@ -24,6 +24,7 @@ const (
 	handshakeWithin = 10 * time.Second
 	idleFor         = 90 * time.Second
 	idleConnections = 16        // per host
+	mostIdle        = 256       // over all hosts
 	maxHeaderBytes  = 256 << 10 // of an answer
 )
 
@@ -49,7 +50,8 @@ func NewClient(options Options) *http.Client {
 	}
 	transport := &http.Transport{
 		DialContext: dialer.DialContext, TLSHandshakeTimeout: handshakeWithin, ForceAttemptHTTP2: true,
-		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleFor, MaxResponseHeaderBytes: maxHeaderBytes,
+		MaxIdleConns: mostIdle, MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: idleFor,
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 	return &http.Client{
 		Transport: &authorised{next: transport, origin: options.Origin, header: options.Header.Clone()},

@@ -93,7 +93,7 @@ func (h history) results() bool {
 	return true
 }
 
-// arguments are those of a call as the record keeps them.
+// content is a call as the record keeps it.
 func (c *toolCall) content() parley.ToolCallContent {
 	content := parley.ToolCallContent{ID: c.ID, Name: c.Function.Name}
 	raw := bytes.TrimSpace([]byte(c.Function.Arguments))

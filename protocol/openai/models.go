@@ -16,7 +16,7 @@ const ownPrefix = "parley/"
 // plainSlug is the agent of the models of the registry: it has no prompt and no tools until somebody gives it some.
 const plainSlug = "chat-completions"
 
-// model is one that a client may ask, in the protocol's shape.
+// listedModel is a model that a client may name, in the protocol's shape.
 type listedModel struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
