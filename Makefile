@@ -199,7 +199,7 @@ $(CLIENT_PACKAGES): e2e/clients/package.json e2e/clients/package-lock.json
 	@touch $@
 
 e2e: $(MCP_PACKAGES) $(CLIENT_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
-	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 3 -parallel 3 ./e2e/page ./e2e/cluster ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait, and these two packages take longest
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error
 	FUZZTIME=$(FUZZTIME) .ci/fuzz

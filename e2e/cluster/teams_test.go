@@ -40,6 +40,7 @@ func TestTeams(t *testing.T) {
 
 // TestTeamsOnSQLite is the trial with the single process that SQLite allows.
 func TestTeamsOnSQLite(t *testing.T) {
+	t.Parallel()
 	row(t, func(t *testing.T, at uint64) {
 		teams(newTrial(t, at, sqliteFile(), 1, 2))
 	})
