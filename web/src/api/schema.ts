@@ -762,9 +762,9 @@ export interface components {
             data: components["schemas"]["ArtifactCreated"];
             /**
              * Format: uuid
-             * @description The session.
+             * @description The artifact's session; null for a project's.
              */
-            session_id: string;
+            session_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -784,9 +784,9 @@ export interface components {
             data: components["schemas"]["ArtifactDeleted"];
             /**
              * Format: uuid
-             * @description The session.
+             * @description The artifact's session; null for a project's.
              */
-            session_id: string;
+            session_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -870,9 +870,9 @@ export interface components {
             data: components["schemas"]["ArtifactUpdated"];
             /**
              * Format: uuid
-             * @description The session.
+             * @description The artifact's session; null for a project's.
              */
-            session_id: string;
+            session_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -3360,9 +3360,9 @@ export interface components {
             data: components["schemas"]["KnowledgeCreated"];
             /**
              * Format: uuid
-             * @description The session.
+             * @description Null: an item belongs to no session.
              */
-            session_id: string;
+            session_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -3472,9 +3472,9 @@ export interface components {
             data: components["schemas"]["KnowledgeUpdated"];
             /**
              * Format: uuid
-             * @description The session.
+             * @description Null: an item belongs to no session.
              */
-            session_id: string;
+            session_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
