@@ -88,16 +88,20 @@ func knowledgeToldReaders(t *testing.T, w *world) {
 	}
 	for _, one := range []struct {
 		text       string
-		sources    []func(*parley.KnowledgeItem)
+		sources    []parley.ID
 		owner      parley.ID
 		visibility parley.Visibility
 	}{
-		{"from an open session", []func(*parley.KnowledgeItem){said(open)}, parley.ID{}, parley.VisibilityWorkspace},
-		{"from Ada's and an open one", []func(*parley.KnowledgeItem){said(mine), said(open)}, ada, parley.VisibilityPrivate},
-		{"from Ada's and Bea's", []func(*parley.KnowledgeItem){said(hers), said(mine)}, parley.ID{}, parley.VisibilityPrivate},
+		{"from an open session", []parley.ID{open}, parley.ID{}, parley.VisibilityWorkspace},
+		{"from Ada's and an open one", []parley.ID{mine, open}, ada, parley.VisibilityPrivate},
+		{"from Ada's and Bea's", []parley.ID{hers, mine}, parley.ID{}, parley.VisibilityPrivate},
 	} {
 		tape := w.record()
-		item := w.learn(t, agent.ID, one.text, one.sources...)
+		var sources []func(*parley.KnowledgeItem)
+		for _, session := range one.sources {
+			sources = append(sources, said(session))
+		}
+		item := w.learn(t, agent.ID, one.text, sources...)
 		item.Pinned = true
 		_, err := w.store.UpdateKnowledge(w.ctx, []parley.KnowledgeItem{item})
 		must(t, "UpdateKnowledge", err)
