@@ -137,7 +137,7 @@ func (c *company) stopTime(ctx context.Context) {
 				now, err = by.Schedule(ctx, r.id)
 				return err
 			})
-			if err == nil && now.LastRun != nil && now.LastRun.State == parley.RunPosted && now.LastRun.CreatedAt > since {
+			if last := now.LastRun; err == nil && last != nil && last.State == parley.RunPosted && last.CreatedAt > since {
 				break
 			}
 			if err != nil || !pause(bounded, 200*time.Millisecond) {

@@ -180,8 +180,8 @@ func KnowledgeSources(items ...*parley.KnowledgeItem) (ids []parley.ID) {
 	return ids
 }
 
-// KnowledgeNews tells the feed of a new or changed item, if its source sessions are among these: nobody may read an item
-// of a deleted one. It names no session, since an item may be readable where the session of its agent is not.
+// KnowledgeNews tells the feed of a new or changed item, if its source sessions are among these: nobody may read an
+// item of a deleted one. It names no session, since an item may be readable where the session of its agent is not.
 func KnowledgeNews(item *parley.KnowledgeItem, created bool, sessions []Readable) []store.FeedEvent {
 	news := event.KnowledgeUpdated{ItemID: item.ID, AgentID: item.AgentID, Status: item.Status}.Encode()
 	if created {
