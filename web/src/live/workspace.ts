@@ -51,21 +51,21 @@ export function followWorkspace(queries: QueryClient): void {
     const id = event.session_id;
     switch (event.type) {
       case 'resync':
-        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures', 'inbox', 'teams', 'team', 'delegations', 'schedules', 'documents', 'document');
+        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures', 'inbox', 'teams', 'team', 'delegations', 'schedules', 'documents', 'document', 'knowledge');
         break;
       case 'session.status_changed':
         if (id) change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason });
-        fetchAgain('sessions', 'tree', 'questions', 'failures', 'schedules', 'knowledge');
+        fetchAgain('sessions', 'tree', 'questions', 'failures', 'schedules');
         teamsAgain(id);
         if (event.data.status === 'waiting' || event.data.status === 'running') fetchAgain('approvals');
         break;
       case 'session.updated':
-        fetchAgain('sessions');
+        fetchAgain('sessions', 'knowledge'); // who reads a session reads what comes from it
         if (id) void reread(queries, id);
         break;
       case 'session.deleted':
         if (id) place(queries, id, () => null);
-        fetchAgain('sessions', 'tree', 'questions', 'failures');
+        fetchAgain('sessions', 'tree', 'questions', 'failures', 'knowledge');
         break;
       case 'approval.created':
       case 'approval.approved':
@@ -75,6 +75,10 @@ export function followWorkspace(queries: QueryClient): void {
       case 'inbox.created':
       case 'inbox.updated':
         fetchAgain('inbox');
+        break;
+      case 'knowledge.created':
+      case 'knowledge.updated':
+        fetchAgain('knowledge');
         break;
       case 'artifact.created':
       case 'artifact.updated':
