@@ -207,7 +207,10 @@ func (f *faults) ApplyOutbox(ctx context.Context, claimBy parley.ID) (*store.Cla
 	if err == nil {
 		err = f.before("AppliedOutbox")
 	}
-	return claim, more, err
+	if err != nil {
+		return nil, false, err
+	}
+	return claim, more, nil
 }
 
 // killBefore kills the process right before the nth call of a method from now on, and returns a channel that tells
