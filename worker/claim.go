@@ -91,9 +91,9 @@ func (w *Worker) noteIdle() {
 	}
 }
 
-// release gives a slot back; that of no workspace is a promised one. If sessions may be waiting (no slot was free, or only slots kept for others, or background
-// work has its share, or the claim that runs now counts with it), the claimer looks first: they are older than the next
-// post.
+// release gives a slot back; that of no workspace is a promised one. If sessions may be waiting (no slot was free, or
+// only slots kept for others, or background work has its share, or the claim that runs now counts with it), the claimer
+// looks first: they are older than the next post.
 func (w *Worker) release(workspaceID parley.ID, mode parley.Mode) {
 	w.mu.Lock()
 	if w.places.Taken >= w.places.Slots ||
