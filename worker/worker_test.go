@@ -15,6 +15,7 @@ import (
 	"example.org/parley/model"
 	"example.org/parley/runner"
 	"example.org/parley/runner/standard"
+	"example.org/parley/store"
 	"example.org/parley/tool"
 )
 
@@ -104,6 +105,7 @@ func TestPlacesOfDeliveries(t *testing.T) {
 	for _, slot := range posts {
 		slot.Release()
 	}
+	w.places.Slots = 2 * store.MaxClaims // so that a claim leaves places
 	if n, _, _ := w.reserve(); n == 0 || w.backgroundPlace() != nil {
 		t.Error("a place was offered while the claimer claims")
 	} else {
