@@ -1,6 +1,7 @@
 // Package document holds the tools by which agents work on documents, which the API calls artifacts: they list, read,
-// write and edit them. An agent sees the documents of its session, and those of the session's project that the
-// session's owner sees; what it creates belongs to its session. Each version names the tool call that wrote it, and a
+// write and edit them. An agent sees the documents of its session, and those of the session's project that everybody
+// who reads the session sees: in a private session its owner's, in another one the workspace's. What it creates belongs
+// to its session. Each version names the tool call that wrote it, and a
 // call that is repeated after a crash finds the version that it has written. The package owns no state.
 package document
 
@@ -121,7 +122,7 @@ type shelf struct {
 type desk struct {
 	shelf
 	session parley.Session
-	scope   store.Scope // of the session's owner
+	scope   store.Scope // of all who read the session
 }
 
 func (s shelf) open(ctx context.Context, call tool.Call) (desk, error) {
@@ -129,11 +130,16 @@ func (s shelf) open(ctx context.Context, call tool.Call) (desk, error) {
 	if err != nil {
 		return desk{}, err
 	}
-	return desk{s, session, store.Scope{WorkspaceID: call.WorkspaceID, ViewerID: session.OwnerID}}, nil
+	scope := store.Scope{WorkspaceID: call.WorkspaceID, ViewerID: session.OwnerID}
+	if session.Visibility != parley.VisibilityPrivate {
+		// Others ask here and read the answers, so nothing counts as the owner's own: no document is the session's id's.
+		scope.ViewerID = session.ID
+	}
+	return desk{s, session, scope}, nil
 }
 
-// find returns a document by the id that a model gave. What the owner may not see, and what belongs to none of the
-// session and its project, is not there.
+// find returns a document by the id that a model gave. What some readers of the session may not see, and what belongs to
+// none of the session and its project, is not there.
 func (d *desk) find(ctx context.Context, given string) (parley.Artifact, error) {
 	id, err := parley.ParseID(given)
 	if err != nil {
