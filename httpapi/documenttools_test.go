@@ -234,9 +234,9 @@ func TestDocumentToolsAsk(t *testing.T) {
 func TestDocumentToolsShowOthersNothingPrivate(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	project := want[parley.Project](s, 201, "POST", "/v1/projects",
-		fmt.Sprintf(`{"name":"ours","path":%q}`, s.subdirectory("ours"))).ID.String()
 	owner, other := s.key("one", "ada", parley.RoleMember), s.key("one", "bob", parley.RoleMember)
+	project := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"name":"ours","path":%q}`,
+		s.subdirectory("ours")), "Authorization", s.key("one", "boss", parley.RoleAdmin)).ID.String()
 	session := func(visibility string) string {
 		return want[parley.Session](s, 201, "POST", "/v1/sessions", `{"project_id":"`+project+`","visibility":"`+
 			visibility+`","model":"sim/script",`+documentTools+`}`, "Authorization", owner).ID.String()

@@ -38,7 +38,8 @@ type Store interface {
 
 // Options configure the tools.
 type Options struct {
-	Quota parley.Quota // of storage, of each workspace
+	Quota  parley.Quota     // of storage, of each workspace
+	Places *artifact.Places // where contents are worked on; nil: the tools' own
 }
 
 // Source is the set of tools. It implements tool.Source.
@@ -50,7 +51,10 @@ var _ tool.Source = Source{}
 
 // Tools returns the tools on a store's documents.
 func Tools(over Store, options Options) Source {
-	s := shelf{over, options.Quota}
+	s := shelf{over, options.Quota, options.Places}
+	if s.places == nil {
+		s.places = artifact.NewPlaces()
+	}
 	return Source{[]tool.Tool{
 		onShelf{editDefinition(), parley.ToolAnnotations{Idempotent: true}, s.edit},
 		onShelf{listDefinition(), parley.ToolAnnotations{ReadOnly: true, Idempotent: true}, s.list},
@@ -114,8 +118,9 @@ func schema(required []string, properties ...string) json.RawMessage {
 
 // shelf is the documents that agents work on.
 type shelf struct {
-	store Store
-	quota parley.Quota
+	store  Store
+	quota  parley.Quota
+	places *artifact.Places
 }
 
 // desk is the part of the shelf that one call may use.
