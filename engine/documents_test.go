@@ -15,8 +15,8 @@ import (
 	"example.org/parley/tool/document"
 )
 
-// leftAfterLooking is a store whose caller leaves once it has looked at an artifact; it notes whether the content is
-// read nevertheless.
+// leftAfterLooking is a store whose caller leaves once it has looked at an artifact; it answers all the same, and notes
+// whether the content is read.
 type leftAfterLooking struct {
 	*sqlite.Store
 	leave context.CancelFunc
@@ -24,9 +24,24 @@ type leftAfterLooking struct {
 }
 
 func (s *leftAfterLooking) Artifact(ctx context.Context, scope store.Scope, id parley.ID) (parley.Artifact, error) {
-	found, err := s.Store.Artifact(ctx, scope, id)
-	s.leave()
-	return found, err
+	defer s.leave()
+	return s.Store.Artifact(context.WithoutCancel(ctx), scope, id)
+}
+
+func (s *leftAfterLooking) WrittenVersion(
+	ctx context.Context, workspaceID, id parley.ID, key store.Idempotency,
+) (*parley.ArtifactVersion, error) {
+	return s.Store.WrittenVersion(context.WithoutCancel(ctx), workspaceID, id, key)
+}
+
+func (s *leftAfterLooking) ArtifactVersion(
+	ctx context.Context, scope store.Scope, id parley.ID, number int,
+) (parley.ArtifactVersion, error) {
+	return s.Store.ArtifactVersion(context.WithoutCancel(ctx), scope, id, number)
+}
+
+func (s *leftAfterLooking) Agent(ctx context.Context, workspaceID parley.ID, ref string) (parley.Agent, error) {
+	return s.Store.Agent(context.WithoutCancel(ctx), workspaceID, ref)
 }
 
 func (s *leftAfterLooking) ArtifactContent(
