@@ -135,12 +135,7 @@ func (s shelf) open(ctx context.Context, call tool.Call) (desk, error) {
 	if err != nil {
 		return desk{}, err
 	}
-	scope := store.Scope{WorkspaceID: call.WorkspaceID, ViewerID: session.OwnerID}
-	if session.Visibility != parley.VisibilityPrivate {
-		// Others ask here and read the answers, so nothing counts as the owner's own: no document is the session's id's.
-		scope.ViewerID = session.ID
-	}
-	return desk{s, session, scope}, nil
+	return desk{s, session, store.Scope{WorkspaceID: call.WorkspaceID, ViewerID: session.ReaderID()}}, nil
 }
 
 // find returns a document by the id that a model gave. What some readers of the session may not see, and what belongs to
