@@ -156,7 +156,7 @@ func usableQuery(reach store.KnowledgeReach, proposed bool) (text string, rows i
 	if reach.Since > 0 {
 		l.must("k.changed_at >= ?", int64(reach.Since))
 	}
-	l.sources(reach.OwnerID)
+	l.sources(reach.ReaderID)
 	depth := l.arg(parley.MaxTeamDepth)
 	limit, rows := limited(reach.Limit)
 	return "WITH RECURSIVE up(id, depth) AS (SELECT " + agent + "::uuid, 0 UNION SELECT a.lead_id, up.depth + 1 " +

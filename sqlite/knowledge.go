@@ -153,7 +153,7 @@ func (c *conn) usableKnowledge(
 	if reach.Since > 0 {
 		l.must("k.changed_at >= ?", int64(reach.Since))
 	}
-	l.sources(reach.OwnerID)
+	l.sources(reach.ReaderID)
 	found = []parley.KnowledgeItem{}
 	err = eachListed(c, &found, scanKnowledge, leadsUp+"SELECT "+knowledgeColumns+
 		" FROM knowledge k INDEXED BY knowledge_agent WHERE "+l.where.String()+

@@ -188,7 +188,7 @@ func (t *Tx) drawnFrom(h *Head, turn *parley.Turn) (string, error) {
 		return "", nil
 	}
 	known, err := t.rows.UsableKnowledge(store.KnowledgeReach{
-		WorkspaceID: h.WorkspaceID, AgentID: turn.AgentID, OwnerID: h.OwnerID, Limit: drawnKnown,
+		WorkspaceID: h.WorkspaceID, AgentID: turn.AgentID, ReaderID: h.ReaderID(), Limit: drawnKnown,
 	}, true)
 	if err != nil {
 		return "", err
@@ -295,7 +295,7 @@ func (t *Tx) noteDrawn(h *Head, w LearnDrawn) error {
 		return err
 	}
 	known, err := t.rows.UsableKnowledge(store.KnowledgeReach{
-		WorkspaceID: h.WorkspaceID, AgentID: agent.ID, OwnerID: h.OwnerID, Limit: parley.KnowledgeCandidates,
+		WorkspaceID: h.WorkspaceID, AgentID: agent.ID, ReaderID: h.ReaderID(), Limit: parley.KnowledgeCandidates,
 	}, true)
 	if err != nil {
 		return err

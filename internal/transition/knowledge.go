@@ -66,7 +66,7 @@ func (t *Tx) knownBefore(creating *store.NewKnowledge) (*parley.KnowledgeItem, e
 // sources a principal may read. What a person writes takes the place of what an agent noted in the same words.
 func (t *Tx) learn(h *Head, k NewKnowledge, ownerID parley.ID) (*parley.KnowledgeItem, error) {
 	known, err := t.rows.UsableKnowledge(store.KnowledgeReach{
-		WorkspaceID: h.WorkspaceID, AgentID: k.AgentID, OwnerID: ownerID, Limit: parley.KnowledgeCandidates,
+		WorkspaceID: h.WorkspaceID, AgentID: k.AgentID, ReaderID: ownerID, Limit: parley.KnowledgeCandidates,
 	}, true)
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (w *world) knowledge(t reporter, id parley.ID) parley.KnowledgeItem {
 func (w *world) usable(t reporter, agent, owner parley.ID) (texts []string) {
 	t.Helper()
 	items, err := w.store.UsableKnowledge(w.ctx, store.KnowledgeReach{
-		WorkspaceID: w.scope.WorkspaceID, AgentID: agent, OwnerID: owner, Limit: parley.MaxPage,
+		WorkspaceID: w.scope.WorkspaceID, AgentID: agent, ReaderID: owner, Limit: parley.MaxPage,
 	})
 	must(t, "UsableKnowledge", err)
 	for i := range items {
