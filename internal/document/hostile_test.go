@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"example.org/parley"
 )
 
 // allocated returns the bytes that run allocates in all.
@@ -65,5 +67,22 @@ func TestManyWordsOfALineAreNotJoinedOneByOne(t *testing.T) {
 		}
 	}); used > mostForSmall {
 		t.Errorf("comparing allocated %d MiB", used>>20)
+	}
+}
+
+func TestEditsOfALongTextAreBounded(t *testing.T) {
+	content := strings.Repeat("a", parley.MaxDocumentBytes-1) + "b"
+	edits := make([]parley.TextEdit, 0, parley.MaxTextEdits)
+	for range cap(edits) / 2 {
+		edits = append(edits, parley.TextEdit{Old: "b", New: "c"}, parley.TextEdit{Old: "c", New: "b"})
+	}
+	if _, err := ApplyEdits(content, edits[:8]); err != nil {
+		t.Errorf("a few edits: %v", err)
+	}
+	if _, err := ApplyEdits(content, edits); parley.ErrorCode(err) != parley.CodeInvalid {
+		t.Errorf("%d edits of %d bytes: %v", len(edits), len(content), err)
+	}
+	if _, err := ApplyEdits("b", edits); err != nil {
+		t.Errorf("%d edits of a short text: %v", len(edits), err)
 	}
 }
