@@ -128,7 +128,7 @@ func (e *Engine) CreateArtifact(
 		return parley.Artifact{}, false, err
 	}
 	made, repeat, err := artifact.Create(ctx, e.store, store.NewArtifact{
-		Artifact: a, Version: parley.ArtifactVersion{Author: principal.Author()}, Quota: e.storageQuota(principal),
+		Artifact: a, Version: parley.ArtifactVersion{Author: principal.Author()}, MaxStorage: e.quotas.storage,
 		Idempotency: idempotency,
 	}, content)
 	if err == nil {
@@ -409,7 +409,7 @@ func (e *Engine) writing(
 ) *artifact.Writing {
 	return &artifact.Writing{
 		Scope: call.Scope, ArtifactID: id, Version: parley.ArtifactVersion{Author: principal.Author()},
-		Quota: e.storageQuota(principal), Idempotency: idempotency,
+		MaxStorage: e.quotas.storage, Idempotency: idempotency,
 	}
 }
 

@@ -175,7 +175,7 @@ func (s *server) openTools() (tool.Source, error) {
 	s.sources = append(s.sources, endpoints)
 	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store),
 		builtin.Record(s.store), endpoints,
-		document.Tools(s.store, document.Options{Quota: parley.Quota{Workspace: int64(s.settings.MaxStorage)}}),
+		document.Tools(s.store, document.Options{MaxStorage: int64(s.settings.MaxStorage)}),
 		builtin.NewFetch(builtin.FetchOptions{AllowPrivate: s.settings.Fetch.AllowPrivate})}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})

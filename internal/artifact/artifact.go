@@ -45,7 +45,7 @@ type Writing struct {
 	Restore int               // the version whose content to write again
 
 	Version     parley.ArtifactVersion // its author, and the tool call
-	Quota       parley.Quota
+	MaxStorage  int64 // bytes that the workspace may hold; 0: unlimited
 	Idempotency store.Idempotency
 }
 
@@ -136,7 +136,7 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 	version.ArtifactID, version.WorkspaceID = a.ID, a.WorkspaceID
 	version.Base, version.Parent, version.RestoredFrom = base, a.Version, w.Restore
 	return to.WriteArtifact(ctx, store.NewArtifactVersion{
-		Version: version, Content: pack(chain, on, content), Quota: w.Quota,
+		Version: version, Content: pack(chain, on, content), MaxStorage: w.MaxStorage,
 		Idempotency: w.Idempotency,
 	})
 }

@@ -37,7 +37,7 @@ type Store interface {
 
 // Options configure the tools.
 type Options struct {
-	Quota parley.Quota // of storage, of each workspace
+	MaxStorage int64 // bytes that each workspace may hold; 0: unlimited
 }
 
 // Source is the set of tools. It implements tool.Source.
@@ -45,11 +45,14 @@ type Source struct {
 	tools []tool.Tool // by name
 }
 
-var _ tool.Source = Source{}
+var (
+	_ tool.Source  = Source{}
+	_ tool.Ordered = onShelf{}
+)
 
 // Tools returns the tools on a store's documents.
 func Tools(over Store, options Options) Source {
-	s := shelf{over, options.Quota}
+	s := shelf{over, options.MaxStorage}
 	return Source{[]tool.Tool{
 		onShelf{editDefinition(), parley.ToolAnnotations{Idempotent: true}, s.edit},
 		onShelf{listDefinition(), parley.ToolAnnotations{ReadOnly: true, Idempotent: true}, s.list},
@@ -92,6 +95,9 @@ func (t onShelf) Definition() parley.ToolDefinition { return t.definition }
 // Annotations implements tool.Tool.
 func (t onShelf) Annotations() parley.ToolAnnotations { return t.annotations }
 
+// Order implements tool.Ordered: what one call writes, the next one reads and changes.
+func (onShelf) Order() string { return "artifacts" }
+
 // Source implements tool.Tool.
 func (onShelf) Source() string { return sourceName }
 
@@ -113,8 +119,8 @@ func schema(required []string, properties ...string) json.RawMessage {
 
 // shelf is the documents that agents work on.
 type shelf struct {
-	store Store
-	quota parley.Quota
+	store      Store
+	maxStorage int64
 }
 
 // desk is the part of the shelf that one call may use.

@@ -120,7 +120,7 @@ func (d *desk) create(ctx context.Context, call tool.Call, given *writing) (any,
 		return nil, err
 	}
 	made, repeat, err := artifact.Create(ctx, d.store, store.NewArtifact{
-		Artifact: a, Version: version, Quota: d.quota, Idempotency: once(call),
+		Artifact: a, Version: version, MaxStorage: d.maxStorage, Idempotency: once(call),
 	}, content)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (d *desk) change(
 		return nil, err
 	}
 	change.Scope, change.ArtifactID, change.Version = d.scope, a.ID, version
-	change.Quota, change.Idempotency = d.quota, once(call)
+	change.MaxStorage, change.Idempotency = d.maxStorage, once(call)
 	made, _, err := artifact.Write(ctx, d.store, change)
 	if err != nil {
 		return nil, err
