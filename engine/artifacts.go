@@ -539,6 +539,11 @@ func (e *Engine) DiffArtifact(
 	if err != nil {
 		return ArtifactDiff{}, err
 	}
+	release, err := artifact.Hold(ctx, a.Kind, before, after)
+	if err != nil {
+		return ArtifactDiff{}, err
+	}
+	defer release()
 	if a.Kind == parley.ArtifactJSON {
 		diff.Patch, err = document.DiffJSON(before, after)
 	} else {

@@ -173,7 +173,7 @@ func (s *Store) WriteArtifact(
 		if err != nil {
 			return written{}, err
 		}
-		earlier, err := tx.writtenVersion(id, writing.Idempotency)
+		earlier, err := tx.writtenVersion(workspaceID, id, writing.Idempotency)
 		switch {
 		case err != nil:
 			return written{}, err
@@ -196,17 +196,17 @@ func (s *Store) WriteArtifact(
 }
 
 // writtenVersion returns the version that was written under an idempotency key; nil if there is none.
-func (c *conn) writtenVersion(id parley.ID, key store.Idempotency) (*parley.ArtifactVersion, error) {
+func (c *conn) writtenVersion(workspaceID, id parley.ID, key store.Idempotency) (*parley.ArtifactVersion, error) {
 	if key.Key == "" {
 		return nil, nil
 	}
 	var earlier parley.ArtifactVersion
 	var fingerprint parley.Hash
 	found, err := c.one("SELECT v.fingerprint, "+artifactVersionColumns+
-		" FROM artifact_versions v WHERE v.artifact_id = ? AND v.idempotency_key = ?", func(r *row) error {
+		" FROM artifact_versions v WHERE v.artifact_id = ? AND v.workspace_id = ? AND v.idempotency_key = ?", func(r *row) error {
 		fingerprint = r.hash()
 		return fillArtifactVersion(r, &earlier)
-	}, id, key.Key)
+	}, id, workspaceID, key.Key)
 	switch {
 	case err != nil || !found:
 		return nil, err
@@ -219,11 +219,11 @@ func (c *conn) writtenVersion(id parley.ID, key store.Idempotency) (*parley.Arti
 // WrittenVersion implements store.Artifacts.
 func (s *Store) WrittenVersion(
 	ctx context.Context,
-	_, artifactID parley.ID,
+	workspaceID, artifactID parley.ID,
 	key store.Idempotency,
 ) (found *parley.ArtifactVersion, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err = c.writtenVersion(artifactID, key)
+		found, err = c.writtenVersion(workspaceID, artifactID, key)
 		return err
 	})
 	return found, err

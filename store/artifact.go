@@ -63,8 +63,7 @@ type ArtifactVersionQuery struct {
 // writes: the limit is that of the owner's key. Every change is told to the workspace's feed.
 type Artifacts interface {
 	// CreateArtifact stores an artifact with its first version. The bool reports a repeat of the idempotency key.
-	// CodeNotFound without the session or the project; CodeArchived for an archived session; CodeKeyReused;
-	// CodeConflict beyond the quota.
+	// CodeNotFound without the session or the project; CodeKeyReused; CodeConflict beyond a quota.
 	CreateArtifact(ctx context.Context, artifact NewArtifact) (parley.Artifact, bool, error)
 	// WriteArtifact adds a version, which becomes the newest. The bool reports a repeat of the idempotency key.
 	// CodeConflict unless the version's parent is the newest, beyond parley.MaxArtifactVersions, and beyond the quota;

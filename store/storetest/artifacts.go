@@ -149,6 +149,10 @@ func artifactRepeated(t *testing.T, w *world) {
 	refused(t, "another version under the key", err, parley.CodeKeyReused)
 	_, err = w.store.WrittenVersion(w.ctx, first.WorkspaceID, first.ID, writing.Idempotency)
 	refused(t, "another version's key", err, parley.CodeKeyReused)
+	if known, err = w.store.WrittenVersion(w.ctx, parley.NewID(), first.ID, writing.Idempotency); err != nil ||
+		known != nil {
+		t.Errorf("another workspace finds %+v, %v", known, err)
+	}
 }
 
 func artifactWritten(t *testing.T, w *world) {

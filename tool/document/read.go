@@ -161,6 +161,11 @@ func (s shelf) read(ctx context.Context, call tool.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	release, err := artifact.Hold(ctx, a.Kind, content)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	if a.Kind == parley.ArtifactJSON {
 		p.Content, err = part(content, given.Pointer)
 		return p, err
