@@ -133,7 +133,7 @@ func (e *Engine) CreateArtifact(
 	}
 	defer leave()
 	made, repeat, err := artifact.Create(ctx, e.store, store.NewArtifact{
-		Artifact: a, Version: parley.ArtifactVersion{Author: principal.Author()}, Quota: e.storageQuota(principal),
+		Artifact: a, Version: parley.ArtifactVersion{Author: principal.Author()}, MaxStorage: e.quotas.storage,
 		Idempotency: idempotency,
 	}, content)
 	if err == nil {
@@ -426,7 +426,7 @@ func (e *Engine) writing(
 ) *artifact.Writing {
 	return &artifact.Writing{
 		Scope: call.Scope, ArtifactID: id, Version: parley.ArtifactVersion{Author: principal.Author()},
-		Quota: e.storageQuota(principal), Idempotency: idempotency,
+		MaxStorage: e.quotas.storage, Idempotency: idempotency,
 	}
 }
 

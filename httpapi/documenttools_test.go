@@ -102,6 +102,30 @@ func TestAnAgentWritesADocument(t *testing.T) {
 	}
 }
 
+// Calls of one answer take effect in the order in which the model made them: each edit needs what the one before wrote.
+func TestDocumentToolsKeepTheOrderOfTheirCalls(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{` + documentTools + `}`)
+	var made struct{ ID parley.ID }
+	text := s.one(session.ID, `write_artifact {"name":"Steps","content":"step 0"}`)
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	const edits = 6
+	calls := make([]string, edits)
+	for n := range calls {
+		calls[n] = fmt.Sprintf(`{"tool_call":{"name":"edit_artifact","arguments":{"id":%q,"edits":`+
+			`[{"old":"step %d","new":"step %d"}]}}}`, made.ID, n, n+1)
+	}
+	script, _ := json.Marshal("[[" + strings.Join(calls, ",") + `],[{"text":"done"}]]`)
+	s.told(session.ID.String(), `{"model":"sim/script","content":{"text":`+string(script)+`}}`)
+	at := "/v1/artifacts/" + made.ID.String()
+	if got, want := string(s.do("GET", at+"/content", "").body), fmt.Sprintf("step %d", edits); got != want {
+		t.Errorf("the document is %q; want %q", got, want)
+	}
+}
+
 // What the tools say and refuse.
 func TestDocumentTools(t *testing.T) {
 	t.Parallel()

@@ -179,7 +179,7 @@ func (s *server) openTools() (tool.Source, error) {
 	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store),
 		builtin.Record(s.store), endpoints,
 		document.Tools(s.store, document.Options{
-			Quota: parley.Quota{Workspace: int64(s.settings.MaxStorage)}, Places: s.documents,
+			MaxStorage: int64(s.settings.MaxStorage), Places: s.documents,
 		}),
 		builtin.NewFetch(builtin.FetchOptions{AllowPrivate: s.settings.Fetch.AllowPrivate})}
 	if key := s.env("TAVILY_API_KEY"); key != "" {

@@ -1,7 +1,9 @@
 package document
 
 import (
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"example.org/parley"
@@ -40,40 +42,55 @@ type differ struct {
 	moved int // at most so many items of lists does the patch move
 }
 
-// operations are a part of a patch: those that make one value of another.
-type operations struct {
-	patch []parley.JSONEdit
-	size  int // bytes that they take, about
-	most  int // from how many on the value is replaced as a whole
-}
-
-// add appends what was found within the value, and reports whether the value is to be replaced as a whole: nothing more
-// is then needed. Each operation names its whole path, so all of them together could take far more than both documents.
-func (o *operations) add(more []parley.JSONEdit, size int) (full bool) {
-	o.patch, o.size = append(o.patch, more...), o.size+size
-	return o.size >= o.most
-}
-
 // diff returns the operations that make b of the a at path, and the bytes that they take.
 func (d *differ) diff(path string, a, b *value) (patch []parley.JSONEdit, size int, err error) {
-	made := operations{most: editBytes + len(path) + b.size}
+	c := changes{path: path, most: editBytes + len(path) + b.size}
 	switch {
 	case a.id == b.id:
 		return nil, 0, nil
 	case a.kind == isObject && b.kind == isObject:
-		err = d.objects(path, a, b, &made)
+		err = d.objects(&c, a, b)
 	case a.kind == isList && b.kind == isList:
-		err = d.lists(path, a, b, &made)
+		err = d.lists(&c, a, b)
 	default:
 		return replace(path, b)
 	}
-	if err != nil {
-		return nil, 0, err
-	}
-	if made.size >= made.most {
+	if errors.Is(err, errLongPatch) {
 		return replace(path, b)
 	}
-	return made.patch, made.size, nil
+	return c.patch, c.size, err
+}
+
+// changes are the operations within one value, while they are shorter than the value itself: below long names,
+// pointers alone can take a thousand times a document.
+type changes struct {
+	path  string
+	most  int // bytes from which on the value is replaced as a whole
+	patch []parley.JSONEdit
+	size  int
+}
+
+// errLongPatch says that a value is better replaced as a whole.
+var errLongPatch = errors.New("document: the patch is longer than the value")
+
+func (c *changes) note(more []parley.JSONEdit, bytes int, err error) error {
+	c.patch, c.size = append(c.patch, more...), c.size+bytes
+	if err == nil && c.size >= c.most {
+		return errLongPatch
+	}
+	return err
+}
+
+// at is the pointer to a member or an item; errLongPatch if ApplyPatch would refuse it.
+func (c *changes) at(name string) (string, error) {
+	if len(c.path)+len(name) >= maxPointerBytes {
+		return "", errLongPatch
+	}
+	path := step(c.path, name)
+	if len(path) > maxPointerBytes {
+		return "", errLongPatch
+	}
+	return path, nil
 }
 
 // editBytes is roughly what an operation takes besides its path and value.
@@ -94,57 +111,65 @@ func edit(op parley.EditOp, path string, v *value) ([]parley.JSONEdit, int, erro
 	return []parley.JSONEdit{made}, editBytes + len(path) + len(made.Value), nil
 }
 
-func (d *differ) objects(path string, a, b *value, made *operations) error {
+func (d *differ) objects(c *changes, a, b *value) error {
 	for i, name := range a.names {
 		other := b.member(name)
 		if other >= 0 && a.items[i].id == b.items[other].id {
 			continue
 		}
-		var more []parley.JSONEdit
-		var size int
-		var err error
-		if at := step(path, name); other >= 0 {
-			more, size, err = d.diff(at, a.items[i], b.items[other])
-		} else {
-			more, size, err = edit(parley.EditRemove, at, nil)
+		at, err := c.at(name)
+		if err != nil {
+			return err
 		}
-		if err != nil || made.add(more, size) {
+		if other >= 0 {
+			err = c.note(d.diff(at, a.items[i], b.items[other]))
+		} else {
+			err = c.note(edit(parley.EditRemove, at, nil))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	for i, name := range b.names {
-		if a.member(name) < 0 {
-			more, size, err := edit(parley.EditAdd, step(path, name), b.items[i])
-			if err != nil || made.add(more, size) {
-				return err
-			}
+		if a.member(name) >= 0 {
+			continue
+		}
+		at, err := c.at(name)
+		if err != nil {
+			return err
+		}
+		if err := c.note(edit(parley.EditAdd, at, b.items[i])); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (d *differ) lists(path string, a, b *value, made *operations) error {
+func (d *differ) lists(c *changes, a, b *value) error {
 	for _, r := range compare(ids(a), ids(b), &d.work) {
 		// Items are changed at their place as far as both sides have some; the operations before have already made
 		// the list's beginning that of b.
 		i, j := r.a0, r.b0
-		for ; i < r.a1 && j < r.b1; i, j = i+1, j+1 {
-			more, size, err := d.diff(stepIndex(path, j), a.items[i], b.items[j])
-			if err != nil || made.add(more, size) {
+		for i < r.a1 || j < r.b1 {
+			at, err := c.at(strconv.Itoa(j))
+			if err != nil {
 				return err
 			}
-		}
-		for ; i < r.a1; i++ {
-			d.moved += len(a.items) + len(b.items)
-			more, size, err := edit(parley.EditRemove, stepIndex(path, j), nil)
-			if err != nil || made.add(more, size) {
-				return err
+			if i == r.a1 || j == r.b1 {
+				d.moved += len(a.items) + len(b.items)
 			}
-		}
-		for ; j < r.b1; j++ {
-			d.moved += len(a.items) + len(b.items)
-			more, size, err := edit(parley.EditAdd, stepIndex(path, j), b.items[j])
-			if err != nil || made.add(more, size) {
+			switch {
+			case i == r.a1:
+				err = c.note(edit(parley.EditAdd, at, b.items[j]))
+				j++
+			case j == r.b1:
+				err = c.note(edit(parley.EditRemove, at, nil))
+				i++
+			default:
+				err = c.note(d.diff(at, a.items[i], b.items[j]))
+				i, j = i+1, j+1
+			}
+			if err != nil {
 				return err
 			}
 		}

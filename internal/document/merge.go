@@ -191,32 +191,30 @@ func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, 
 	return merged, nil, err
 }
 
+// trail leads to a value. It becomes a pointer only for a conflict: one for each member below a long name would take a
+// thousand times the document.
+type trail struct {
+	to   *trail // nil: the whole document
+	name string
+}
+
+// maxPointerShown bounds a conflict's pointer, in bytes.
+const maxPointerShown = 4 << 10
+
+func (t *trail) pointer() string {
+	if t == nil {
+		return ""
+	}
+	return step(t.to.pointer(), t.name)
+}
+
 // merging is one merge of JSON documents. A nil value is one that does not exist.
 type merging struct {
 	work      work
 	conflicts []Conflict
 }
 
-// trail is the way to a value: only conflicts are worth a whole pointer, which names may make as long as the document.
-type trail struct {
-	before *trail // nil at the root
-	name   string
-}
-
-// pointer returns the trail as a JSON Pointer.
-func (t *trail) pointer() string {
-	var names []string
-	for ; t != nil; t = t.before {
-		names = append(names, t.name)
-	}
-	var pointer strings.Builder
-	for _, name := range slices.Backward(names) {
-		pointer.WriteString(step("", name))
-	}
-	return pointer.String()
-}
-
-func (m *merging) merge(at *trail, base, ours, theirs *value) *value {
+func (m *merging) merge(path *trail, base, ours, theirs *value) *value {
 	switch {
 	case same(ours, theirs), same(base, theirs):
 		return ours
@@ -225,9 +223,9 @@ func (m *merging) merge(at *trail, base, ours, theirs *value) *value {
 	case base != nil && ours != nil && theirs != nil && base.kind == ours.kind && base.kind == theirs.kind:
 		switch base.kind {
 		case isObject:
-			return m.objects(at, base, ours, theirs)
+			return m.objects(path, base, ours, theirs)
 		case isList:
-			return m.lists(at, base, ours, theirs)
+			return m.lists(path, base, ours, theirs)
 		case isText:
 			// A longer text is merged as one; a short one is one place.
 			if strings.Contains(base.text, "\n") {
@@ -238,7 +236,7 @@ func (m *merging) merge(at *trail, base, ours, theirs *value) *value {
 			}
 		}
 	}
-	m.conflict(at, shown(base), shown(ours), shown(theirs))
+	m.conflict(path, base, ours, theirs)
 	return ours
 }
 
@@ -249,21 +247,23 @@ func same(a, b *value) bool {
 	return a.id == b.id
 }
 
-func (m *merging) conflict(at *trail, base, ours, theirs string) {
+func (m *merging) conflict(path *trail, base, ours, theirs *value) {
 	if len(m.conflicts) < maxConflicts {
-		path := at.pointer()
-		m.conflicts = append(m.conflicts, Conflict{Path: &path, Base: base, Ours: ours, Theirs: theirs})
+		m.conflicts = append(m.conflicts, Conflict{
+			Path: new(parley.Clip(path.pointer(), maxPointerShown)),
+			Base: shown(base), Ours: shown(ours), Theirs: shown(theirs),
+		})
 	}
 }
 
 // objects merges member by member, in the order of ours.
-func (m *merging) objects(way *trail, base, ours, theirs *value) *value {
+func (m *merging) objects(path *trail, base, ours, theirs *value) *value {
 	merged := &value{kind: isObject}
 	for _, name := range slices.Concat(ours.names, theirs.names) {
 		if merged.member(name) >= 0 {
 			continue
 		}
-		if item := m.merge(&trail{way, name}, base.of(name), ours.of(name), theirs.of(name)); item != nil {
+		if item := m.merge(&trail{path, name}, base.of(name), ours.of(name), theirs.of(name)); item != nil {
 			merged.set(name, item)
 		}
 	}
@@ -279,7 +279,7 @@ func (v *value) of(name string) *value {
 }
 
 // lists merges item by item.
-func (m *merging) lists(way *trail, base, ours, theirs *value) *value {
+func (m *merging) lists(path *trail, base, ours, theirs *value) *value {
 	merged := &value{kind: isList}
 	kept := 0
 	for _, at := range meet(&m.work, ids(base), ids(ours), ids(theirs)) {
@@ -293,19 +293,20 @@ func (m *merging) lists(way *trail, base, ours, theirs *value) *value {
 			merged.items = append(merged.items, t...)
 		case len(b) == len(o) && len(b) == len(t): // the same items, changed
 			for i := range b {
-				merged.items = append(merged.items, m.merge(&trail{way, strconv.Itoa(at.base0 + i)}, b[i], o[i], t[i]))
+				merged.items = append(merged.items, m.merge(&trail{path, strconv.Itoa(at.base0 + i)}, b[i], o[i], t[i]))
 			}
 		default:
-			m.conflict(way, shownItems(b), shownItems(o), shownItems(t))
+			m.conflict(path, listOf(b), listOf(o), listOf(t))
 		}
 	}
 	merged.items = append(merged.items, base.items[kept:]...)
 	return merged
 }
 
-func shownItems(items []*value) string {
+// listOf makes a list of items; nil of none.
+func listOf(items []*value) *value {
 	if len(items) == 0 {
-		return ""
+		return nil
 	}
-	return shown(&value{kind: isList, items: items})
+	return &value{kind: isList, items: items}
 }

@@ -144,24 +144,22 @@ func (w *window) words(removed, added []string) (before, after [][]parley.DiffPa
 	return lineParts(len(removed), a, x, changedX), lineParts(len(added), b, y, changedY)
 }
 
-// lineParts puts the words of a text together again, line by line. Its parts are slices of the text: words that were
-// joined one by one would take the square of their number.
-func lineParts(lines int, text string, words []string, changed []bool) [][]parley.DiffPart {
+// lineParts puts the words of a text together again, line by line.
+func lineParts(lines int, content string, words []string, changed []bool) [][]parley.DiffPart {
 	parts := make([][]parley.DiffPart, 0, lines)
 	var line []parley.DiffPart
-	begin, at := 0, 0 // of the last part, and of the word
+	begin, at := 0, 0 // of the part and of the word, in bytes
 	for i, word := range words {
-		end := at + len(word)
-		switch n := len(line); {
-		case word == "\n":
-			parts, line = append(parts, kept(line)), nil
-		case n > 0 && line[n-1].Changed == changed[i]:
-			line[n-1].Text = text[begin:end]
-		default:
-			begin = at
-			line = append(line, parley.DiffPart{Text: word, Changed: changed[i]})
+		if at > begin && (word == "\n" || changed[i] != changed[i-1]) {
+			line, begin = append(line, parley.DiffPart{Text: content[begin:at], Changed: changed[i-1]}), at
 		}
-		at = end
+		at += len(word)
+		if word == "\n" {
+			parts, line, begin = append(parts, kept(line)), nil, at
+		}
+	}
+	if at > begin {
+		line = append(line, parley.DiffPart{Text: content[begin:at], Changed: changed[len(words)-1]})
 	}
 	if len(parts) < lines {
 		parts = append(parts, kept(line))

@@ -38,8 +38,8 @@ type Store interface {
 
 // Options configure the tools.
 type Options struct {
-	Quota  parley.Quota     // of storage, of each workspace
-	Places *artifact.Places // where contents are worked on; nil: the tools' own
+	MaxStorage int64            // bytes that each workspace may hold; 0: unlimited
+	Places     *artifact.Places // where contents are worked on; nil: the tools' own
 }
 
 // Source is the set of tools. It implements tool.Source.
@@ -47,11 +47,14 @@ type Source struct {
 	tools []tool.Tool // by name
 }
 
-var _ tool.Source = Source{}
+var (
+	_ tool.Source  = Source{}
+	_ tool.Ordered = onShelf{}
+)
 
 // Tools returns the tools on a store's documents.
 func Tools(over Store, options Options) Source {
-	s := shelf{over, options.Quota, options.Places}
+	s := shelf{over, options.MaxStorage, options.Places}
 	if s.places == nil {
 		s.places = artifact.NewPlaces()
 	}
@@ -97,6 +100,9 @@ func (t onShelf) Definition() parley.ToolDefinition { return t.definition }
 // Annotations implements tool.Tool.
 func (t onShelf) Annotations() parley.ToolAnnotations { return t.annotations }
 
+// Order implements tool.Ordered: what one call writes, the next one reads and changes.
+func (onShelf) Order() string { return "artifacts" }
+
 // Source implements tool.Tool.
 func (onShelf) Source() string { return sourceName }
 
@@ -118,9 +124,9 @@ func schema(required []string, properties ...string) json.RawMessage {
 
 // shelf is the documents that agents work on.
 type shelf struct {
-	store  Store
-	quota  parley.Quota
-	places *artifact.Places
+	store      Store
+	maxStorage int64
+	places     *artifact.Places
 }
 
 // desk is the part of the shelf that one call may use.
