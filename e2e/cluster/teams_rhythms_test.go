@@ -137,11 +137,12 @@ func (c *company) stopTime(ctx context.Context) {
 				now, err = by.Schedule(ctx, r.id)
 				return err
 			})
-			if last := now.LastRun; err == nil && last != nil && last.State == parley.RunPosted && last.CreatedAt > since {
+			last := now.LastRun
+			if err == nil && last != nil && last.State == parley.RunPosted && last.CreatedAt > since {
 				break
 			}
 			if err != nil || !pause(bounded, 200*time.Millisecond) {
-				c.x.problem("%s does not go on: %+v, %v", r, now.LastRun, err)
+				c.x.problem("%s does not go on: %+v, %v", r, last, err)
 				break
 			}
 		}
