@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -371,6 +372,35 @@ func TestADeadDeliveryIsSentAgain(t *testing.T) {
 	got := e.until("the repetitions", func(got []received) bool { return len(got) == 3 })
 	if got[1].id != got[2].id || got[2].body != sent.body {
 		t.Errorf("the repetitions are %+v; the event was %s", got[1:], sent.body)
+	}
+}
+
+// TestASentDeliveryIsNoted, although the caller went away before its endpoint answered.
+func TestASentDeliveryIsNoted(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	e := receive(t)
+	hook := s.subscribe(e, `,"events":["session.completed"]`)
+	session := s.session(`{}`)
+	path := s.deadDelivery(hook.ID, session.ID, 1)
+	owner, err := s.store.LocalOwner(t.Context(), hook.WorkspaceID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	e.trust(func(received) int {
+		leave()
+		return 0
+	})
+	delivery := s.idOf(path[strings.LastIndex(path, "/")+1:])
+	_, _ = s.engine.ResendDelivery(ctx, owner, hook.ID, delivery) // nobody hears the answer
+	if ctx.Err() == nil {
+		t.Fatal("nothing was sent")
+	}
+	if got, err := s.store.WebhookDelivery(t.Context(), hook.WorkspaceID, delivery); err != nil ||
+		got.Status != parley.DeliveryDelivered || got.Attempts != 12 {
+		t.Errorf("the record has %+v, %v; want it delivered", got, err)
 	}
 }
 
