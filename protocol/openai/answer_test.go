@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -11,12 +9,11 @@ import (
 )
 
 // A client that has no stream left is refused before anything is done: it sends its request again, and would pay for
-// two turns. The engine is not even there.
+// two turns. Nothing else is there: whatever began would panic.
 func TestRoomIsTakenBeforeTheTurnBegins(t *testing.T) {
 	t.Parallel()
 	refusal := parley.TooManyStreams("You have", 1, time.Second)
 	err := new(api).complete(&protocol.Exchange{
-		R:    httptest.NewRequest(http.MethodPost, Prefix+"/chat/completions", http.NoBody),
 		Body: []byte(`{"model":"parley","messages":[{"role":"user","content":"Hello"}]}`),
 		Room: func() (func(), error) { return nil, refusal },
 	})
