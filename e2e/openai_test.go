@@ -31,7 +31,9 @@ type completion struct {
 		FinishReason string `json:"finish_reason"`
 	} `json:"choices"`
 	Usage struct {
-		Total int `json:"total_tokens"`
+		Input  int `json:"prompt_tokens"`
+		Output int `json:"completion_tokens"`
+		Total  int `json:"total_tokens"`
 	} `json:"usage"`
 	Error *struct {
 		Message, Type string
@@ -136,6 +138,17 @@ func chatHistories(t *testing.T, at place) {
 	if first.status != http.StatusOK || first.text() != "one" || first.Choices[0].FinishReason != "stop" ||
 		first.Usage.Total == 0 {
 		t.Fatalf("the first answer is %+v", first)
+	}
+	var session struct {
+		Statistics struct {
+			Input  int `json:"input_tokens"`
+			Output int `json:"output_tokens"`
+		} `json:"statistics"`
+	}
+	s.get("/v1/sessions/"+first.session, &session)
+	if used := first.Usage; used.Input != session.Statistics.Input || used.Output != session.Statistics.Output ||
+		used.Total != used.Input+used.Output {
+		t.Errorf("the answer used %+v; the session says %+v", used, session.Statistics)
 	}
 	history := said{user("one"), assistant("one"), user("two")}
 	second := s.chat(model, history, nil)

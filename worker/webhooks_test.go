@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -66,25 +67,26 @@ type post struct {
 	now    time.Time
 	hook   parley.Webhook
 
-	mu  sync.Mutex // guards got
-	got int        // requests
+	mu     sync.Mutex // guards the rest
+	got    int        // requests
+	answer func(r *http.Request) (status int)
 }
 
 func newPost(t *testing.T) *post {
 	t.Helper()
 	p := &post{rig: newRig(t), now: time.Now().Add(time.Hour)}
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
-		defer p.mu.Unlock()
 		p.got++
+		answer := p.answer
+		p.mu.Unlock()
+		if answer != nil {
+			w.WriteHeader(answer(r))
+		}
 	}))
 	t.Cleanup(server.Close)
 	p.broken = &breakable{Store: p.rig.store}
-	options := p.rig.options
-	options.Webhooks = webhook.NewSender(true)
-	options = options.withDefaults()
-	p.postman = newPostman(p.broken, &options)
-	t.Cleanup(p.end)
+	p.employ()
 	var err error
 	p.hook, err = p.rig.store.CreateWebhook(t.Context(), parley.Webhook{
 		ID: parley.NewID(), WorkspaceID: p.scope.WorkspaceID, Name: "hook", URL: server.URL, Events: []string{"*"},
@@ -95,6 +97,22 @@ func newPost(t *testing.T) *post {
 		runtime.Gosched()
 	}
 	return p
+}
+
+// employ has another postman, as another process would.
+func (p *post) employ() {
+	options := p.rig.options
+	options.Webhooks = webhook.NewSender(true)
+	options = options.withDefaults()
+	p.postman, p.round = newPostman(p.broken, &options), webhookRound{}
+	p.Cleanup(p.end)
+}
+
+// answers sets how the endpoint answers; nil: 200.
+func (p *post) answers(answer func(r *http.Request) (status int)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = answer
 }
 
 // requests is how many the endpoint got.
@@ -111,6 +129,14 @@ func (p *post) look() {
 	p.must(p.resume(p.Context()))
 	p.must(p.postman.look(p.Context(), &p.round, p.now))
 	p.runs.Wait()
+}
+
+// events is how many a session has.
+func (p *post) events(session parley.ID) int {
+	p.Helper()
+	heads, err := p.rig.store.Heads(p.Context(), []parley.ID{session})
+	p.must(err)
+	return int(heads[0].LastEvent)
 }
 
 func (p *post) due() []store.Lane {
@@ -184,6 +210,67 @@ func TestAnErrorOfTheStoreHasEverySessionLookedAt(t *testing.T) {
 	p.look()
 	if p.requests() == 0 {
 		t.Error("the events were lost")
+	}
+}
+
+// A process that stops while an endpoint thinks does not know whether the event was taken: the next one sends it again.
+func TestAStopDoesNotCountAsSent(t *testing.T) {
+	t.Parallel()
+	p := newPost(t)
+	session := p.session(parley.Settings{}, nil)
+	p.postElsewhere(session, "hello")
+	asked := make(chan struct{})
+	p.answers(func(r *http.Request) int {
+		_, _ = io.Copy(io.Discard, r.Body) // else nobody sees the sender leave
+		close(asked)
+		<-r.Context().Done()
+		return http.StatusOK
+	})
+	p.must(p.subscribe(t.Context()))
+	p.note(p.hook.WorkspaceID, session)
+	p.wait("the request", asked)
+	p.end()
+	p.answers(nil)
+	p.employ()
+	p.look()
+	if n, events := p.requests(), p.events(session); n != 1+events {
+		t.Errorf("%d requests were sent; want the first of %d events twice", n, events)
+	}
+}
+
+// An event whose last attempt fails is given up, and the session goes on with the next.
+func TestAnEventIsGivenUp(t *testing.T) {
+	t.Parallel()
+	p := newPost(t)
+	session := p.session(parley.Settings{}, nil)
+	p.postElsewhere(session, "hello")
+	p.postElsewhere(session, "again")
+	lane := store.Lane{WorkspaceID: p.hook.WorkspaceID, WebhookID: p.hook.ID, SessionID: session}
+	held, ok, err := p.rig.store.HoldLane(t.Context(), lane, time.Minute)
+	if err != nil || !ok {
+		t.Fatalf("HoldLane: %t, %v", ok, err)
+	}
+	for held.Attempts = 1; parley.WebhookBackoff(held.Attempts+1) > 0; held.Attempts++ {
+	}
+	_, err = p.rig.store.MoveLane(t.Context(), store.LaneMove{HeldLane: held})
+	p.must(err)
+	failed := false
+	p.answers(func(*http.Request) int { // one request at a time
+		if failed {
+			return http.StatusOK
+		}
+		failed = true
+		return http.StatusServiceUnavailable
+	})
+	p.look()
+	rows, err := p.rig.store.WebhookDeliveries(t.Context(), p.hook.WorkspaceID, p.hook.ID,
+		store.WebhookDeliveryQuery{Limit: 10})
+	p.must(err)
+	if len(rows) != 1 || rows[0].Status != parley.DeliveryDead || rows[0].Attempts != held.Attempts+1 {
+		t.Errorf("noted are %+v; want one that is dead", rows)
+	}
+	if n, events := p.requests(), p.events(session); n != events {
+		t.Errorf("%d requests were sent; want one for each of %d events", n, events)
 	}
 }
 
