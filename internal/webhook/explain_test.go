@@ -20,7 +20,7 @@ func TestErrorsAreExplained(t *testing.T) {
 		return &url.Error{Op: "Post", URL: "https://x/?token=1", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}
 	}
 	for _, c := range []struct {
-		ctx  context.Context //nolint:containedctx // of one case
+		ctx  context.Context
 		err  error
 		want string
 	}{
