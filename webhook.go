@@ -164,7 +164,6 @@ const (
 	MaxWebhookPatternBytes  = 64
 	MaxWebhookFilterValues  = 64 // of each list
 	MaxWebhookDeliveries    = 1000
-	MaxDeliveryErrorBytes   = 512
 	MaxWebhookSecretOverlap = 7 * 24 * time.Hour
 
 	// WebhookSecretBytes is the length of secrets, WebhookSecretPrefix begins them as texts.

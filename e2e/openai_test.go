@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.org/parley"
+	"example.org/parley/client"
 )
 
 // completion is what a chat completion answers, of what the tests look at.
@@ -28,7 +31,9 @@ type completion struct {
 		FinishReason string `json:"finish_reason"`
 	} `json:"choices"`
 	Usage struct {
-		Total int `json:"total_tokens"`
+		Input  int `json:"prompt_tokens"`
+		Output int `json:"completion_tokens"`
+		Total  int `json:"total_tokens"`
 	} `json:"usage"`
 	Error *struct {
 		Message, Type string
@@ -133,6 +138,17 @@ func chatHistories(t *testing.T, at place) {
 	if first.status != http.StatusOK || first.text() != "one" || first.Choices[0].FinishReason != "stop" ||
 		first.Usage.Total == 0 {
 		t.Fatalf("the first answer is %+v", first)
+	}
+	var session struct {
+		Statistics struct {
+			Input  int `json:"input_tokens"`
+			Output int `json:"output_tokens"`
+		} `json:"statistics"`
+	}
+	s.get("/v1/sessions/"+first.session, &session)
+	if used := first.Usage; used.Input != session.Statistics.Input || used.Output != session.Statistics.Output ||
+		used.Total != used.Input+used.Output {
+		t.Errorf("the answer used %+v; the session says %+v", used, session.Statistics)
 	}
 	history := said{user("one"), assistant("one"), user("two")}
 	second := s.chat(model, history, nil)
@@ -294,6 +310,31 @@ func chatTools(t *testing.T, at place) {
 	again := s.chat(model, append(history[:2:2], result(calls[0].ID, "5"), result(calls[1].ID, "6")), more)
 	if again.status != http.StatusOK || again.session == asked.session {
 		t.Errorf("other results of calls that are answered got status %d in %s", again.status, again.session)
+	}
+}
+
+// A turn of more messages than a page holds is answered whole: the agent called its own tools again and again.
+func TestChatLongTurns(t *testing.T) { onEach(t, chatLongTurns) }
+
+func chatLongTurns(t *testing.T, at place) {
+	s := startAt(t, at)
+	const calls = parley.MaxPage/2 + 10 // each has a result
+	tools, limits := []parley.ToolRef{{Name: "current_time"}}, parley.Limits{MaxToolCalls: new(calls)}
+	if _, err := s.client.CreateAgent(t.Context(), client.AgentInput{
+		Name: "Watch", Settings: parley.Settings{Model: "sim/script", Tools: &tools, Limits: &limits},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	looks := strings.Repeat(`,{"tool_call":{"name":"current_time","arguments":{}}}`, calls)
+	ask := `[[{"text":"Let me look."}` + looks + `],[{"text":"It is late."}]]`
+	const want = "Let me look.\n\nIt is late."
+	told := s.chat("watch", said{user(ask)}, nil)
+	if told.text() != want || told.Choices[0].FinishReason != "stop" {
+		t.Fatalf("status %d, %q, %+v; want %q", told.status, told.text(), told.Error, want)
+	}
+	on := s.chat("watch", said{user(ask), assistant(want), user(`[[{"text":"Good night."}]]`)}, nil)
+	if on.text() != "Good night." || on.session != told.session {
+		t.Errorf("it went on with %q in %s, want %s", on.text(), on.session, told.session)
 	}
 }
 

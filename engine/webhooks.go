@@ -486,6 +486,7 @@ func (e *Engine) ResendDelivery(
 	if len(events) == 0 || events[0].Sequence != delivery.EventSequence {
 		return parley.WebhookDelivery{}, parley.Errorf(parley.CodeNotFound, "the event of this delivery is gone")
 	}
+	ctx = context.WithoutCancel(ctx) // what was sent is noted, although nobody waits for it
 	outcome := e.webhooks.Send(ctx, &target, webhook.MessageID(delivery.ID), event.AppendFrame(nil, &events[0]))
 	delivery.Attempts++
 	delivery.UpdatedAt = e.store.Now()

@@ -45,27 +45,27 @@ func (a *api) mountOf(r *http.Request) *protocol.Mount {
 
 // foreignExchange is a request as a protocol sees it.
 func (a *api) foreignExchange(x *exchange) *protocol.Exchange {
-	return &protocol.Exchange{
+	foreign := &protocol.Exchange{
 		W: x.w, R: x.r, Call: x.call, Principal: x.principal, RequestID: x.requestID, Body: x.body, Flush: a.flush,
 		Leave: leave{a.gate, x},
-		Outlast: func() (func(), error) {
+		Room: func() (func(), error) {
 			end, err := beginStream(x.r.Context())
-			if err != nil {
-				x.streaming = true
-				return nil, err
-			}
-			x.call.End(x.r.Context())
-			x.body = nil // it is in the record
-			x.letGo()
-			x.leavePlace()
-			_ = http.NewResponseController(x.w).SetWriteDeadline(time.Time{}) // a turn may take longer than an answer
-			return end, nil
+			x.streaming = err != nil
+			return end, err
 		},
 		Problem: func(err error) protocol.Problem {
 			problem := problemOf(err, x.requestID)
 			return foreignProblem(&problem)
 		},
 	}
+	foreign.Outlast = func() {
+		x.call.End(x.r.Context())
+		x.body, foreign.Body = nil, nil // it is in the record, and no longer counted
+		x.letGo()
+		x.leavePlace()
+		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Time{}) // a turn may take longer than an answer
+	}
+	return foreign
 }
 
 // foreignProblem is a problem as a protocol puts it into its own shape.

@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/observe"
 	"example.org/parley/protocol"
 )
 
@@ -27,6 +29,17 @@ func parrot() protocol.Mount {
 		_, err = x.W.Write(body)
 		return err
 	}
+	wait := func(x *protocol.Exchange) error {
+		end, err := x.Room()
+		if err != nil {
+			return err
+		}
+		defer end()
+		heard := len(x.Body)
+		x.Outlast()
+		_, err = fmt.Fprintf(x.W, "%d heard, %d kept", heard, len(x.Body))
+		return err
+	}
 	return protocol.Mount{
 		Prefix: "/parrot/v1", KeyHeader: "x-parrot-key", Headers: []string{"x-parrot"},
 		Fail: func(p protocol.Problem) (int, []byte) {
@@ -38,6 +51,8 @@ func parrot() protocol.Mount {
 		},
 		Routes: []protocol.Route{{
 			Method: "POST", Path: "/say/{word}", Name: "say", Verb: engine.ReadSessions, Body: 64, Serve: says,
+		}, {
+			Method: "POST", Path: "/wait", Name: "wait", Verb: engine.ReadSessions, Body: 64, Serve: wait,
 		}},
 	}
 }
@@ -90,6 +105,28 @@ func TestMountsAreLetInLikeRoutes(t *testing.T) {
 	}
 	if said != 3 { // only what was not refused
 		t.Errorf("the audit has %d entries of requests that were answered, want 3", said)
+	}
+}
+
+// An answer that waits counts as a stream, whose request is no longer in memory.
+func TestMountsWait(t *testing.T) {
+	t.Parallel()
+	limited := make(chan observe.RateScope, 1)
+	s := startServer(t, withParrot, func(o *Options) { o.Limited = func(scope observe.RateScope) { limited <- scope } })
+	s.boundedTo(ConnectionLimits{Most: 7}) // one stream each
+	own := []string{"Authorization", "Bearer " + testToken}
+	for range 2 { // the first gives its place back
+		if got := s.do("POST", "/parrot/v1/wait", `"hello"`, own...); string(got.body) != "7 heard, 0 kept" {
+			t.Errorf("status %d: %s", got.status, got.body)
+		}
+	}
+	s.stream("GET", "/v1/events", "", own...)
+	got := s.do("POST", "/parrot/v1/wait", `"hello"`, own...)
+	if got.status != 429 || !strings.Contains(string(got.body), `"squawk":"You have as many streams open`) {
+		t.Errorf("a stream too many: status %d: %s", got.status, got.body)
+	}
+	if len(limited) != 1 || <-limited != observe.RateOfStreams {
+		t.Error("the refusal is not counted as one of a stream")
 	}
 }
 

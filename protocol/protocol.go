@@ -50,9 +50,11 @@ type Exchange struct {
 	Flush     time.Duration // the server's pace of merged deltas
 	// Leave says whether the caller may continue to read; streams ask it again and again.
 	Leave stream.Leave
-	// Outlast prepares for an answer that comes when a turn ends: it counts the connection as a stream until end is
-	// called, and gives back what the request holds. CodeRateLimited if the caller has no stream left.
-	Outlast func() (end func(), err error)
+	// Room counts the connection as a stream until end is called. An answer that comes when a turn ends needs it before
+	// the turn begins: CodeRateLimited, if the caller has no stream left, must find nothing done.
+	Room func() (end func(), err error)
+	// Outlast prepares for such an answer once the turn has begun. It gives back what the request holds, Body included.
+	Outlast func()
 	// Problem says what a client may learn of an error, for those that come after the answer began.
 	Problem func(error) Problem
 }

@@ -53,6 +53,7 @@ type postman struct {
 	overflow bool                      // a lane was not remembered: a pass must find it
 	anew     bool                      // a pass must look at every session
 	missed   bool                      // so must the next one, in its time
+	full     bool                      // there are more webhooks than a process serves, as the log says
 	due      map[store.Lane]bool       // what the latest look found due
 }
 
@@ -130,6 +131,12 @@ func (p *postman) subscribe(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if full := len(active) >= maxSubscribed; full != p.full {
+		if p.full = full; full {
+			p.options.Log.Warn("there are more active webhooks than a process serves; the latest get nothing",
+				"most", maxSubscribed)
+		}
+	}
 	hooks := make(map[parley.ID]*endpoint, len(active))
 	clear(p.of)
 	for i := range active {

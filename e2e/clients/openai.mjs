@@ -16,7 +16,7 @@ const call = [{ tool_call: { name: 'weather', arguments: { city: 'Oslo' } } }]
 async function ask() {
   const ids = (await client.models.list()).data.map((m) => m.id)
   assert(ids.includes('parley') && ids.includes('sim/echo'))
-  assert.equal((await client.models.retrieve('sim/echo')).id, 'sim/echo')
+  assert.equal((await client.models.retrieve('sim/echo')).owned_by, 'sim')
   ok('models')
 
   const messages = [{ role: 'developer', content: 'Be {{brief}}.' }, { role: 'user', content: 'one' }]

@@ -7,12 +7,13 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -108,22 +109,36 @@ func (s *Sender) post(ctx context.Context, w *parley.Webhook, id string, body []
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswerBytes)) // the status alone counts
 	_ = response.Body.Close()
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return response.StatusCode, fmt.Errorf("the endpoint answered %d", response.StatusCode)
+		return response.StatusCode, &statusError{response.StatusCode}
 	}
 	return response.StatusCode, nil
 }
 
-// explain says why a request failed, without the URL, which may hold secrets.
+// explain says why a request failed, in our own words: the error may name the URL, which may hold secrets, this
+// network's resolver, or what another service says on a port that speaks no HTTP.
 func explain(ctx context.Context, err error) string {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	var refused *statusError
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &refused):
+		return refused.Error()
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Sprintf("the endpoint did not answer within %s", Patience)
-	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err
-	}
-	if errors.Is(err, netguard.ErrPrivate) {
+	case errors.Is(err, netguard.ErrPrivate):
 		return netguard.ErrPrivate.Error() + "; the operator can allow it with webhooks: {allow_private: true}"
+	case errors.As(err, &name):
+		return "the endpoint's name could not be resolved"
+	case errors.As(err, &certificate):
+		return "the endpoint's certificate is not valid for its name, or not trusted"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "the endpoint could not be connected to"
 	}
-	return parley.Clip(strings.ToValidUTF8(err.Error(), "\ufffd"), parley.MaxDeliveryErrorBytes)
+	return "the endpoint's answer could not be read"
 }
+
+// statusError is an answer other than 200 to 299.
+type statusError struct{ status int }
+
+func (e *statusError) Error() string { return fmt.Sprintf("the endpoint answered %d", e.status) }

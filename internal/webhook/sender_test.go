@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"encoding/base64"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -79,6 +80,35 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	if n := <-written; n == most {
 		t.Error("the whole answer was read")
 	}
+}
+
+// TestWhatOthersSayStaysHere: a subscriber does not learn what a service that speaks no HTTP says.
+func TestWhatOthersSayStaysHere(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	served := make(chan struct{})
+	go func() { // ends with the first connection, or the listener
+		defer close(served)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "SSH-2.0-secret_9.9\r\n")
+		_, _ = io.Copy(io.Discard, conn) // until the sender hangs up
+		_ = conn.Close()
+	}()
+	sender := webhook.NewSender(true)
+	defer sender.Close()
+	url := "http://" + listener.Addr().String()
+	const want = "the endpoint's answer could not be read"
+	if outcome := sender.Send(t.Context(), &parley.Webhook{URL: url}, "msg_1", []byte("{}")); outcome.Error != want {
+		t.Errorf("the error is %q; want %q", outcome.Error, want)
+	}
+	<-served
 }
 
 // zeros is a reader without an end.

@@ -27,18 +27,18 @@ const gap = "\n\n"
 
 // complete answers a chat completion.
 func (a *api) complete(x *protocol.Exchange) error {
+	end, err := x.Room()
+	if err != nil {
+		return err
+	}
+	defer end()
 	var r *reply
-	var err error
 	stream.Aside(func() { r, err = a.begun(x) })
 	if err != nil {
 		return err
 	}
 	defer r.watch.Close()
-	end, err := x.Outlast()
-	if err != nil {
-		return err
-	}
-	defer end()
+	x.Outlast()
 	r.answer(a)
 	return nil
 }
@@ -325,7 +325,7 @@ func (r *reply) finish(a *api) {
 	if from.waits != "" {
 		from.sequence = 0 // the calls that still wait stand before the results
 	}
-	seen, err := a.seen(ctx, &chat{x: r.x}, from)
+	seen, err := a.seen(ctx, r.x.Principal, from)
 	var turn parley.Turn
 	if err == nil && r.reason == "" {
 		turn, err = a.engine.Turn(ctx, r.x.Principal, r.turn.turn)
@@ -471,39 +471,53 @@ type segment struct {
 }
 
 // seen reads what a client sees of a turn: the texts of its steps as one, and the calls that wait for results.
-func (a *api) seen(ctx context.Context, c *chat, turn begun) (segment, error) {
+// CodeTooLarge if the turn has more messages than maxAnswerPages hold.
+func (a *api) seen(ctx context.Context, principal parley.Principal, turn begun) (segment, error) {
 	s := segment{finish: "stop"}
-	page, err := a.engine.Messages(ctx, c.x.Principal, turn.session, engine.MessageList{
-		Paging: engine.Paging{Limit: maxAnswerRows}, TurnIDs: []parley.ID{turn.turn}, From: turn.sequence + 1,
-	})
-	if err != nil {
-		return s, err
-	}
-	for i := range page.Data {
-		m := &page.Data[i]
-		if m.Sequence == 0 || m.Sequence <= turn.sequence || m.Internal {
-			continue
-		}
-		s.use(m.Usage)
-		if m.Status == parley.MessageFailed {
-			continue
-		}
-		switch m.Role {
-		case parley.RoleAssistant:
-			err = s.hears(m)
-		case parley.RoleToolCall:
-			err = s.asks(m)
-		case parley.RoleToolResult:
-			s.answers(m.ToolCallID)
-		default:
-			continue
-		}
+	paging := engine.Paging{Limit: parley.MaxPage}
+	for range maxAnswerPages {
+		page, err := a.engine.Messages(ctx, principal, turn.session, engine.MessageList{
+			Paging: paging, TurnIDs: []parley.ID{turn.turn}, From: turn.sequence + 1,
+		})
 		if err != nil {
 			return s, err
 		}
-		s.last = m.ID
+		for i := range page.Data {
+			m := &page.Data[i]
+			if m.Sequence <= turn.sequence || m.Internal { // also queued ones
+				continue
+			}
+			if err := s.add(m); err != nil {
+				return s, err
+			}
+		}
+		if page.Next == nil {
+			return s, nil
+		}
+		paging.Cursor = *page.Next
 	}
-	return s, nil
+	return s, parley.Errorf(parley.CodeTooLarge,
+		"The turn is too long for one answer of this API. Read it in the session %s.", turn.session)
+}
+
+// add adds a message of the record.
+func (s *segment) add(m *parley.Message) (err error) {
+	s.use(m.Usage)
+	if m.Status == parley.MessageFailed {
+		return nil
+	}
+	switch m.Role {
+	case parley.RoleAssistant:
+		err = s.hears(m)
+	case parley.RoleToolCall:
+		err = s.asks(m)
+	case parley.RoleToolResult:
+		s.answers(m.ToolCallID)
+	default:
+		return nil
+	}
+	s.last = m.ID
+	return err
 }
 
 // hears adds an assistant's message.

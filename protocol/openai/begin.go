@@ -17,8 +17,8 @@ import (
 
 // The bounds of beginning a turn.
 const (
-	maxRecorded   = 1000 // messages of a history that the server does not know, and records
-	maxAnswerRows = 1000 // of a turn that are read to find out what its client has seen
+	maxRecorded    = 1000 // messages of a history that the server does not know, and records
+	maxAnswerPages = 32   // of a turn that are read to find out what its client has seen
 )
 
 // continueText begins a turn whose history ends with results that no waiting turn asked for: a turn needs a message.
@@ -146,7 +146,12 @@ func (a *api) answeredWith(ctx context.Context, c *chat, known *parley.ForeignID
 	if err != nil || asked.TurnID.IsZero() {
 		return parley.ID{}, err
 	}
-	seen, err := a.seen(ctx, c, begun{session: asked.SessionID, turn: asked.TurnID, sequence: asked.Sequence})
+	seen, err := a.seen(ctx, c.x.Principal, begun{
+		session: asked.SessionID, turn: asked.TurnID, sequence: asked.Sequence,
+	})
+	if parley.ErrorCode(err) == parley.CodeTooLarge {
+		return parley.ID{}, nil // no client has seen it
+	}
 	if err != nil {
 		return parley.ID{}, err
 	}

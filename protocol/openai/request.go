@@ -216,7 +216,10 @@ func (r *request) refuse() error {
 func within(member string, err error) error {
 	var known *parley.Error
 	if errors.As(err, &known) && known.Field != "" {
-		return parley.InvalidField(member+"."+known.Field, "%s", strings.TrimPrefix(known.Message, known.Field+": "))
+		inside := *known
+		inside.Field = member + "." + known.Field
+		inside.Message = inside.Field + ": " + strings.TrimPrefix(known.Message, known.Field+": ")
+		return &inside
 	}
 	return err
 }

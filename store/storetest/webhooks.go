@@ -92,6 +92,13 @@ func (w *world) move(t reporter, move store.LaneMove) bool {
 	return more
 }
 
+func (w *world) dueLanes(t reporter) []store.Lane {
+	t.Helper()
+	due, err := w.store.DueLanes(w.ctx, 10)
+	must(t, "DueLanes", err)
+	return due
+}
+
 func (w *world) lastEvent(t reporter, session parley.ID) int64 {
 	t.Helper()
 	heads, err := w.store.Heads(w.ctx, []parley.ID{session})
@@ -181,10 +188,16 @@ func laneHeld(t *testing.T, w *world) {
 	if !w.move(t, store.LaneMove{HeldLane: held, Seen: held.Through}) {
 		t.Error("events that were not seen are nothing to send")
 	}
+	if due := w.dueLanes(t); !cmp.Equal(due, []store.Lane{lane}) {
+		t.Errorf("due are %+v; want the lane with events that were not seen, for the process may die", due)
+	}
 	again := w.hold(t, lane)
 	again.Through = last
 	if w.move(t, store.LaneMove{HeldLane: again, Seen: last}) {
 		t.Error("a lane that saw everything has more to send")
+	}
+	if due := w.dueLanes(t); len(due) != 0 {
+		t.Errorf("due are %+v, although everything was sent", due)
 	}
 	_, err := w.store.MoveLane(w.ctx, store.LaneMove{HeldLane: held})
 	refused(t, "the move of an old hold", err, parley.CodeFenced)
@@ -217,9 +230,7 @@ func laneExpires(t *testing.T, w *world) {
 	if err != nil || !ok {
 		t.Fatalf("HoldLane: %t, %v", ok, err)
 	}
-	due, err := w.store.DueLanes(w.ctx, 10)
-	must(t, "DueLanes", err)
-	if !cmp.Equal(due, []store.Lane{lane}) {
+	if due := w.dueLanes(t); !cmp.Equal(due, []store.Lane{lane}) {
 		t.Errorf("due are %+v; want the lane whose hold has ended", due)
 	}
 	w.hold(t, lane)
@@ -344,6 +355,16 @@ func webhookRevoked(t *testing.T, w *world) {
 		}
 		return roles
 	}
+	session := w.session(t)
+	for _, hook := range []parley.Webhook{theirs, mine} { // in the order in which they become due
+		if _, ok, err := w.store.HoldLane(w.ctx, laneOf(&hook, session), -time.Second); err != nil || !ok {
+			t.Fatalf("HoldLane: %t, %v", ok, err)
+		}
+		w.later()
+	}
+	if due := w.dueLanes(t); len(due) != 2 {
+		t.Errorf("due are %+v; want both lanes", due)
+	}
 	want := map[parley.ID]parley.PrincipalRole{mine.ID: parley.RoleAdmin, theirs.ID: parley.RoleMember}
 	if got := subscribed(); !cmp.Equal(got, want) {
 		t.Errorf("subscribed are %v; want %v", got, want)
@@ -353,6 +374,9 @@ func webhookRevoked(t *testing.T, w *world) {
 	delete(want, theirs.ID)
 	if got := subscribed(); !cmp.Equal(got, want) {
 		t.Errorf("after the key was revoked, subscribed are %v; want %v", got, want)
+	}
+	if due := w.dueLanes(t); !cmp.Equal(due, []store.Lane{laneOf(&mine, session)}) {
+		t.Errorf("after the key was revoked, due are %+v; want only the lane of the owner with a key", due)
 	}
 }
 
