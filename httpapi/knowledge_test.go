@@ -81,10 +81,26 @@ func TestKnowledgeIsTheOwners(t *testing.T) {
 	want[parley.KnowledgeItem](s, 200, "PATCH", path, `{"pinned":true}`, "Authorization", admin)
 
 	at := s.background(agent)
+	watches := map[string]*frames{}
+	for _, reader := range []string{owner, admin, other} {
+		watches[reader] = s.stream("GET", "/v1/events", "", "Authorization", reader)
+		watches[reader].until("resync")
+	}
 	s.plays(at, []string{call("remember", map[string]string{"text": "Ada's secret."}), `{"text":"Noted."}`},
 		"Authorization", owner)
-	stream := s.stream("GET", at+"/events", "", "Authorization", owner)
-	stream.until("session.completed")
+	s.stream("GET", at+"/events", "", "Authorization", owner).until("session.completed")
+	want[parley.KnowledgeItem](s, 200, "PATCH", path, `{"pinned":false}`, "Authorization", owner)
+	for reader, watch := range watches { // the change comes after the secret, which only its readers hear of
+		heard := 1
+		for _, event := range watch.until("knowledge.updated") {
+			if event.event == "knowledge.created" {
+				heard++
+			}
+		}
+		if count := map[string]int{owner: 2, admin: 2, other: 1}[reader]; heard != count {
+			t.Errorf("a reader of %d items heard of %d", count, heard)
+		}
+	}
 	for reader, count := range map[string]int{owner: 2, admin: 2, other: 1} {
 		if items := want[page[parley.KnowledgeItem]](
 			s, 200, "GET", "/v1/knowledge?agent=digger", "", "Authorization", reader).Data; len(items) != count {

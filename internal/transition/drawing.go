@@ -251,6 +251,13 @@ func (t *Tx) learnDrawn(w LearnDrawn) error {
 	if err != nil || h == nil || h.DeletedAt != 0 {
 		return err
 	}
+	if err := t.noteDrawn(h, w); err != nil {
+		return err
+	}
+	return t.tellKnowledge(h)
+}
+
+func (t *Tx) noteDrawn(h *Head, w LearnDrawn) error {
 	child, err := t.load(w.SessionID)
 	if err != nil || child == nil || child.DeletedAt != 0 {
 		return err
