@@ -23,8 +23,8 @@ func NewPlaces() *Places {
 	return &Places{inflight.NewPlaces(placesOfWorkspace), inflight.NewPlaces(placesInAll)}
 }
 
-// Enter waits for a place to work on the newest version of an artifact, on content of so many bytes, and on the versions
-// given, 0 being the newest; leave gives it back. The error is the context's.
+// Enter waits for a place to work on the newest version of an artifact, on content of so many bytes, and on the given
+// versions, 0 being the newest; leave gives it back. The error is the context's.
 func (p *Places) Enter(ctx context.Context, a *parley.Artifact, size int, versions ...int) (leave func(), err error) {
 	small := a.Bytes <= smallContent && size <= smallContent
 	for _, version := range versions {

@@ -253,6 +253,9 @@ func (m *message) read() error {
 	if err := json.Unmarshal(raw, &m.parts); err != nil {
 		return parley.InvalidField("content", "must be a text or a list of parts")
 	}
+	if len(m.parts) > parley.MaxParts { // their bytes become files before the message is checked
+		return parley.InvalidField("content", "at most %d parts", parley.MaxParts)
+	}
 	for i := range m.parts {
 		if err := m.parts[i].check(m.Role); err != nil {
 			return within(fmt.Sprintf("content[%d]", i), err)

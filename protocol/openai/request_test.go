@@ -47,6 +47,8 @@ func TestParametersAreRefusedByName(t *testing.T) {
 		`"messages":[{"role":"tool","tool_call_id":"c","content":[{}]}]`:     "messages[0].content[0].type",
 		`"messages":[{"role":"user","content":[{"type":"image_url"}]}]`:      "messages[0].content[0].type",
 		`"messages":[{"role":"user","content":[{"type":"file","file":{}}]}]`: "messages[0].content[0].file",
+		`"messages":[{"role":"user","content":[` + strings.Repeat(`{"type":"text"},`, parley.MaxParts) +
+			`{"type":"text"}]}]`: "messages[0].content",
 	} {
 		_, err := decoded(t, ","+member)
 		got, ok := err.(*parley.Error) //nolint:errorlint // of this package

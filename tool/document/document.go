@@ -144,8 +144,8 @@ func (s shelf) open(ctx context.Context, call tool.Call) (desk, error) {
 	return desk{s, session, store.Scope{WorkspaceID: call.WorkspaceID, ViewerID: session.ReaderID()}}, nil
 }
 
-// find returns a document by the id that a model gave. What some readers of the session may not see, and what belongs to
-// none of the session and its project, is not there.
+// find returns a document by the id that a model gave. What some readers of the session may not see, and what belongs
+// to none of the session and its project, is not there.
 func (d *desk) find(ctx context.Context, given string) (parley.Artifact, error) {
 	id, err := parley.ParseID(given)
 	if err != nil {
