@@ -19,6 +19,9 @@ type ToolAnnotations struct {
 	Idempotent  bool `json:"idempotent"`
 	Destructive bool `json:"destructive"`
 	OpenWorld   bool `json:"open_world"`
+	// Order names what the tool works on, if one call may need what another one has done: two edits of one document.
+	// Calls of one order run one after the other, as the model made them, unless all of them only read.
+	Order string `json:"-"`
 }
 
 // Repeatable reports whether a call may run again when its first outcome is unknown.

@@ -203,7 +203,8 @@ func (c *conn) writtenVersion(workspaceID, id parley.ID, key store.Idempotency) 
 	var earlier parley.ArtifactVersion
 	var fingerprint parley.Hash
 	found, err := c.one("SELECT v.fingerprint, "+artifactVersionColumns+
-		" FROM artifact_versions v WHERE v.artifact_id = ? AND v.workspace_id = ? AND v.idempotency_key = ?", func(r *row) error {
+		" FROM artifact_versions v WHERE v.artifact_id = ? AND v.workspace_id = ? "+
+		"AND v.idempotency_key = ?", func(r *row) error {
 		fingerprint = r.hash()
 		return fillArtifactVersion(r, &earlier)
 	}, id, workspaceID, key.Key)

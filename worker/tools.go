@@ -197,12 +197,12 @@ func batchEnd(calls []toolCall, from int) int {
 	readers := map[string]bool{} // by order: whether its calls in the batch only read
 	to := from
 	for to < len(calls) && to-from < ParallelTools && safe(&calls[to]) {
-		if ordered, ok := calls[to].tool.(tool.Ordered); ok {
-			order, reads := ordered.Order(), calls[to].tool.Annotations().ReadOnly
-			if only, some := readers[order]; some && !(only && reads) {
+		if calls[to].tool != nil && calls[to].tool.Annotations().Order != "" {
+			does := calls[to].tool.Annotations()
+			if read, some := readers[does.Order]; some && (!read || !does.ReadOnly) {
 				break
 			}
-			readers[order] = reads
+			readers[does.Order] = does.ReadOnly
 		}
 		to++
 	}

@@ -47,10 +47,7 @@ type Source struct {
 	tools []tool.Tool // by name
 }
 
-var (
-	_ tool.Source  = Source{}
-	_ tool.Ordered = onShelf{}
-)
+var _ tool.Source = Source{}
 
 // Tools returns the tools on a store's documents.
 func Tools(over Store, options Options) Source {
@@ -98,10 +95,11 @@ type onShelf struct {
 func (t onShelf) Definition() parley.ToolDefinition { return t.definition }
 
 // Annotations implements tool.Tool.
-func (t onShelf) Annotations() parley.ToolAnnotations { return t.annotations }
-
-// Order implements tool.Ordered: what one call writes, the next one reads and changes.
-func (onShelf) Order() string { return "artifacts" }
+func (t onShelf) Annotations() parley.ToolAnnotations {
+	annotations := t.annotations
+	annotations.Order = "artifacts"
+	return annotations
+}
 
 // Source implements tool.Tool.
 func (onShelf) Source() string { return sourceName }
