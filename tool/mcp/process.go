@@ -54,6 +54,9 @@ func (p *process) close() {
 	}
 }
 
+// ended implements transport: a flood ends the reading, and with it the session.
+func (p *process) ended() <-chan struct{} { return nil }
+
 // why adds the process's last output to an error.
 func (p *process) why(err error) error {
 	p.mu.Lock()
