@@ -27,6 +27,7 @@ var errFlood = errors.New("it sends more messages than this client accepts")
 type flood struct {
 	allowed    *rate.Limiter
 	unanswered atomic.Int64
+	over       atomic.Bool // it has returned errFlood
 }
 
 func newFlood() *flood { return &flood{allowed: rate.NewLimiter(floodPerSecond, floodAtOnce)} }
@@ -34,6 +35,7 @@ func newFlood() *flood { return &flood{allowed: rate.NewLimiter(floodPerSecond, 
 // message counts a message with this many bytes; it returns errFlood beyond the bounds.
 func (f *flood) message(bytes int64) error {
 	if !f.allowed.AllowN(time.Now(), int(bytes+messageCost)) {
+		f.over.Store(true)
 		return errFlood
 	}
 	return nil
@@ -42,6 +44,7 @@ func (f *flood) message(bytes int64) error {
 // open counts a request that waits for its answer until done.
 func (f *flood) open() error {
 	if f.unanswered.Add(1) > maxUnanswered {
+		f.over.Store(true)
 		return errFlood
 	}
 	return nil
