@@ -228,3 +228,55 @@ func TestDocumentToolsAsk(t *testing.T) {
 		t.Errorf("%d documents were written", got)
 	}
 }
+
+// What an agent reaches in a session that others see is what they see too: they may ask it for anything, and read what
+// it answers.
+func TestDocumentToolsShowOthersNothingPrivate(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	owner, other := s.key("one", "ada", parley.RoleMember), s.key("one", "bob", parley.RoleMember)
+	project := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"name":"ours","path":%q}`,
+		s.subdirectory("ours")), "Authorization", s.key("one", "boss", parley.RoleAdmin)).ID.String()
+	session := func(visibility string) string {
+		return want[parley.Session](s, 201, "POST", "/v1/sessions", `{"project_id":"`+project+`","visibility":"`+
+			visibility+`","model":"sim/script",`+documentTools+`}`, "Authorization", owner).ID.String()
+	}
+	shared, private := session("workspace"), session("private")
+	artifact := func(place string) string {
+		return want[parley.Artifact](s, 201, "POST", "/v1/artifacts", `{`+place+`,"kind":"text","name":"n",`+
+			`"content":"what it says"}`, "Authorization", owner).ID.String()
+	}
+	hidden := []string{
+		artifact(`"project_id":"` + project + `","visibility":"private"`), artifact(`"session_id":"` + private + `"`),
+	}
+	seen := []string{artifact(`"project_id":"` + project + `"`), artifact(`"session_id":"` + shared + `"`)}
+	answers := func(session, id, key string) string {
+		at := "/v1/sessions/" + session
+		script, _ := json.Marshal(`[[{"tool_call":{"name":"list_artifacts","arguments":{}}}],` +
+			`[{"tool_call":{"name":"read_artifact","arguments":{"id":"` + id + `"}}}],[{"text":"done"}]]`)
+		before := len(want[page[parley.Message]](
+			s, 200, "GET", at+"/messages?limit=1000", "", "Authorization", key).Data)
+		s.stream("POST", at+"/messages", `{"content":{"text":`+string(script)+`}}`, "Authorization", key).
+			until("session.completed")
+		var said strings.Builder
+		for _, m := range want[page[parley.Message]](
+			s, 200, "GET", at+"/messages?limit=1000", "", "Authorization", key).Data[before:] {
+			if m.Role == parley.RoleToolResult {
+				said.Write(m.Content)
+			}
+		}
+		return said.String()
+	}
+	for _, c := range []struct {
+		ids          []string
+		session, key string
+		shown        bool
+	}{{hidden, shared, other, false}, {seen, shared, other, true}, {hidden, private, owner, true}} {
+		for _, id := range c.ids {
+			said := answers(c.session, id, c.key)
+			if strings.Contains(said, "what it says") != c.shown || strings.Contains(said, `"id":"`+id) != c.shown {
+				t.Errorf("of artifact %s the session %s shows: %s", id, c.session, said)
+			}
+		}
+	}
+}

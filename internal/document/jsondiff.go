@@ -40,25 +40,40 @@ type differ struct {
 	moved int // at most so many items of lists does the patch move
 }
 
+// operations are a part of a patch: those that make one value of another.
+type operations struct {
+	patch []parley.JSONEdit
+	size  int // bytes that they take, about
+	most  int // from how many on the value is replaced as a whole
+}
+
+// add appends what was found within the value, and reports whether the value is to be replaced as a whole: nothing more
+// is then needed. Each operation names its whole path, so all of them together could take far more than both documents.
+func (o *operations) add(more []parley.JSONEdit, size int) (full bool) {
+	o.patch, o.size = append(o.patch, more...), o.size+size
+	return o.size >= o.most
+}
+
 // diff returns the operations that make b of the a at path, and the bytes that they take.
 func (d *differ) diff(path string, a, b *value) (patch []parley.JSONEdit, size int, err error) {
+	made := operations{most: editBytes + len(path) + b.size}
 	switch {
 	case a.id == b.id:
 		return nil, 0, nil
 	case a.kind == isObject && b.kind == isObject:
-		patch, size, err = d.objects(path, a, b)
+		err = d.objects(path, a, b, &made)
 	case a.kind == isList && b.kind == isList:
-		patch, size, err = d.lists(path, a, b)
+		err = d.lists(path, a, b, &made)
 	default:
 		return replace(path, b)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	if editBytes+len(path)+b.size <= size {
+	if made.size >= made.most {
 		return replace(path, b)
 	}
-	return patch, size, nil
+	return made.patch, made.size, nil
 }
 
 // editBytes is roughly what an operation takes besides its path and value.
@@ -79,60 +94,62 @@ func edit(op parley.EditOp, path string, v *value) ([]parley.JSONEdit, int, erro
 	return []parley.JSONEdit{made}, editBytes + len(path) + len(made.Value), nil
 }
 
-func (d *differ) objects(path string, a, b *value) (patch []parley.JSONEdit, size int, err error) {
-	note := func(more []parley.JSONEdit, bytes int, err error) error {
-		patch, size = append(patch, more...), size+bytes
-		return err
-	}
+func (d *differ) objects(path string, a, b *value, made *operations) error {
 	for i, name := range a.names {
-		at := step(path, name)
-		if other := b.member(name); other >= 0 {
-			err = note(d.diff(at, a.items[i], b.items[other]))
-		} else {
-			err = note(edit(parley.EditRemove, at, nil))
+		other := b.member(name)
+		if other >= 0 && a.items[i].id == b.items[other].id {
+			continue
 		}
-		if err != nil {
-			return nil, 0, err
+		var more []parley.JSONEdit
+		var size int
+		var err error
+		if at := step(path, name); other >= 0 {
+			more, size, err = d.diff(at, a.items[i], b.items[other])
+		} else {
+			more, size, err = edit(parley.EditRemove, at, nil)
+		}
+		if err != nil || made.add(more, size) {
+			return err
 		}
 	}
 	for i, name := range b.names {
 		if a.member(name) < 0 {
-			if err = note(edit(parley.EditAdd, step(path, name), b.items[i])); err != nil {
-				return nil, 0, err
+			more, size, err := edit(parley.EditAdd, step(path, name), b.items[i])
+			if err != nil || made.add(more, size) {
+				return err
 			}
 		}
 	}
-	return patch, size, nil
+	return nil
 }
 
-func (d *differ) lists(path string, a, b *value) (patch []parley.JSONEdit, size int, err error) {
-	note := func(more []parley.JSONEdit, bytes int, err error) error {
-		patch, size = append(patch, more...), size+bytes
-		return err
-	}
+func (d *differ) lists(path string, a, b *value, made *operations) error {
 	for _, r := range compare(ids(a), ids(b), &d.work) {
 		// Items are changed at their place as far as both sides have some; the operations before have already made
 		// the list's beginning that of b.
 		i, j := r.a0, r.b0
 		for ; i < r.a1 && j < r.b1; i, j = i+1, j+1 {
-			if err = note(d.diff(stepIndex(path, j), a.items[i], b.items[j])); err != nil {
-				return nil, 0, err
+			more, size, err := d.diff(stepIndex(path, j), a.items[i], b.items[j])
+			if err != nil || made.add(more, size) {
+				return err
 			}
 		}
 		for ; i < r.a1; i++ {
 			d.moved += len(a.items) + len(b.items)
-			if err = note(edit(parley.EditRemove, stepIndex(path, j), nil)); err != nil {
-				return nil, 0, err
+			more, size, err := edit(parley.EditRemove, stepIndex(path, j), nil)
+			if err != nil || made.add(more, size) {
+				return err
 			}
 		}
 		for ; j < r.b1; j++ {
 			d.moved += len(a.items) + len(b.items)
-			if err = note(edit(parley.EditAdd, stepIndex(path, j), b.items[j])); err != nil {
-				return nil, 0, err
+			more, size, err := edit(parley.EditAdd, stepIndex(path, j), b.items[j])
+			if err != nil || made.add(more, size) {
+				return err
 			}
 		}
 	}
-	return patch, size, nil
+	return nil
 }
 
 func ids(list *value) []int {

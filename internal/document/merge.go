@@ -2,6 +2,7 @@ package document
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"example.org/parley"
@@ -182,7 +183,7 @@ func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, 
 		known.number(roots[i])
 	}
 	m := merging{}
-	root := m.merge("", roots[0], roots[1], roots[2])
+	root := m.merge(nil, roots[0], roots[1], roots[2])
 	if m.conflicts != nil {
 		return nil, m.conflicts, nil
 	}
@@ -196,7 +197,26 @@ type merging struct {
 	conflicts []Conflict
 }
 
-func (m *merging) merge(path string, base, ours, theirs *value) *value {
+// trail is the way to a value: only conflicts are worth a whole pointer, which names may make as long as the document.
+type trail struct {
+	before *trail // nil at the root
+	name   string
+}
+
+// pointer returns the trail as a JSON Pointer.
+func (t *trail) pointer() string {
+	var names []string
+	for ; t != nil; t = t.before {
+		names = append(names, t.name)
+	}
+	var pointer strings.Builder
+	for _, name := range slices.Backward(names) {
+		pointer.WriteString(step("", name))
+	}
+	return pointer.String()
+}
+
+func (m *merging) merge(at *trail, base, ours, theirs *value) *value {
 	switch {
 	case same(ours, theirs), same(base, theirs):
 		return ours
@@ -205,9 +225,9 @@ func (m *merging) merge(path string, base, ours, theirs *value) *value {
 	case base != nil && ours != nil && theirs != nil && base.kind == ours.kind && base.kind == theirs.kind:
 		switch base.kind {
 		case isObject:
-			return m.objects(path, base, ours, theirs)
+			return m.objects(at, base, ours, theirs)
 		case isList:
-			return m.lists(path, base, ours, theirs)
+			return m.lists(at, base, ours, theirs)
 		case isText:
 			// A longer text is merged as one; a short one is one place.
 			if strings.Contains(base.text, "\n") {
@@ -218,7 +238,7 @@ func (m *merging) merge(path string, base, ours, theirs *value) *value {
 			}
 		}
 	}
-	m.conflict(path, shown(base), shown(ours), shown(theirs))
+	m.conflict(at, shown(base), shown(ours), shown(theirs))
 	return ours
 }
 
@@ -229,20 +249,21 @@ func same(a, b *value) bool {
 	return a.id == b.id
 }
 
-func (m *merging) conflict(path, base, ours, theirs string) {
+func (m *merging) conflict(at *trail, base, ours, theirs string) {
 	if len(m.conflicts) < maxConflicts {
+		path := at.pointer()
 		m.conflicts = append(m.conflicts, Conflict{Path: &path, Base: base, Ours: ours, Theirs: theirs})
 	}
 }
 
 // objects merges member by member, in the order of ours.
-func (m *merging) objects(path string, base, ours, theirs *value) *value {
+func (m *merging) objects(way *trail, base, ours, theirs *value) *value {
 	merged := &value{kind: isObject}
 	for _, name := range slices.Concat(ours.names, theirs.names) {
 		if merged.member(name) >= 0 {
 			continue
 		}
-		if item := m.merge(step(path, name), base.of(name), ours.of(name), theirs.of(name)); item != nil {
+		if item := m.merge(&trail{way, name}, base.of(name), ours.of(name), theirs.of(name)); item != nil {
 			merged.set(name, item)
 		}
 	}
@@ -258,7 +279,7 @@ func (v *value) of(name string) *value {
 }
 
 // lists merges item by item.
-func (m *merging) lists(path string, base, ours, theirs *value) *value {
+func (m *merging) lists(way *trail, base, ours, theirs *value) *value {
 	merged := &value{kind: isList}
 	kept := 0
 	for _, at := range meet(&m.work, ids(base), ids(ours), ids(theirs)) {
@@ -272,10 +293,10 @@ func (m *merging) lists(path string, base, ours, theirs *value) *value {
 			merged.items = append(merged.items, t...)
 		case len(b) == len(o) && len(b) == len(t): // the same items, changed
 			for i := range b {
-				merged.items = append(merged.items, m.merge(stepIndex(path, at.base0+i), b[i], o[i], t[i]))
+				merged.items = append(merged.items, m.merge(&trail{way, strconv.Itoa(at.base0 + i)}, b[i], o[i], t[i]))
 			}
 		default:
-			m.conflict(path, shownItems(b), shownItems(o), shownItems(t))
+			m.conflict(way, shownItems(b), shownItems(o), shownItems(t))
 		}
 	}
 	merged.items = append(merged.items, base.items[kept:]...)

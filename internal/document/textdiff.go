@@ -141,23 +141,27 @@ func (w *window) words(removed, added []string) (before, after [][]parley.DiffPa
 		mark(changedX[r.a0:r.a1])
 		mark(changedY[r.b0:r.b1])
 	}
-	return lineParts(len(removed), x, changedX), lineParts(len(added), y, changedY)
+	return lineParts(len(removed), a, x, changedX), lineParts(len(added), b, y, changedY)
 }
 
-// lineParts puts words together again, line by line.
-func lineParts(lines int, words []string, changed []bool) [][]parley.DiffPart {
+// lineParts puts the words of a text together again, line by line. Its parts are slices of the text: words that were
+// joined one by one would take the square of their number.
+func lineParts(lines int, text string, words []string, changed []bool) [][]parley.DiffPart {
 	parts := make([][]parley.DiffPart, 0, lines)
 	var line []parley.DiffPart
+	begin, at := 0, 0 // of the last part, and of the word
 	for i, word := range words {
-		if word == "\n" {
+		end := at + len(word)
+		switch n := len(line); {
+		case word == "\n":
 			parts, line = append(parts, kept(line)), nil
-			continue
+		case n > 0 && line[n-1].Changed == changed[i]:
+			line[n-1].Text = text[begin:end]
+		default:
+			begin = at
+			line = append(line, parley.DiffPart{Text: word, Changed: changed[i]})
 		}
-		if n := len(line); n > 0 && line[n-1].Changed == changed[i] {
-			line[n-1].Text += word
-			continue
-		}
-		line = append(line, parley.DiffPart{Text: word, Changed: changed[i]})
+		at = end
 	}
 	if len(parts) < lines {
 		parts = append(parts, kept(line))

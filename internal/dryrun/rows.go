@@ -271,6 +271,8 @@ func (rows) Recipient(_, ownerID, _ parley.ID) (parley.ID, error)      { return 
 
 func (rows) Cited(parley.ID, parley.ID, int64) (*transition.CitedMessage, error) { return nil, nil }
 
+func (rows) Readable(parley.ID, []parley.ID) ([]transition.Readable, error) { return nil, nil }
+
 func (rows) SharesWork(parley.ID, parley.ID, parley.ID, parley.ID) (bool, error) { return false, nil }
 
 // These implement transition.Rows: a dry run learns nothing.

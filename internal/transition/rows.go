@@ -130,6 +130,8 @@ type Rows interface {
 	// UsableKnowledge reads what prompts of an agent may be told, pinned items first, then the latest changed; with
 	// proposed also procedures that nobody has approved.
 	UsableKnowledge(reach store.KnowledgeReach, proposed bool) ([]parley.KnowledgeItem, error)
+	// Readable returns who may read some sessions of a workspace, without deleted ones, in any order.
+	Readable(workspaceID parley.ID, sessionIDs []parley.ID) ([]Readable, error)
 	// ChosenKnowledge reads the block in use of a session; nil if there is none.
 	ChosenKnowledge(h *Head) (*parley.KnowledgeBlock, error)
 
@@ -193,6 +195,13 @@ type CitedMessage struct {
 	ID       parley.ID
 	OwnerID  parley.ID // of its session
 	Metadata json.RawMessage
+}
+
+// Readable is an undeleted session, with what decides who may read it.
+type Readable struct {
+	ID         parley.ID
+	OwnerID    parley.ID
+	Visibility parley.Visibility
 }
 
 // Earlier is what an idempotency key was used for; zero id: nothing.
