@@ -109,8 +109,8 @@ func TestKnowledgeIsTheOwners(t *testing.T) {
 	}
 }
 
-// TestSharedConversationsTellNothingPrivate: in a session that others read and ask in, an agent knows what all of them may
-// know, even if its owner knows more: neither its tools nor its prompt say anything from a private session.
+// TestSharedConversationsTellNothingPrivate: in a session that others read and ask in, an agent knows what all of them
+// may know, even if its owner knows more: neither its tools nor its prompt say anything from a private session.
 func TestSharedConversationsTellNothingPrivate(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
