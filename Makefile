@@ -10,12 +10,12 @@ TOOLS := $(CURDIR)/.cache/tools
 
 # Packages that wait for people, networks and files, or work once, are compiled without inlining: the release is smaller
 # and no turn is slower (ADR 0065). What a turn, a search or a picture computes does not belong here.
-NOT_INLINED := ./cmd/... ./client/... ./internal/dryrun ./internal/imports ./runner/... ./tool/document ./tool/mcp/... \
+NOT_INLINED := ./cmd/... ./client/... ./internal/dryrun ./internal/imports ./internal/transfer ./runner/... ./tool/... \
   archive/zip encoding/asn1 encoding/gob encoding/xml runtime/pprof text/template/... crypto/x509/... \
-  github.com/JohannesKaufmann/... github.com/danielgtaylor/huma/... github.com/go-logr/... github.com/goccy/go-yaml/... \
+  github.com/JohannesKaufmann/... github.com/danielgtaylor/huma/... github.com/goccy/go-yaml/... \
   github.com/google/jsonschema-go/... github.com/modelcontextprotocol/go-sdk/... github.com/netresearch/go-cron/... \
   github.com/pressly/goose/... github.com/segmentio/... github.com/spf13/... github.com/yosida95/uritemplate/... \
-  go.opentelemetry.io/... golang.org/x/net/html/... golang.org/x/oauth2/... golang.org/x/text/encoding/... \
+  golang.org/x/net/html/... golang.org/x/oauth2/... golang.org/x/text/encoding/... \
   golang.org/x/text/internal/... golang.org/x/text/language golang.org/x/text/secure/...
 
 # Everything is built as the release is, so that dependencies compile only once.
@@ -199,7 +199,7 @@ $(CLIENT_PACKAGES): e2e/clients/package.json e2e/clients/package-lock.json
 	@touch $@
 
 e2e: $(MCP_PACKAGES) $(CLIENT_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
-	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 3 -parallel 3 ./e2e/page ./e2e/cluster ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait, and these two packages take longest
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error
 	FUZZTIME=$(FUZZTIME) .ci/fuzz

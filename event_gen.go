@@ -64,4 +64,6 @@ const (
 	FeedArtifactCreated      EventType = "artifact.created"
 	FeedArtifactUpdated      EventType = "artifact.updated"
 	FeedArtifactDeleted      EventType = "artifact.deleted"
+	FeedKnowledgeCreated     EventType = "knowledge.created"
+	FeedKnowledgeUpdated     EventType = "knowledge.updated"
 )

@@ -188,7 +188,7 @@ func TestCtrlCCancelsTheAnswerAndStays(t *testing.T) { onEach(t, ctrlCCancelsThe
 func ctrlCCancelsTheAnswerAndStays(t *testing.T, at place) {
 	const ctrlC, back = "\x03", "continue with: parley chat --session"
 	g := newGate(t, at)
-	s := startAt(t, at)
+	s := startAt(t, at, "--drain", "100ms") // the last turn outlasts its chat
 	holder(t, s)
 	left := func(person *seat) {
 		t.Helper()

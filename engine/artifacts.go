@@ -127,8 +127,13 @@ func (e *Engine) CreateArtifact(
 	if err != nil {
 		return parley.Artifact{}, false, err
 	}
+	leave, err := e.documents.Enter(ctx, &a, len(content))
+	if err != nil {
+		return parley.Artifact{}, false, err
+	}
+	defer leave()
 	made, repeat, err := artifact.Create(ctx, e.store, store.NewArtifact{
-		Artifact: a, Version: parley.ArtifactVersion{Author: principal.Author()}, Quota: e.storageQuota(principal),
+		Artifact: a, Version: parley.ArtifactVersion{Author: principal.Author()}, MaxStorage: e.quotas.storage,
 		Idempotency: idempotency,
 	}, content)
 	if err == nil {
@@ -398,6 +403,18 @@ func (e *Engine) WriteArtifact(
 			return parley.ArtifactVersion{}, false, err
 		}
 	}
+	size := len(input.Content)
+	for i := range input.Edits {
+		size += len(input.Edits[i].New)
+	}
+	for i := range input.Patch {
+		size += len(input.Patch[i].Value)
+	}
+	leave, err := e.documents.Enter(ctx, &a, size, input.BaseVersion)
+	if err != nil {
+		return parley.ArtifactVersion{}, false, err
+	}
+	defer leave()
 	return artifact.Write(ctx, e.store, writing)
 }
 
@@ -409,7 +426,7 @@ func (e *Engine) writing(
 ) *artifact.Writing {
 	return &artifact.Writing{
 		Scope: call.Scope, ArtifactID: id, Version: parley.ArtifactVersion{Author: principal.Author()},
-		Quota: e.storageQuota(principal), Idempotency: idempotency,
+		MaxStorage: e.quotas.storage, Idempotency: idempotency,
 	}
 }
 
@@ -429,6 +446,15 @@ func (e *Engine) RestoreArtifact(
 	if err := checkIdempotency(idempotency); err != nil {
 		return parley.ArtifactVersion{}, false, err
 	}
+	a, err := e.store.Artifact(ctx, call.Scope, id)
+	if err != nil {
+		return parley.ArtifactVersion{}, false, err
+	}
+	leave, err := e.documents.Enter(ctx, &a, 0, number)
+	if err != nil {
+		return parley.ArtifactVersion{}, false, err
+	}
+	defer leave()
 	writing := e.writing(call, principal, id, idempotency)
 	writing.Restore = number
 	return artifact.Write(ctx, e.store, writing)
@@ -530,6 +556,11 @@ func (e *Engine) DiffArtifact(
 		}
 		from = max(version.Parent, 1)
 	}
+	leave, err := e.documents.Enter(ctx, &a, 0, from, to)
+	if err != nil {
+		return ArtifactDiff{}, err
+	}
+	defer leave()
 	diff := ArtifactDiff{From: from, To: to}
 	before, err := artifact.Content(ctx, e.store, call.Scope, id, from)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/artifact"
 	"example.org/parley/internal/inflight"
 	"example.org/parley/internal/projectdir"
 	"example.org/parley/internal/webhook"
@@ -177,6 +178,7 @@ type Options struct {
 	Projects    *projectdir.Policy // where projects may lie; nil: in the home, chosen only by the machine's own user
 	MaxSessions int64              // per workspace; 0: unlimited
 	MaxStorage  int64              // bytes of files per workspace; 0: unlimited
+	Documents   *artifact.Places   // where contents of artifacts are worked on; nil: the engine's own
 	Webhooks    *webhook.Sender    // of tests and repetitions; nil: one that sends to public addresses only
 	Log         *slog.Logger       // nil: slog.Default()
 }
@@ -195,6 +197,7 @@ type Engine struct {
 	projects   *projectdir.Policy
 	quotas     struct{ sessions, storage int64 } // per workspace; 0: unlimited
 	webhooks   *webhook.Sender
+	documents  *artifact.Places
 	log        *slog.Logger
 	keys       secrets[parley.Principal]
 	signedIn   secrets[store.SignedIn]
@@ -247,6 +250,9 @@ func New(options Options) *Engine {
 		searches:   newRoom("searches", maxSearches, searchesPerPrincipal),
 		sends:      newRoom("requests to webhooks", maxSends, sendsPerPrincipal),
 		readings:   inflight.NewBytes(readingsHold*inflight.Scale(), 0),
+	}
+	if e.documents = options.Documents; e.documents == nil {
+		e.documents = artifact.NewPlaces()
 	}
 	if e.webhooks = options.Webhooks; e.webhooks == nil {
 		e.webhooks = webhook.NewSender(false)

@@ -394,6 +394,16 @@ func Catalogue() []Description {
 			{Name: "model", Doc: "provider/model of unknown length.", Type: reflect.TypeFor[parley.ModelID]()},
 			{Name: "context_length", Doc: "The assumed length, in tokens.", Type: reflect.TypeFor[int64]()},
 		}}},
+		{Event: parley.FeedKnowledgeCreated, Feed: true, Object: Object{Name: "KnowledgeCreated", Type: reflect.TypeFor[KnowledgeCreated](), Doc: "Reports a new item of what agents know, to those who may read all of its sources.", Fields: []Field{
+			{Name: "item_id", Doc: "The item.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "agent_id", Doc: "Whose it is; for a team's the team's lead.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "status", Doc: "Active.", Type: reflect.TypeFor[parley.KnowledgeStatus](), Values: []string{"active", "superseded", "forgotten"}},
+		}}},
+		{Event: parley.FeedKnowledgeUpdated, Feed: true, Object: Object{Name: "KnowledgeUpdated", Type: reflect.TypeFor[KnowledgeUpdated](), Doc: "Reports that an item was learned anew, changed, pinned, approved, superseded or forgotten. An item goes with the first session of its sources that is deleted, or that its readers may not see any more: session.deleted reports that.", Fields: []Field{
+			{Name: "item_id", Doc: "The item.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "agent_id", Doc: "Whose it is; for a team's the team's lead.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "status", Doc: "Its status now.", Type: reflect.TypeFor[parley.KnowledgeStatus](), Values: []string{"active", "superseded", "forgotten"}},
+		}}},
 		{Event: parley.EventScheduleAlert, Durable: true, Object: Object{Name: "ScheduleAlert", Type: reflect.TypeFor[ScheduleAlert](), Doc: "Reports that a schedule of the session's agent has been skipped several times in a row. The next run that is posted ends that.", Fields: []Field{
 			{Name: "schedule_id", Doc: "The schedule.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "name", Doc: "Its name; may be empty.", Type: reflect.TypeFor[string]()},

@@ -1976,6 +1976,52 @@ func (e ContextAssumed) Encode() Encoded {
 }
 
 // AppendJSON appends the object.
+func (e *KnowledgeCreated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"item_id":`...)
+	to = appendID(to, e.ItemID)
+	to = append(to, `,"agent_id":`...)
+	to = appendID(to, e.AgentID)
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Status))
+	return append(to, '}')
+}
+
+func (e *KnowledgeCreated) size() int {
+	return 123
+}
+
+// Type is knowledge.created.
+func (*KnowledgeCreated) Type() parley.EventType { return parley.FeedKnowledgeCreated }
+
+// Encode encodes the event.
+func (e KnowledgeCreated) Encode() Encoded {
+	return Encoded{parley.FeedKnowledgeCreated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
+func (e *KnowledgeUpdated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"item_id":`...)
+	to = appendID(to, e.ItemID)
+	to = append(to, `,"agent_id":`...)
+	to = appendID(to, e.AgentID)
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Status))
+	return append(to, '}')
+}
+
+func (e *KnowledgeUpdated) size() int {
+	return 123
+}
+
+// Type is knowledge.updated.
+func (*KnowledgeUpdated) Type() parley.EventType { return parley.FeedKnowledgeUpdated }
+
+// Encode encodes the event.
+func (e KnowledgeUpdated) Encode() Encoded {
+	return Encoded{parley.FeedKnowledgeUpdated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
 func (e *ScheduleAlert) AppendJSON(to []byte) []byte {
 	to = append(to, `{"schedule_id":`...)
 	to = appendID(to, e.ScheduleID)
@@ -2105,6 +2151,10 @@ func New(kind parley.EventType) Payload {
 		return &ContextTruncated{}
 	case parley.EventContextAssumed:
 		return &ContextAssumed{}
+	case parley.FeedKnowledgeCreated:
+		return &KnowledgeCreated{}
+	case parley.FeedKnowledgeUpdated:
+		return &KnowledgeUpdated{}
 	case parley.EventScheduleAlert:
 		return &ScheduleAlert{}
 	}

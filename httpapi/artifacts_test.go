@@ -203,6 +203,9 @@ func TestArtifactsFollowTheirSession(t *testing.T) {
 	path := "/v1/artifacts/" + made.ID.String()
 	want[Problem](s, 404, "GET", path, "", "Authorization", bob)
 	want[Problem](s, 404, "POST", path+"/versions", `{"edits":[{"old":"x","new":"y"}]}`, "Authorization", bob)
+	want[parley.ArtifactVersion](
+		s, 201, "POST", path+"/versions/1/restore", "", "Authorization", ada, "Idempotency-Key", "k")
+	want[Problem](s, 404, "POST", path+"/versions/1/restore", "", "Authorization", bob, "Idempotency-Key", "k")
 	want[Problem](s, 422, "PATCH", path, `{"visibility":"workspace"}`, "Authorization", ada)
 	want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+session.ID.String(), `{"visibility":"workspace"}`,
 		"Authorization", ada)

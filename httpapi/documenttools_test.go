@@ -102,6 +102,30 @@ func TestAnAgentWritesADocument(t *testing.T) {
 	}
 }
 
+// Calls of one answer take effect in the order in which the model made them: each edit needs what the one before wrote.
+func TestDocumentToolsKeepTheOrderOfTheirCalls(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	session := s.session(`{` + documentTools + `}`)
+	var made struct{ ID parley.ID }
+	text := s.one(session.ID, `write_artifact {"name":"Steps","content":"step 0"}`)
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	const edits = 6
+	calls := make([]string, edits)
+	for n := range calls {
+		calls[n] = fmt.Sprintf(`{"tool_call":{"name":"edit_artifact","arguments":{"id":%q,"edits":`+
+			`[{"old":"step %d","new":"step %d"}]}}}`, made.ID, n, n+1)
+	}
+	script, _ := json.Marshal("[[" + strings.Join(calls, ",") + `],[{"text":"done"}]]`)
+	s.told(session.ID.String(), `{"model":"sim/script","content":{"text":`+string(script)+`}}`)
+	at := "/v1/artifacts/" + made.ID.String()
+	if got, want := string(s.do("GET", at+"/content", "").body), fmt.Sprintf("step %d", edits); got != want {
+		t.Errorf("the document is %q; want %q", got, want)
+	}
+}
+
 // What the tools say and refuse.
 func TestDocumentTools(t *testing.T) {
 	t.Parallel()
@@ -226,5 +250,57 @@ func TestDocumentToolsAsk(t *testing.T) {
 	turn.until("session.completed")
 	if got := artifacts(); got != 3 {
 		t.Errorf("%d documents were written", got)
+	}
+}
+
+// What an agent reaches in a session that others see is what they see too: they may ask it for anything, and read what
+// it answers.
+func TestDocumentToolsShowOthersNothingPrivate(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	owner, other := s.key("one", "ada", parley.RoleMember), s.key("one", "bob", parley.RoleMember)
+	project := want[parley.Project](s, 201, "POST", "/v1/projects", fmt.Sprintf(`{"name":"ours","path":%q}`,
+		s.subdirectory("ours")), "Authorization", s.key("one", "boss", parley.RoleAdmin)).ID.String()
+	session := func(visibility string) string {
+		return want[parley.Session](s, 201, "POST", "/v1/sessions", `{"project_id":"`+project+`","visibility":"`+
+			visibility+`","model":"sim/script",`+documentTools+`}`, "Authorization", owner).ID.String()
+	}
+	shared, private := session("workspace"), session("private")
+	artifact := func(place string) string {
+		return want[parley.Artifact](s, 201, "POST", "/v1/artifacts", `{`+place+`,"kind":"text","name":"n",`+
+			`"content":"what it says"}`, "Authorization", owner).ID.String()
+	}
+	hidden := []string{
+		artifact(`"project_id":"` + project + `","visibility":"private"`), artifact(`"session_id":"` + private + `"`),
+	}
+	seen := []string{artifact(`"project_id":"` + project + `"`), artifact(`"session_id":"` + shared + `"`)}
+	answers := func(session, id, key string) string {
+		at := "/v1/sessions/" + session
+		script, _ := json.Marshal(`[[{"tool_call":{"name":"list_artifacts","arguments":{}}}],` +
+			`[{"tool_call":{"name":"read_artifact","arguments":{"id":"` + id + `"}}}],[{"text":"done"}]]`)
+		before := len(want[page[parley.Message]](
+			s, 200, "GET", at+"/messages?limit=1000", "", "Authorization", key).Data)
+		s.stream("POST", at+"/messages", `{"content":{"text":`+string(script)+`}}`, "Authorization", key).
+			until("session.completed")
+		var said strings.Builder
+		for _, m := range want[page[parley.Message]](
+			s, 200, "GET", at+"/messages?limit=1000", "", "Authorization", key).Data[before:] {
+			if m.Role == parley.RoleToolResult {
+				said.Write(m.Content)
+			}
+		}
+		return said.String()
+	}
+	for _, c := range []struct {
+		ids          []string
+		session, key string
+		shown        bool
+	}{{hidden, shared, other, false}, {seen, shared, other, true}, {hidden, private, owner, true}} {
+		for _, id := range c.ids {
+			said := answers(c.session, id, c.key)
+			if strings.Contains(said, "what it says") != c.shown || strings.Contains(said, `"id":"`+id) != c.shown {
+				t.Errorf("of artifact %s the session %s shows: %s", id, c.session, said)
+			}
+		}
 	}
 }

@@ -94,8 +94,13 @@ func (r *registry) property(f *event.Field) *huma.Schema {
 // frameSchema is the schema of the JSON of an event's frame.
 func frameSchema(d *event.Description) *huma.Schema {
 	session := &huma.Schema{Type: huma.TypeString, Format: "uuid", Description: "The session."}
-	if d.Event == parley.EventResync {
+	switch d.Event {
+	case parley.EventResync:
 		session.Nullable, session.Description = true, "The session; null if the lists must be read again."
+	case parley.FeedArtifactCreated, parley.FeedArtifactUpdated, parley.FeedArtifactDeleted:
+		session.Nullable, session.Description = true, "The artifact's session; null for a project's."
+	case parley.FeedKnowledgeCreated, parley.FeedKnowledgeUpdated:
+		session.Nullable, session.Description = true, "Null: an item belongs to no session."
 	}
 	s := &huma.Schema{
 		Type:                 huma.TypeObject,

@@ -22,18 +22,19 @@ func TestForegroundFirsts(t *testing.T) {
 	together.Wait()
 	made, ids := 0, map[parley.ID]bool{}
 	for i := range answers {
-		var session parley.Session
-		if err := json.Unmarshal(answers[i].body, &session); err != nil {
-			t.Fatal(err)
-		}
-		ids[session.ID] = true
 		switch answers[i].status {
 		case 201:
 			made++
 		case 200:
 		default:
 			t.Errorf("a first request: status %d: %s", answers[i].status, answers[i].body)
+			continue
 		}
+		var session parley.Session
+		if err := json.Unmarshal(answers[i].body, &session); err != nil {
+			t.Fatal(err)
+		}
+		ids[session.ID] = true
 	}
 	if made != 1 || len(ids) != 1 {
 		t.Errorf("%d of %d requests made a session, and they saw %d sessions", made, firsts, len(ids))

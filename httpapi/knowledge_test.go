@@ -81,14 +81,69 @@ func TestKnowledgeIsTheOwners(t *testing.T) {
 	want[parley.KnowledgeItem](s, 200, "PATCH", path, `{"pinned":true}`, "Authorization", admin)
 
 	at := s.background(agent)
+	watches := map[string]*frames{}
+	for _, reader := range []string{owner, admin, other} {
+		watches[reader] = s.stream("GET", "/v1/events", "", "Authorization", reader)
+		watches[reader].until("resync")
+	}
 	s.plays(at, []string{call("remember", map[string]string{"text": "Ada's secret."}), `{"text":"Noted."}`},
 		"Authorization", owner)
-	stream := s.stream("GET", at+"/events", "", "Authorization", owner)
-	stream.until("session.completed")
+	s.stream("GET", at+"/events", "", "Authorization", owner).until("session.completed")
+	want[parley.KnowledgeItem](s, 200, "PATCH", path, `{"pinned":false}`, "Authorization", owner)
+	for reader, watch := range watches { // the change comes after the secret, which only its readers hear of
+		heard := 1
+		for _, event := range watch.until("knowledge.updated") {
+			if event.event == "knowledge.created" {
+				heard++
+			}
+		}
+		if count := map[string]int{owner: 2, admin: 2, other: 1}[reader]; heard != count {
+			t.Errorf("a reader of %d items heard of %d", count, heard)
+		}
+	}
 	for reader, count := range map[string]int{owner: 2, admin: 2, other: 1} {
 		if items := want[page[parley.KnowledgeItem]](
 			s, 200, "GET", "/v1/knowledge?agent=digger", "", "Authorization", reader).Data; len(items) != count {
 			t.Errorf("a reader finds %d items, want %d: %+v", len(items), count, items)
+		}
+	}
+}
+
+// TestSharedConversationsTellNothingPrivate: in a session that others read and ask in, an agent knows what all of them may
+// know, even if its owner knows more: neither its tools nor its prompt say anything from a private session.
+func TestSharedConversationsTellNothingPrivate(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	owner, other := s.key("one", "ada", parley.RoleMember), s.key("one", "bob", parley.RoleMember)
+	agent := s.member(`{"name":"Digger","model":"sim/script","draw_knowledge":false}`, "Authorization", owner)
+	at := s.background(agent)
+	s.plays(at, []string{call("remember", map[string]string{"text": "Ada's secret."}), `{"text":"Noted."}`},
+		"Authorization", owner)
+	s.stream("GET", at+"/events", "", "Authorization", owner).until("session.completed")
+	want[parley.KnowledgeItem](s, 201, "POST", "/v1/knowledge", `{"agent_id":"digger","text":"Known to all."}`,
+		"Authorization", owner)
+	search, err := json.Marshal("[[" + call("search_knowledge", map[string]string{}) + `],[{"text":"Done."}]]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for visibility, private := range map[string]bool{"workspace": false, "private": true} {
+		session := want[parley.Session](s, 201, "POST", "/v1/sessions",
+			`{"agent_id":"digger","knowledge_tokens":1000,"visibility":"`+visibility+`"}`, "Authorization", owner)
+		in, asks := "/v1/sessions/"+session.ID.String(), other
+		if private {
+			asks = owner
+		}
+		s.stream("POST", in+"/messages", `{"content":{"text":`+string(search)+`}}`, "Authorization", asks).
+			until("session.completed")
+		found := string(s.do("GET", in+"/messages", "", "Authorization", asks).body)
+		block, err := s.store.ChosenKnowledge(t.Context(), session.WorkspaceID, session.ID)
+		if err != nil || block == nil {
+			t.Fatalf("block %v, error %v", block, err)
+		}
+		for where, said := range map[string]string{"search": found, "prompt": block.Text} {
+			if !strings.Contains(said, "Known to all.") || strings.Contains(said, "Ada's secret.") != private {
+				t.Errorf("the %s of a %s session: %s", where, visibility, said)
+			}
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (s *Store) CreateArtifact(
 				}, creating.Artifact.WorkspaceID, key.Key)
 		}
 		home.look(b, &creating.Artifact)
-		room.look(b, &creating.Artifact, &creating.Content, creating.Quota)
+		room.look(b, &creating.Artifact, &creating.Content, creating.MaxStorage)
 		if err := w.send(b); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (s *Store) CreateArtifact(
 		if !a.SessionID.IsZero() {
 			a.OwnerID, a.Visibility = home.ownerID, home.visibility
 		}
-		if err := room.check(creating.Quota, &creating.Content); err != nil {
+		if err := room.check(&creating.Content); err != nil {
 			return err
 		}
 		made = a
@@ -191,31 +191,39 @@ func (h *artifactHome) check() error {
 	return nil
 }
 
-// contentRoom is what a quota of storage needs to know of a new content.
+// contentRoom is what quotas of storage need to know of a new content.
 type contentRoom struct {
+	quota  parley.Quota
 	stored parley.Storage
 	known  bool
 }
 
-func (c *contentRoom) look(b *batch, a *parley.Artifact, content *store.ArtifactContent, quota parley.Quota) {
-	if quota == (parley.Quota{}) {
-		return
-	}
+// look reads what counts for the artifact's owner, which is its session's.
+func (c *contentRoom) look(b *batch, a *parley.Artifact, content *store.ArtifactContent, maxStorage int64) {
+	*c = contentRoom{quota: parley.Quota{Workspace: maxStorage}}
 	b.read("SELECT 1 FROM parley.artifact_contents WHERE workspace_id = $1 AND hash = $2", func(*row) error {
 		c.known = true
 		return nil
 	}, a.WorkspaceID, content.Hash)
-	b.read(storageQuery, func(r *row) (err error) {
-		c.stored, err = scanStorage(r)
-		return err
-	}, a.WorkspaceID, a.OwnerID)
+	b.read(roomQuery, func(r *row) error {
+		c.quota.Principal, c.stored.Workspace, c.stored.Principal = r.int64(), r.int64(), r.int64()
+		return nil
+	}, a.WorkspaceID, a.OwnerID, maxStorage, a.SessionID)
 }
 
-func (c *contentRoom) check(quota parley.Quota, content *store.ArtifactContent) error {
-	if quota == (parley.Quota{}) || c.known {
+// roomQuery adds up only what a quota bounds.
+const roomQuery = `WITH owner AS MATERIALIZED (SELECT coalesce(
+  (SELECT owner_id FROM parley.sessions WHERE workspace_id = $1 AND id = $4::uuid), $2::uuid) AS id),
+ own AS MATERIALIZED (SELECT owner.id, (SELECT coalesce(max(max_storage), 0)::bigint FROM parley.keys
+  WHERE workspace_id = $1 AND principal_id = owner.id AND revoked_at IS NULL) AS most FROM owner)
+ SELECT own.most, CASE WHEN $3::bigint > 0 THEN ` + storedInWorkspace + ` ELSE 0 END,
+  CASE WHEN own.most > 0 THEN ` + storedOfPrincipal + ` ELSE 0 END FROM own`
+
+func (c *contentRoom) check(content *store.ArtifactContent) error {
+	if c.known {
 		return nil
 	}
-	return c.stored.Room(quota, int64(len(content.Patch)), int64(len(content.Patch)))
+	return c.stored.Room(c.quota, int64(len(content.Patch)), int64(len(content.Patch)))
 }
 
 // keepContent stores a content, or counts one more use of the same one.
@@ -261,7 +269,7 @@ func (s *Store) WriteArtifact(
 		var room contentRoom
 		b := tenant(workspaceID) // under the lock, so that what others have written is seen
 		b.writtenVersion(&earlier, workspaceID, id, writing.Idempotency)
-		room.look(b, &a, &writing.Content, writing.Quota)
+		room.look(b, &a, &writing.Content, writing.MaxStorage)
 		if len(b.statements) > 0 {
 			if err := w.send(b); err != nil {
 				return err
@@ -275,7 +283,7 @@ func (s *Store) WriteArtifact(
 		if made, err = transition.WriteArtifact(&a, &writing, w.now); err != nil {
 			return err
 		}
-		if err := room.check(writing.Quota, &writing.Content); err != nil {
+		if err := room.check(&writing.Content); err != nil {
 			return err
 		}
 		b = tenant(workspaceID)

@@ -192,11 +192,17 @@ func (b *batch) giveUp(workspaceID, blobID parley.ID) {
 	)
 }
 
-const storageQuery = `SELECT (SELECT coalesce(sum(size), 0)::bigint FROM parley.blobs
-	WHERE workspace_id = $1 AND state <> '` + blobGone + `')
-  + (SELECT coalesce(sum(stored), 0)::bigint FROM parley.artifact_contents WHERE workspace_id = $1),
- (SELECT coalesce(sum(size), 0)::bigint FROM parley.files WHERE workspace_id = $1 AND owner_id = $2)
-  + (SELECT coalesce(sum(stored), 0)::bigint FROM parley.artifact_contents WHERE workspace_id = $1 AND owner_id = $2)`
+// What the files and artifacts of a workspace, $1, and of a principal in it, own.id, occupy.
+const (
+	storedInWorkspace = `(SELECT coalesce(sum(size), 0)::bigint FROM parley.blobs
+  WHERE workspace_id = $1 AND state <> '` + blobGone + `')
+  + (SELECT coalesce(sum(stored), 0)::bigint FROM parley.artifact_contents WHERE workspace_id = $1)`
+	storedOfPrincipal = `(SELECT coalesce(sum(size), 0)::bigint FROM parley.files
+  WHERE workspace_id = $1 AND owner_id = own.id)
+  + (SELECT coalesce(sum(stored), 0)::bigint FROM parley.artifact_contents 
+   WHERE workspace_id = $1 AND owner_id = own.id)`
+	storageQuery = "SELECT " + storedInWorkspace + ", " + storedOfPrincipal + " FROM (SELECT $2::uuid AS id) own"
+)
 
 func scanStorage(r *row) (parley.Storage, error) {
 	return parley.Storage{Workspace: r.int64(), Principal: r.int64()}, nil

@@ -37,14 +37,24 @@ func (s *Store) UpdateKnowledge(ctx context.Context, items []parley.KnowledgeIte
 	audit := store.AuditFrom(ctx)
 	b := tenant(workspaceID)
 	changed := make([]parley.KnowledgeItem, len(items))
+	var sources []parley.ID
 	for i := range items {
 		changed[i] = items[i]
 		changed[i].Revision++
+		sources = append(sources, transition.KnowledgeSources(&changed[i])...)
 		if err := b.updateKnowledge(&changed[i]); err != nil {
 			return nil, err
 		}
 	}
 	b.audit(audit.Entries(parley.ID{}, changed[0].ID))
+	var sessions []transition.Readable
+	if len(sources) > 0 {
+		b.read(readableSessions, func(r *row) error {
+			one, err := scanReadable(r)
+			sessions = append(sessions, one)
+			return err
+		}, workspaceID, sources)
+	}
 	err := s.send(ctx, b)
 	if stateOf(err) == stateStale {
 		for i := range items {
@@ -58,7 +68,24 @@ func (s *Store) UpdateKnowledge(ctx context.Context, items []parley.KnowledgeIte
 		return nil, mapError(err)
 	}
 	audit.Wrote()
+	news := store.Commit{WorkspaceID: workspaceID}
+	for i := range changed {
+		news.Feed = append(news.Feed, transition.KnowledgeNews(&changed[i], false, sessions)...)
+	}
+	s.tell([]store.Commit{news})
 	return changed, nil
+}
+
+const readableSessions = "SELECT id, owner_id, visibility FROM parley.sessions " +
+	"WHERE workspace_id = $1 AND id = ANY($2) AND deleted_at IS NULL"
+
+func scanReadable(r *row) (transition.Readable, error) {
+	return transition.Readable{ID: r.id(), OwnerID: r.id(), Visibility: parley.Visibility(r.text())}, nil
+}
+
+// Readable implements transition.Rows.
+func (a *attempt) Readable(workspaceID parley.ID, sessionIDs []parley.ID) ([]transition.Readable, error) {
+	return rowsOf(a, scanReadable, readableSessions, workspaceID, sessionIDs)
 }
 
 // sources restricts "k" to the items whose sources all lie in sessions that a principal sees; a zero one sees all.
@@ -129,7 +156,7 @@ func usableQuery(reach store.KnowledgeReach, proposed bool) (text string, rows i
 	if reach.Since > 0 {
 		l.must("k.changed_at >= ?", int64(reach.Since))
 	}
-	l.sources(reach.OwnerID)
+	l.sources(reach.ReaderID)
 	depth := l.arg(parley.MaxTeamDepth)
 	limit, rows := limited(reach.Limit)
 	return "WITH RECURSIVE up(id, depth) AS (SELECT " + agent + "::uuid, 0 UNION SELECT a.lead_id, up.depth + 1 " +

@@ -256,7 +256,7 @@ func TestErrandsOfANewerProgram(t *testing.T) {
 			parley.NewID(),
 		),
 	)
-	if more, err := store.ApplyOutbox(t.Context()); more || err != nil {
+	if _, more, err := store.ApplyOutbox(t.Context(), parley.ID{}); more || err != nil {
 		t.Errorf("more: %t, %v", more, err)
 	}
 	var left, resting int

@@ -42,17 +42,18 @@ const (
 )
 
 // ApplyOutbox implements store.Outbox.
-func (s *Store) ApplyOutbox(ctx context.Context) (more bool, err error) {
+func (s *Store) ApplyOutbox(ctx context.Context, claimBy parley.ID) (claim *store.Claim, more bool, err error) {
+	did := applied{claimBy: claimBy}
 	if own := s.outbox.next(); own != nil {
-		err = s.applyOwn(ctx, own)
-	} else if more, err = s.applyDue(ctx); more {
+		err = s.applyOwn(ctx, own, &did)
+	} else if more, err = s.applyDue(ctx, &did); more {
 		s.outbox.noteDue()
 	}
-	return s.outbox.more(), mapError(err)
+	return did.claim, s.outbox.more(), mapError(err)
 }
 
 // applyDue does a part of the errand that has been due longest, and reports whether others are.
-func (s *Store) applyDue(ctx context.Context) (more bool, err error) {
+func (s *Store) applyDue(ctx context.Context, did *applied) (more bool, err error) {
 	var work *errand
 	b := system()
 	b.read(takeErrand, func(r *row) error {
@@ -67,8 +68,8 @@ func (s *Store) applyDue(ctx context.Context) (more bool, err error) {
 	if err := s.send(ctx, b); err != nil || work == nil {
 		return false, err
 	}
-	did := applied{errand: work.id}
-	done, rest, err := s.apply(ctx, work, &did)
+	did.errand = work.id
+	done, rest, err := s.apply(ctx, work, did)
 	if err != nil {
 		return false, err
 	}
@@ -82,9 +83,9 @@ func (s *Store) applyDue(ctx context.Context) (more bool, err error) {
 }
 
 // applyOwn does an errand that is reserved for this process. One that fails is due when its time is over.
-func (s *Store) applyOwn(ctx context.Context, own *ownErrand) error {
-	did := applied{errand: own.id, delegation: own.delegation}
-	done, err := own.work.Do(doer{ctx, s, &did})
+func (s *Store) applyOwn(ctx context.Context, own *ownErrand, did *applied) error {
+	did.errand, did.delegation = own.id, own.delegation
+	done, err := own.work.Do(doer{ctx, s, did})
 	if err != nil || did.removed {
 		return err
 	}
@@ -131,6 +132,8 @@ type applied struct {
 	delegation *parley.Delegation // that it is about, as far as this process knows; nil: unknown
 	removed    bool               // the step's transaction removed the row
 	left       bool               // and left other errands
+	claimBy    parley.ID          // the process that has a place for the turn that a step starts; zero: none
+	claim      *store.Claim       // of that turn; nil: none
 }
 
 var _ transition.Doer = doer{}
@@ -146,12 +149,16 @@ func (d doer) LastStep(workspaceID parley.ID, step func(*transition.Tx) (bool, e
 	if d.did == nil {
 		return d.Step(workspaceID, step)
 	}
-	return transact(d.ctx, d.store, workspaceID, func(a *attempt) (bool, error) {
+	type stepped struct {
+		again bool
+		claim *store.Claim
+	}
+	did, err := transact(d.ctx, d.store, workspaceID, func(a *attempt) (stepped, error) {
 		d.did.removed, d.did.left = false, false // of an earlier attempt
-		a.known = d.did.delegation
+		a.known, a.tx.ClaimBy = d.did.delegation, d.did.claimBy
 		again, err := step(a.tx)
 		if again || err != nil {
-			return again, err
+			return stepped{again: again}, err
 		}
 		for _, h := range a.tx.Locked() {
 			d.did.removed = d.did.removed || h.Changes.Any()
@@ -160,8 +167,10 @@ func (d doer) LastStep(workspaceID parley.ID, step func(*transition.Tx) (bool, e
 		if d.did.removed {
 			a.extra = append(a.extra, statement{query: removeErrand, args: []arg{d.did.errand}})
 		}
-		return false, nil
+		return stepped{claim: a.tx.Claimed}, nil
 	})
+	d.did.claim = did.claim
+	return did.again, err
 }
 
 // PurgeBlob implements transition.Doer.

@@ -21,7 +21,7 @@ func TestReservedErrands(t *testing.T) {
 			t.Helper()
 			run(t, connected(t, url), "SET ROLE "+systemRole, "UPDATE parley.outbox SET due_at = 0 WHERE due_at < "+
 				"parley.now_ms() + 60000") // the time is over
-			other.errand()
+			other.apply(parley.ID{})
 		},
 	} {
 		t.Run(string(want), func(t *testing.T) {
@@ -33,16 +33,16 @@ func TestReservedErrands(t *testing.T) {
 			lead := talks.agent("lead", parley.ID{})
 			scout := talks.agent("scout", lead.ID)
 			at, below := talks.background(lead.ID), talks.background(scout.ID)
-			talks.errand() // a process that applies the outbox reserves errands
+			talks.apply(parley.ID{}) // a process that applies the outbox reserves errands
 			talks.asks(at, &parley.Sending{Kind: parley.DelegationTask, To: scout.ID, Text: "Look."})
 			sent, err := db.Delegations(t.Context(), talks.scope, store.DelegationQuery{SessionID: at, Limit: 1})
 			talks.must(err)
-			other.errand()
+			other.apply(parley.ID{})
 			talks.stands(sent[0].ID, parley.DelegationSent)
 			meanwhile(t, url, &other, sent[0].ID)
 			before, turns := talks.stands(sent[0].ID, want), talks.turnsOf(below)
 			for more := true; more; {
-				more, err = db.ApplyOutbox(t.Context())
+				_, more, err = db.ApplyOutbox(t.Context(), parley.ID{})
 				talks.must(err)
 			}
 			after := talks.stands(sent[0].ID, want)

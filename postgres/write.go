@@ -137,7 +137,7 @@ func (b *batch) guardsOf(a *attempt) {
 
 // guards voids the batch if anything but a head differs from what was assumed.
 func (b *batch) guards(a *attempt) {
-	if !a.process.IsZero() {
+	if !a.process.IsZero() && len(a.agents) == 0 {
 		b.write(
 			`SELECT CASE WHEN EXISTS (SELECT 1 FROM parley.processes
 				WHERE id = $1 AND lease_until > parley.now_ms()) THEN 0 ELSE parley.lease_gone() END`,
@@ -156,15 +156,19 @@ func (b *batch) guards(a *attempt) {
 		for id, version := range a.agents {
 			ids, versions = append(ids, id), append(versions, int64(version))
 		}
-		b.write(
-			`SELECT CASE WHEN (SELECT count(*) FROM unnest($2::uuid[], $3::bigint[]) seen (id, version)
+		const (
+			seen = `(SELECT count(*) FROM unnest($2::uuid[], $3::bigint[]) seen (id, version)
 				JOIN parley.agents g ON g.workspace_id = $1 AND g.id = seen.id AND g.version = seen.version) = $4
- THEN 0 ELSE parley.stale() END`,
-			a.workspace,
-			ids,
-			versions,
-			len(ids),
+ THEN 0 ELSE parley.stale() END`
+			lives = `SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM parley.processes
+				WHERE id = $5 AND lease_until > parley.now_ms()) THEN parley.lease_gone() WHEN ` + seen
 		)
+		args := []arg{a.workspace, ids, versions, len(ids)}
+		if a.process.IsZero() {
+			b.write("SELECT CASE WHEN "+seen, args...)
+		} else {
+			b.write(lives, append(args, a.process)...)
+		}
 	}
 	b.statements = append(b.statements, a.found...)
 }

@@ -41,7 +41,7 @@ func (s *Store) CreateArtifact(ctx context.Context, creating store.NewArtifact) 
 		if err := tx.checkArtifactHome(&a); err != nil {
 			return created{}, err
 		}
-		if err := tx.keepContent(&a, &creating.Content, creating.Quota); err != nil {
+		if err := tx.keepContent(&a, &creating.Content, creating.MaxStorage); err != nil {
 			return created{}, err
 		}
 		args, err := insertArtifactArgs(nil, &transition.ArtifactRow{Artifact: &a, Idempotency: creating.Idempotency})
@@ -117,20 +117,26 @@ func (t *txn) insertArtifactVersion(v *parley.ArtifactVersion, key store.Idempot
 }
 
 // keepContent stores a content, or counts one more use of the same one.
-func (t *txn) keepContent(a *parley.Artifact, c *store.ArtifactContent, quota parley.Quota) error {
+func (t *txn) keepContent(a *parley.Artifact, c *store.ArtifactContent, maxStorage int64) error {
 	const use = "UPDATE artifact_contents SET uses = uses + 1 WHERE workspace_id = ? AND hash = ?"
 	known, err := t.exec(use, a.WorkspaceID, c.Hash)
 	if err != nil || known > 0 {
 		return err
 	}
-	if quota != (parley.Quota{}) {
-		stored, err := storage(t.conn, a.WorkspaceID, a.OwnerID)
-		if err != nil {
-			return err
-		}
-		if err := stored.Room(quota, int64(len(c.Patch)), int64(len(c.Patch))); err != nil {
-			return err
-		}
+	quota := parley.Quota{Workspace: maxStorage}
+	var stored parley.Storage
+	if _, err := t.one("WITH own AS MATERIALIZED (SELECT coalesce(max(max_storage), 0) AS most FROM keys "+
+		"WHERE workspace_id = ?1 AND principal_id = ?2 AND revoked_at IS NULL) SELECT own.most, "+
+		"CASE WHEN ?3 > 0 THEN "+storedInWorkspace+" ELSE 0 END, "+
+		"CASE WHEN own.most > 0 THEN "+storedOfPrincipal+" ELSE 0 END FROM own",
+		func(r *row) error {
+			quota.Principal, stored.Workspace, stored.Principal = r.int64(), r.int64(), r.int64()
+			return nil
+		}, a.WorkspaceID, a.OwnerID, maxStorage); err != nil {
+		return err
+	}
+	if err := stored.Room(quota, int64(len(c.Patch)), int64(len(c.Patch))); err != nil {
+		return err
 	}
 	if !c.BaseHash.IsZero() {
 		if based, err := t.exec(use, a.WorkspaceID, c.BaseHash); err != nil || based == 0 {
@@ -167,7 +173,7 @@ func (s *Store) WriteArtifact(
 		if err != nil {
 			return written{}, err
 		}
-		earlier, err := tx.writtenVersion(id, writing.Idempotency)
+		earlier, err := tx.writtenVersion(workspaceID, id, writing.Idempotency)
 		switch {
 		case err != nil:
 			return written{}, err
@@ -178,7 +184,7 @@ func (s *Store) WriteArtifact(
 		if err != nil {
 			return written{}, err
 		}
-		if err := tx.keepContent(&a, &writing.Content, writing.Quota); err != nil {
+		if err := tx.keepContent(&a, &writing.Content, writing.MaxStorage); err != nil {
 			return written{}, err
 		}
 		if err := tx.insertArtifactVersion(&v, writing.Idempotency); err != nil {
@@ -190,17 +196,17 @@ func (s *Store) WriteArtifact(
 }
 
 // writtenVersion returns the version that was written under an idempotency key; nil if there is none.
-func (c *conn) writtenVersion(id parley.ID, key store.Idempotency) (*parley.ArtifactVersion, error) {
+func (c *conn) writtenVersion(workspaceID, id parley.ID, key store.Idempotency) (*parley.ArtifactVersion, error) {
 	if key.Key == "" {
 		return nil, nil
 	}
 	var earlier parley.ArtifactVersion
 	var fingerprint parley.Hash
 	found, err := c.one("SELECT v.fingerprint, "+artifactVersionColumns+
-		" FROM artifact_versions v WHERE v.artifact_id = ? AND v.idempotency_key = ?", func(r *row) error {
+		" FROM artifact_versions v WHERE v.artifact_id = ? AND v.workspace_id = ? AND v.idempotency_key = ?", func(r *row) error {
 		fingerprint = r.hash()
 		return fillArtifactVersion(r, &earlier)
-	}, id, key.Key)
+	}, id, workspaceID, key.Key)
 	switch {
 	case err != nil || !found:
 		return nil, err
@@ -213,11 +219,11 @@ func (c *conn) writtenVersion(id parley.ID, key store.Idempotency) (*parley.Arti
 // WrittenVersion implements store.Artifacts.
 func (s *Store) WrittenVersion(
 	ctx context.Context,
-	_, artifactID parley.ID,
+	workspaceID, artifactID parley.ID,
 	key store.Idempotency,
 ) (found *parley.ArtifactVersion, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		found, err = c.writtenVersion(artifactID, key)
+		found, err = c.writtenVersion(workspaceID, artifactID, key)
 		return err
 	})
 	return found, err

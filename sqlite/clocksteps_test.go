@@ -73,7 +73,7 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.stepped("UPDATE outbox SET created_at = created_at + 3600000, due_at = due_at + 3600000")
-	if _, err := w.store.ApplyOutbox(ctx); err != nil {
+	if _, _, err := w.store.ApplyOutbox(ctx, parley.ID{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := w.store.Turn(ctx, w.scope, posted.Turn.ID); err != nil || got.Status != parley.TurnWaiting {
@@ -83,7 +83,7 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 		if _, err := w.store.Sweep(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.store.ApplyOutbox(ctx); err != nil {
+		if _, _, err := w.store.ApplyOutbox(ctx, parley.ID{}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := w.store.Turn(ctx, w.scope, posted.Turn.ID); err != nil || got.Status == parley.TurnQueued {
@@ -114,10 +114,10 @@ func TestAnErrandThatFails(t *testing.T) {
 	w.stepped("UPDATE outbox SET due_at = id")
 	w.stepped("DELETE FROM turns WHERE id = ?", turns[0][:])
 	w.open(Options{})
-	if _, err := w.store.ApplyOutbox(ctx); err == nil {
+	if _, _, err := w.store.ApplyOutbox(ctx, parley.ID{}); err == nil {
 		t.Fatal("the errand of a damaged session did not fail")
 	}
-	if _, err := w.store.ApplyOutbox(ctx); err != nil {
+	if _, _, err := w.store.ApplyOutbox(ctx, parley.ID{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := w.store.Turn(ctx, w.scope, turns[1]); err != nil || got.Status != parley.TurnQueued {

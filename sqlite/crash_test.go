@@ -267,7 +267,10 @@ func scripts() map[string][]move {
 	cancel := simple("cancel", func(a *actor) error {
 		return ok(a.store.RequestCancel(a.ctx, a.scope, a.session, parley.ID{}, false))
 	})
-	outbox := simple("outbox", func(a *actor) error { return ok(a.store.ApplyOutbox(a.ctx)) })
+	outbox := simple("outbox", func(a *actor) error {
+		_, _, err := a.store.ApplyOutbox(a.ctx, parley.ID{})
+		return err
+	})
 	return map[string][]move{
 		"tools": {
 			create(),
@@ -517,7 +520,7 @@ func tell(t *testing.T, db *sqlite.Store, scope store.Scope, session parley.ID) 
 		more := true
 		for more && err != nil {
 			var applying error
-			if more, applying = db.ApplyOutbox(t.Context()); applying != nil {
+			if _, more, applying = db.ApplyOutbox(t.Context(), parley.ID{}); applying != nil {
 				t.Fatalf("purging: %v", applying)
 			}
 		}

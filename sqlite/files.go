@@ -168,12 +168,16 @@ func (s *Store) Storage(ctx context.Context, workspaceID, ownerID parley.ID) (st
 	return stored, err
 }
 
+// What the files and artifacts of a workspace, ?1, and of a principal in it, ?2, occupy.
+const (
+	storedInWorkspace = "(SELECT coalesce(sum(size), 0) FROM blobs WHERE workspace_id = ?1 AND state <> '" + blobGone +
+		"') + (SELECT coalesce(sum(stored), 0) FROM artifact_contents WHERE workspace_id = ?1)"
+	storedOfPrincipal = "(SELECT coalesce(sum(size), 0) FROM files WHERE workspace_id = ?1 AND owner_id = ?2)" +
+		" + (SELECT coalesce(sum(stored), 0) FROM artifact_contents WHERE workspace_id = ?1 AND owner_id = ?2)"
+)
+
 func storage(c *conn, workspaceID, ownerID parley.ID) (stored parley.Storage, err error) {
-	_, err = c.one(
-		`SELECT (SELECT coalesce(sum(size), 0) FROM blobs WHERE workspace_id = ?1 AND state <> '`+blobGone+`')
-  + (SELECT coalesce(sum(stored), 0) FROM artifact_contents WHERE workspace_id = ?1),
- (SELECT coalesce(sum(size), 0) FROM files WHERE workspace_id = ?1 AND owner_id = ?2)
-  + (SELECT coalesce(sum(stored), 0) FROM artifact_contents WHERE workspace_id = ?1 AND owner_id = ?2)`,
+	_, err = c.one("SELECT "+storedInWorkspace+", "+storedOfPrincipal,
 		func(r *row) error {
 			stored = parley.Storage{Workspace: r.int64(), Principal: r.int64()}
 			return nil

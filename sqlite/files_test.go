@@ -67,7 +67,7 @@ func TestAbandonedUploadsAreDeleted(t *testing.T) {
 			aged(func(store *sqlite.Store) {
 				for more := true; more; {
 					var err error
-					if more, err = store.ApplyOutbox(t.Context()); err != nil {
+					if _, more, err = store.ApplyOutbox(t.Context(), parley.ID{}); err != nil {
 						t.Fatal(err)
 					}
 				}

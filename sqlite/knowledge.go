@@ -35,9 +35,17 @@ func (s *Store) UpdateKnowledge(ctx context.Context, items []parley.KnowledgeIte
 			changed[i].Revision++
 		}
 		for i := range changed {
-			if err := tx.updateKnowledge(&changed[i]); err != nil {
+			item := &changed[i]
+			if err := tx.updateKnowledge(item); err != nil {
 				return nil, err
 			}
+			sessions, err := tx.Readable(item.WorkspaceID, transition.KnowledgeSources(item))
+			if err != nil {
+				return nil, err
+			}
+			tx.news = append(tx.news, store.Commit{
+				WorkspaceID: item.WorkspaceID, Feed: transition.KnowledgeNews(item, false, sessions),
+			})
 		}
 		tx.means = changed[0].ID
 		return changed, nil
@@ -145,7 +153,7 @@ func (c *conn) usableKnowledge(
 	if reach.Since > 0 {
 		l.must("k.changed_at >= ?", int64(reach.Since))
 	}
-	l.sources(reach.OwnerID)
+	l.sources(reach.ReaderID)
 	found = []parley.KnowledgeItem{}
 	err = eachListed(c, &found, scanKnowledge, leadsUp+"SELECT "+knowledgeColumns+
 		" FROM knowledge k INDEXED BY knowledge_agent WHERE "+l.where.String()+
@@ -296,6 +304,23 @@ func (t *txn) NotedKnowledge(workspaceID, agentID, ownerID parley.ID) (found []p
 		},
 		append(l.args, parley.MaxKnowledgeOfAgent)...,
 	)
+	return found, err
+}
+
+// Readable implements transition.Rows.
+func (t *txn) Readable(workspaceID parley.ID, sessionIDs []parley.ID) (found []transition.Readable, err error) {
+	if len(sessionIDs) == 0 {
+		return nil, nil
+	}
+	var l list
+	l.must("s.workspace_id = ? AND s.deleted_at IS NULL", workspaceID)
+	l.among("s.id", sessionIDs)
+	err = t.each("SELECT s.id, s.owner_id, s.visibility FROM sessions s WHERE "+l.where.String(), func(r *row) error {
+		found = append(found, transition.Readable{
+			ID: r.id(), OwnerID: r.id(), Visibility: parley.Visibility(r.text()),
+		})
+		return nil
+	}, l.args...)
 	return found, err
 }
 

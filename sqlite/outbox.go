@@ -9,6 +9,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
+	"example.org/parley/store"
 )
 
 // unreadableRest is the pause, in milliseconds, of an errand with an unreadable payload, so that it does not delay
@@ -30,10 +31,15 @@ type outboxRow struct {
 }
 
 // ApplyOutbox implements store.Outbox.
-func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
+func (s *Store) ApplyOutbox(ctx context.Context, claimBy parley.ID) (*store.Claim, bool, error) {
+	type part struct {
+		claim *store.Claim
+		more  bool
+	}
 	var failed atomic.Int64 // a caller that gave up may still share it with the writer
-	more, err := transact(ctx, s, func(tx *txn) (bool, error) {
+	did, err := transact(ctx, s, func(tx *txn) (did part, err error) {
 		failed.Store(0) // the closure may run again
+		tx.core.ClaimBy = claimBy
 		var rows []outboxRow
 		if err := tx.each(
 			"SELECT id, workspace_id, kind, target_id, payload, attempts FROM outbox WHERE due_at <= ? "+
@@ -45,31 +51,35 @@ func (s *Store) ApplyOutbox(ctx context.Context) (bool, error) {
 			tx.now,
 		); err != nil ||
 			len(rows) == 0 {
-			return false, err
+			return part{}, err
 		}
 		done, pause, err := tx.apply(&rows[0])
 		if err != nil {
 			failed.Store(rows[0].id)
-			return false, err
+			return part{}, err
 		}
+		did.claim = tx.core.Claimed
 		left := slices.ContainsFunc(
 			tx.core.Locked(),
 			func(h *transition.Head) bool { return len(h.Changes.Outbox) > 0 },
 		)
 		if done {
 			if _, err = tx.exec("DELETE FROM outbox WHERE id = ?", rows[0].id); err != nil || left {
-				return left, err
+				did.more = left
+				return did, err
 			}
-			return tx.has("SELECT 1 FROM outbox WHERE due_at <= ?", tx.now) // the errand may have left new ones
+			did.more, err = tx.has("SELECT 1 FROM outbox WHERE due_at <= ?", tx.now) // the errand may have left new ones
+			return did, err
 		}
 		_, err = tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+pause, rows[0].id)
-		return len(rows) > 1 || pause == 0, err
+		did.more = len(rows) > 1 || pause == 0
+		return did, err
 	})
 	id := failed.Load()
 	if err == nil || id == 0 {
-		return more, err
+		return did.claim, did.more, err
 	}
-	return false, errors.Join(err, s.write(ctx, func(tx *txn) error {
+	return nil, false, errors.Join(err, s.write(ctx, func(tx *txn) error {
 		_, err := tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+failedRest, id)
 		return err
 	}))

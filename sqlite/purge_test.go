@@ -23,7 +23,7 @@ func TestPurgeLeavesNoRow(t *testing.T) {
 					t.Fatal(err)
 				}
 				for more := true; more; {
-					if more, err = a.store.ApplyOutbox(t.Context()); err != nil {
+					if _, more, err = a.store.ApplyOutbox(t.Context(), parley.ID{}); err != nil {
 						t.Fatal(err)
 					}
 				}

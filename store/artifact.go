@@ -11,7 +11,7 @@ type NewArtifact struct {
 	Artifact    parley.Artifact
 	Version     parley.ArtifactVersion
 	Content     ArtifactContent
-	Quota       parley.Quota // of storage
+	MaxStorage  int64 // bytes that the workspace may hold; 0: unlimited
 	Idempotency Idempotency
 }
 
@@ -19,7 +19,7 @@ type NewArtifact struct {
 type NewArtifactVersion struct {
 	Version     parley.ArtifactVersion
 	Content     ArtifactContent
-	Quota       parley.Quota // of storage
+	MaxStorage  int64 // bytes that the workspace may hold; 0: unlimited
 	Idempotency Idempotency
 }
 
@@ -59,11 +59,11 @@ type ArtifactVersionQuery struct {
 
 // Artifacts stores documents with all their versions. A scope sees the artifacts of the sessions that it sees, and
 // those without a session that are its viewer's or shared with the workspace. Contents are stored once per workspace
-// and hash, and go with the last version or patch that needs them. Every change is told to the workspace's feed.
+// and hash, and go with the last version or patch that needs them. Their bytes count for the artifact's owner, whoever
+// writes: the limit is that of the owner's key. Every change is told to the workspace's feed.
 type Artifacts interface {
 	// CreateArtifact stores an artifact with its first version. The bool reports a repeat of the idempotency key.
-	// CodeNotFound without the session or the project; CodeArchived for an archived session; CodeKeyReused;
-	// CodeConflict beyond the quota.
+	// CodeNotFound without the session or the project; CodeKeyReused; CodeConflict beyond a quota.
 	CreateArtifact(ctx context.Context, artifact NewArtifact) (parley.Artifact, bool, error)
 	// WriteArtifact adds a version, which becomes the newest. The bool reports a repeat of the idempotency key.
 	// CodeConflict unless the version's parent is the newest, beyond parley.MaxArtifactVersions, and beyond the quota;

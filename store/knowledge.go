@@ -29,11 +29,11 @@ type KnowledgeQuery struct {
 }
 
 // KnowledgeReach selects what prompts of an agent may be told: its own items and those of the teams that it is in, as
-// far as they are usable and the owner of the session may see the sessions of all their sources.
+// far as they are usable and the reader, whom parley.Session.ReaderID names, may see the sessions of all their sources.
 type KnowledgeReach struct {
 	WorkspaceID parley.ID
 	AgentID     parley.ID
-	OwnerID     parley.ID   // of the session
+	ReaderID    parley.ID   // of the session
 	Since       parley.Time // when the items were last changed, at least; 0: any time
 	Limit       int
 }

@@ -79,6 +79,18 @@ func (o *Occupancy) Take(workspaceID parley.ID, mode parley.Mode) {
 	}
 }
 
+// Promise takes a place for background work of a workspace that is not known yet.
+func (o *Occupancy) Promise() {
+	o.Taken++
+	o.Background++
+}
+
+// Withdraw frees a promised place.
+func (o *Occupancy) Withdraw() {
+	o.Taken--
+	o.Background--
+}
+
 // Leave frees a workspace's place.
 func (o *Occupancy) Leave(workspaceID parley.ID, mode parley.Mode) {
 	o.Taken--

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"go.opentelemetry.io/otel/trace"
+	"example.org/parley/internal/span"
 )
 
 // Logger returns log with the ids of trace and span on every line that belongs to one; log itself if there are no
@@ -21,12 +21,9 @@ type traced struct{ slog.Handler }
 
 // Handle implements slog.Handler.
 func (h traced) Handle(ctx context.Context, record slog.Record) error {
-	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+	if of, ok := span.ContextOf(ctx); ok {
 		record = record.Clone()
-		record.AddAttrs(
-			slog.String("trace_id", span.TraceID().String()),
-			slog.String("span_id", span.SpanID().String()),
-		)
+		record.AddAttrs(slog.String("trace_id", of.TraceID()), slog.String("span_id", of.SpanID()))
 	}
 	return h.Handler.Handle(ctx, record)
 }

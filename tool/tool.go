@@ -18,6 +18,13 @@ type Tool interface {
 	Call(ctx context.Context, call Call) (Result, error)
 }
 
+// Ordered is a Tool of which one call may need what another one has done: two edits of one document. Calls of tools
+// with the same Order run one after the other, in the order in which the model made them, unless all of them only read.
+type Ordered interface {
+	Tool
+	Order() string
+}
+
 // Result is a tool's answer: any JSON, or pieces in order. It contains each thing once: bytes are a piece, never text.
 type Result struct {
 	JSON   json.RawMessage

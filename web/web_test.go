@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -60,7 +61,18 @@ func TestTheArchiveIsTheBuild(t *testing.T) {
 
 func TestThePagesAddressesAreThePage(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"/", "/new", "/c/0190", "/c/0190/inspect", "/settings/models", "/index.html"} {
+	router, err := os.ReadFile("src/router.tsx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{"/", "/index.html"}
+	for _, path := range regexp.MustCompile(`path: '(/[^']*)'`).FindAllStringSubmatch(string(router), -1) {
+		paths = append(paths, strings.ReplaceAll(path[1], "$", ""))
+	}
+	if len(paths) < 15 {
+		t.Fatalf("src/router.tsx names %d paths", len(paths))
+	}
+	for _, path := range paths {
 		w := get(t, path)
 		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") ||
 			!strings.Contains(w.Body.String(), `id="root"`) {

@@ -64,7 +64,7 @@ func TestCancelOfATree(t *testing.T) {
 	r.idleSlots(r.worker)
 	for more := true; more; { // results on their way up arrive
 		var err error
-		more, err = r.store.ApplyOutbox(t.Context())
+		_, more, err = r.store.ApplyOutbox(t.Context(), parley.ID{})
 		r.must(err)
 	}
 	for i, id := range sessions {

@@ -91,16 +91,20 @@ func (w *Worker) noteIdle() {
 	}
 }
 
-// release gives a slot back. If sessions may be waiting (no slot was free, or only slots kept for others, or background
-// work has its share, or the claim that runs now counts with it), the claimer looks first: they are older than the next
-// post.
+// release gives a slot back; that of no workspace is a promised one. If sessions may be waiting (no slot was free, or
+// only slots kept for others, or background work has its share, or the claim that runs now counts with it), the claimer
+// looks first: they are older than the next post.
 func (w *Worker) release(workspaceID parley.ID, mode parley.Mode) {
 	w.mu.Lock()
 	if w.places.Taken >= w.places.Slots ||
 		mode == parley.ModeBackground && (w.claiming || w.places.BackgroundFull()) {
 		w.behind = true
 	}
-	w.places.Leave(workspaceID, mode)
+	if workspaceID.IsZero() {
+		w.places.Withdraw()
+	} else {
+		w.places.Leave(workspaceID, mode)
+	}
 	wake := w.behind
 	w.noteIdle()
 	w.mu.Unlock()
@@ -118,6 +122,34 @@ func (w *Worker) Offer(workspaceID parley.ID) (runner.Slot, bool) {
 	}
 	w.places.Take(workspaceID, parley.ModeForeground)
 	return &slot{w, w.lease, workspaceID}, true
+}
+
+// backgroundPlace reserves a place for a background turn of any workspace, under the lease that it returns; nil if work
+// of others may come first, which the claimer knows: it is claiming, sessions may be waiting, background work has its
+// share, or the place would be the last.
+func (w *Worker) backgroundPlace() *lease {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.draining || w.lease == nil || w.behind || w.claiming || len(w.claimNow) > 0 ||
+		w.places.BackgroundFull() || w.places.Taken+1 >= w.places.Slots {
+		return nil
+	}
+	w.places.Promise()
+	return w.lease
+}
+
+// settlePlace runs a claim in a reserved place, or gives that back if there is none.
+func (w *Worker) settlePlace(held *lease, claim *store.Claim) {
+	if claim == nil {
+		w.release(parley.ID{}, parley.ModeBackground)
+		return
+	}
+	w.mu.Lock()
+	w.places.Withdraw()
+	w.places.Take(claim.Fence.WorkspaceID, claim.Mode())
+	w.mu.Unlock()
+	w.observer.Claimed(1, true)
+	w.start(held, *claim)
 }
 
 // slot implements runner.Slot.

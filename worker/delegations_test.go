@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -128,7 +129,8 @@ func (p *pair) came(sessionID parley.ID) (contents []string) {
 }
 
 // TestCrashesAroundADelegation kills the worker between any two parts of a delegation, and lets another continue: the
-// task is sent once, worked on in one turn, and its answer is read in one turn.
+// task is sent once, worked on in one turn, and its answer is read in one turn. With one slot the claimer claims the
+// turns, else the deliveries do.
 func TestCrashesAroundADelegation(t *testing.T) {
 	for name, now := range map[string]func(method string, sent []parley.Delegation) bool{
 		"before the result": func(method string, _ []parley.Delegation) bool { return method == "SettleTool" },
@@ -139,7 +141,8 @@ func TestCrashesAroundADelegation(t *testing.T) {
 			return method == "AppliedOutbox" && len(sent) > 0 && sent[0].Status != parley.DelegationSent
 		},
 		"when the turn was claimed": func(method string, sent []parley.Delegation) bool {
-			return method == "Claimed" && len(sent) > 0 && sent[0].Status == parley.DelegationRunning
+			return (method == "Claimed" || method == "AppliedOutbox") && len(sent) > 0 &&
+				sent[0].Status == parley.DelegationRunning
 		},
 		"between the answer and its return": func(method string, sent []parley.Delegation) bool {
 			return method == "SettledStep" && len(sent) > 0 && sent[0].Status == parley.DelegationAnswered
@@ -148,31 +151,38 @@ func TestCrashesAroundADelegation(t *testing.T) {
 			return method == "AppliedOutbox" && len(sent) > 0 && !sent[0].ReturnMessageID.IsZero()
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p := newPair(t, 10)
-			dying := &faults{Store: p.store}
-			dead := dying.killWhen(func(method string) bool { return now(method, p.sent()) })
-			p.works(dying)
-			p.post(p.at, "Off you go.", "")
-			p.wait("the crash", dead)
-			p.expire(dying)
-			p.works(p.store)
-			p.wait("the answer", p.home)
-			sent := p.sent()
-			if len(sent) != 1 || sent[0].Status != parley.DelegationAnswered {
-				t.Fatalf("sent: %+v", sent)
-			}
-			if turn := p.ended(sent[0].ReturnTurnID); turn.Status != parley.TurnCompleted {
-				t.Errorf("the turn that read the answer: %+v", turn)
-			}
-			for sessionID, want := range map[parley.ID]int{p.at: 2, p.below: 1} {
-				session, err := p.store.Session(t.Context(), p.scope, sessionID)
-				p.must(err)
-				if came := p.came(sessionID); len(came) != 1 || session.Statistics.Turns != int64(want) {
-					t.Errorf("%s: %d turns, agents wrote %q", session.Title, session.Statistics.Turns, came)
-				}
-			}
-		})
+		for _, slots := range []int{1, 8} {
+			t.Run(fmt.Sprintf("%s, %d slots", name, slots), func(t *testing.T) { crashesOnce(t, slots, now) })
+		}
+	}
+}
+
+// crashesOnce kills a worker when now says so, and lets another continue.
+func crashesOnce(t *testing.T, slots int, now func(method string, sent []parley.Delegation) bool) {
+	t.Helper()
+	p := newPair(t, 10)
+	p.options.Slots = slots
+	dying := &faults{Store: p.store}
+	dead := dying.killWhen(func(method string) bool { return now(method, p.sent()) })
+	p.works(dying)
+	p.post(p.at, "Off you go.", "")
+	p.wait("the crash", dead)
+	p.expire(dying)
+	p.works(p.store)
+	p.wait("the answer", p.home)
+	sent := p.sent()
+	if len(sent) != 1 || sent[0].Status != parley.DelegationAnswered {
+		t.Fatalf("sent: %+v", sent)
+	}
+	if turn := p.ended(sent[0].ReturnTurnID); turn.Status != parley.TurnCompleted {
+		t.Errorf("the turn that read the answer: %+v", turn)
+	}
+	for sessionID, want := range map[parley.ID]int{p.at: 2, p.below: 1} {
+		session, err := p.store.Session(t.Context(), p.scope, sessionID)
+		p.must(err)
+		if came := p.came(sessionID); len(came) != 1 || session.Statistics.Turns != int64(want) {
+			t.Errorf("%s: %d turns, agents wrote %q", session.Title, session.Statistics.Turns, came)
+		}
 	}
 }
 

@@ -199,15 +199,18 @@ func (f *faults) OpenChild(ctx context.Context, fence store.Fence, child store.N
 	return session, err
 }
 
-func (f *faults) ApplyOutbox(ctx context.Context) (bool, error) {
+func (f *faults) ApplyOutbox(ctx context.Context, claimBy parley.ID) (*store.Claim, bool, error) {
 	if err := f.before("ApplyOutbox"); err != nil {
-		return false, err
+		return nil, false, err
 	}
-	more, err := f.Store.ApplyOutbox(ctx)
+	claim, more, err := f.Store.ApplyOutbox(ctx, claimBy)
 	if err == nil {
 		err = f.before("AppliedOutbox")
 	}
-	return more, err
+	if err != nil {
+		return nil, false, err
+	}
+	return claim, more, nil
 }
 
 // killBefore kills the process right before the nth call of a method from now on, and returns a channel that tells

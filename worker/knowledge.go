@@ -49,7 +49,7 @@ func (k *knowledge) begin() error {
 }
 
 // outlived reports whether a block, or a context note since, tells an item that was forgotten, whose words somebody has
-// changed, or whose sources the session's owner may not read any more. One that a later item contradicts may stay: a
+// changed, or whose sources not all readers of the session may read. One that a later item contradicts may stay: a
 // context note tells of that.
 func (k *knowledge) outlived(block *parley.KnowledgeBlock) (bool, error) {
 	var ids []parley.ID
@@ -73,7 +73,7 @@ func (k *knowledge) outlived(block *parley.KnowledgeBlock) (bool, error) {
 	if len(ids) == 0 {
 		return false, nil
 	}
-	scope := store.Scope{WorkspaceID: k.fence.WorkspaceID, ViewerID: k.claim.Session.OwnerID}
+	scope := store.Scope{WorkspaceID: k.fence.WorkspaceID, ViewerID: k.claim.Session.ReaderID()}
 	items, err := k.w.store.KnowledgeByID(k.writes, scope, ids)
 	if err != nil {
 		return false, err
@@ -128,7 +128,7 @@ func (k *knowledge) moved(selection *prompt.Selection) bool {
 func (k *knowledge) choose() error {
 	session := &k.claim.Session
 	items, err := k.w.store.UsableKnowledge(k.writes, store.KnowledgeReach{
-		WorkspaceID: k.fence.WorkspaceID, AgentID: k.claim.Agent.ID, OwnerID: session.OwnerID,
+		WorkspaceID: k.fence.WorkspaceID, AgentID: k.claim.Agent.ID, ReaderID: session.ReaderID(),
 		Limit: parley.KnowledgeCandidates,
 	})
 	if err != nil {

@@ -313,6 +313,13 @@ func (s *observedStore) Sweep(ctx context.Context) (int, error) {
 	return touched, err
 }
 
-func (s *observedStore) ApplyOutbox(ctx context.Context) (bool, error) {
-	return stored(s, observe.OperationApplyOutbox, func() (bool, error) { return s.turnStore.ApplyOutbox(ctx) })
+func (s *observedStore) ApplyOutbox(
+	ctx context.Context,
+	claimBy parley.ID,
+) (claim *store.Claim, more bool, err error) {
+	claim, err = stored(s, observe.OperationApplyOutbox, func() (claim *store.Claim, err error) {
+		claim, more, err = s.turnStore.ApplyOutbox(ctx, claimBy)
+		return claim, err
+	})
+	return claim, more, err
 }

@@ -186,16 +186,24 @@ func (t *tools) reconsider(step int, calls []toolCall) error {
 }
 
 // batchEnd returns the end of the batch that begins at from: a series of calls that are safe to run in parallel, or one
-// other call.
+// other call. Of calls that keep an order, a batch has one, or several that only read.
 func batchEnd(calls []toolCall, from int) int {
 	safe := func(call *toolCall) bool {
 		return !call.runs() && !call.approved() || call.tool == nil || call.own || call.tool.Annotations().Parallel()
 	}
-	to := from + 1
 	if !safe(&calls[from]) {
-		return to
+		return from + 1
 	}
+	readers := map[string]bool{} // by order: whether its calls in the batch only read
+	to := from
 	for to < len(calls) && to-from < ParallelTools && safe(&calls[to]) {
+		if ordered, ok := calls[to].tool.(tool.Ordered); ok {
+			order, reads := ordered.Order(), calls[to].tool.Annotations().ReadOnly
+			if only, some := readers[order]; some && !(only && reads) {
+				break
+			}
+			readers[order] = reads
+		}
 		to++
 	}
 	return to

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"example.org/parley"
 	"example.org/parley/store"
 )
 
@@ -118,6 +119,24 @@ func (w *Worker) notRunning(held []store.Fence) []store.Fence {
 	})
 }
 
+// applyOnce does a part of an errand, and reports whether there is more to do. A turn that it starts runs here at once
+// if there is a place for it.
+func (w *Worker) applyOnce() (more bool) {
+	place := w.backgroundPlace()
+	var claimBy parley.ID
+	if place != nil {
+		claimBy = place.id
+	}
+	claim, more, err := w.store.ApplyOutbox(context.Background(), claimBy)
+	if err != nil {
+		w.log.Warn("the outbox could not be applied", "error", err)
+	}
+	if place != nil {
+		w.settlePlace(place, claim)
+	}
+	return more && err == nil
+}
+
 // outboxLoop applies errands that transactions left for other sessions. Several loops run; one that finds more wakes
 // another. Stop ends them.
 func (w *Worker) outboxLoop() {
@@ -131,12 +150,7 @@ func (w *Worker) outboxLoop() {
 		case <-ticker.C:
 		}
 		for more := true; more; {
-			var err error
-			if more, err = w.store.ApplyOutbox(context.Background()); err != nil {
-				w.log.Warn("the outbox could not be applied", "error", err)
-				break
-			}
-			if more {
+			if more = w.applyOnce(); more {
 				poke(w.outboxNow)
 			}
 			select {

@@ -15,6 +15,7 @@ import (
 	"example.org/parley/model"
 	"example.org/parley/runner"
 	"example.org/parley/runner/standard"
+	"example.org/parley/store"
 	"example.org/parley/tool"
 )
 
@@ -61,6 +62,62 @@ func TestSlots(t *testing.T) {
 	}
 	if w.Cancel(parley.NewID()) != nil {
 		t.Error("a turn that does not run here was cancelled")
+	}
+}
+
+// TestPlacesOfDeliveries: a turn that a delivery starts gets a place only while nobody can be waiting that comes first:
+// not beyond the share of background work, not the last place, and not while the claimer has something to look at.
+func TestPlacesOfDeliveries(t *testing.T) {
+	r := newRig(t)
+	r.options.Slots = 4
+	w := New(r.store, r.model, r.tools, r.hub, r.options) // registered only: this test is the only claimer
+	if w.backgroundPlace() != nil {
+		t.Error("a place without a lease")
+	}
+	held, err := w.register(t.Context())
+	r.must(err)
+	defer held.end(ErrStopped)
+	a, b := w.backgroundPlace(), w.backgroundPlace()
+	if a != held || b != held || w.backgroundPlace() != nil {
+		t.Fatal("of four slots, background work did not get two")
+	}
+	w.settlePlace(a, nil)
+	if w.backgroundPlace() != nil {
+		t.Error("a place of the share was offered before what waits for it")
+	}
+	w.claimOnce()
+	if w.backgroundPlace() != nil {
+		t.Error("a place was offered while the claimer has been told to look")
+	}
+	<-w.claimNow
+	w.settlePlace(b, nil)
+	var posts []runner.Slot
+	for range 3 {
+		slot, ok := w.Offer(r.scope.WorkspaceID)
+		if !ok {
+			t.Fatal("a free slot was not offered")
+		}
+		posts = append(posts, slot)
+	}
+	if w.backgroundPlace() != nil {
+		t.Error("the last place was offered")
+	}
+	for _, slot := range posts {
+		slot.Release()
+	}
+	w.places.Slots = 2 * store.MaxClaims // so that a claim leaves places
+	if n, _, _ := w.reserve(); n == 0 || w.backgroundPlace() != nil {
+		t.Error("a place was offered while the claimer claims")
+	} else {
+		w.claimed(n, nil, false)
+	}
+	if place := w.backgroundPlace(); place == nil {
+		t.Error("a place that nobody else can want was not offered")
+	} else {
+		w.settlePlace(place, nil)
+	}
+	if w.places.Taken != 0 || w.places.Background != 0 || len(w.places.Held) != 0 {
+		t.Errorf("after all were released: %+v", w.places)
 	}
 }
 

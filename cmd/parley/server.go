@@ -17,6 +17,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/engine"
 	"example.org/parley/httpapi"
+	"example.org/parley/internal/artifact"
 	"example.org/parley/internal/peer"
 	"example.org/parley/internal/projectdir"
 	"example.org/parley/internal/webhook"
@@ -65,6 +66,7 @@ type server struct {
 	code      string // signs the page in once; "" if the system tells who connects
 	http      *http.Server
 	projects  *projectdir.Policy
+	documents *artifact.Places // for people and agents together
 	runtimes  []*acp.Runtime
 	draining  atomic.Bool
 	failed    chan error // the error of http.Serve
@@ -78,11 +80,12 @@ func (s *server) open(ctx context.Context) error {
 	if err := ownFiles(dir); err != nil {
 		return err
 	}
+	s.documents = artifact.NewPlaces()
 	var err error
 	if s.projects, err = s.settings.projects(); err != nil {
 		return err
 	}
-	if err := s.observe(ctx); err != nil {
+	if err := s.observe(); err != nil {
 		return err
 	}
 	if s.store, err = s.awaitStore(ctx); err != nil {
@@ -175,7 +178,9 @@ func (s *server) openTools() (tool.Source, error) {
 	s.sources = append(s.sources, endpoints)
 	sources := []tool.Source{builtin.ToolsWithin(s.projects), builtin.Sessions(s.store),
 		builtin.Record(s.store), endpoints,
-		document.Tools(s.store, document.Options{Quota: parley.Quota{Workspace: int64(s.settings.MaxStorage)}}),
+		document.Tools(s.store, document.Options{
+			MaxStorage: int64(s.settings.MaxStorage), Places: s.documents,
+		}),
 		builtin.NewFetch(builtin.FetchOptions{AllowPrivate: s.settings.Fetch.AllowPrivate})}
 	if key := s.env("TAVILY_API_KEY"); key != "" {
 		search, err := builtin.NewWebSearch(builtin.WebSearchOptions{Key: key, BaseURL: s.env("TAVILY_BASE_URL")})
@@ -255,6 +260,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Providers:   describedProviders(s.settings, getenv),
 		Tools:       tools,
 		Projects:    s.projects,
+		Documents:   s.documents,
 		MaxSessions: s.settings.MaxSessions,
 		MaxStorage:  int64(s.settings.MaxStorage),
 		Runtimes:    s.runtimeNames(),

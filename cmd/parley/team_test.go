@@ -31,7 +31,7 @@ func TestATeamSaysWhomItWaitsFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
-	if !strings.Contains(lines[1], " scout, owner ") {
+	if !strings.Contains(lines[1], "  scout, owner  ") { // each once
 		t.Errorf("the lead's row does not say that it waits for the scout and the owner: %s", lines[1])
 	}
 	if !strings.Contains(lines[2], "2023-11-14") {

@@ -26,6 +26,7 @@ const (
 // TestChaosOnSQLite is the trial with the single process that SQLite allows: failures 30,
 // 31, 33 and 42 under a load of many sessions.
 func TestChaosOnSQLite(t *testing.T) {
+	t.Parallel()
 	row(t, func(t *testing.T, at uint64) {
 		chaos(newTrial(t, at, sqliteFile(), 1, 2), 60, 300, 10, 10, 2*time.Second)
 	})

@@ -27,6 +27,7 @@ type timed struct {
 // TestClocksApart is failure 41: of two processes on one database one has a clock ten
 // minutes late and the other ten minutes early, and nothing changes.
 func TestClocksApart(t *testing.T) {
+	t.Parallel()
 	db := postgresDatabase(t)
 	run := func(name string, off time.Duration) timed {
 		env := append(

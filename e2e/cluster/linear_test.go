@@ -31,6 +31,7 @@ const (
 // again and again. There must be an order of all their actions in which each response is
 // right, and which agrees with real time.
 func TestLinearizableOnSQLite(t *testing.T) {
+	t.Parallel()
 	row(t, func(t *testing.T, at uint64) { linearizable(newTrial(t, at, sqliteFile(), 1, 1)) })
 }
 

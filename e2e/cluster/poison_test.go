@@ -33,6 +33,7 @@ func TestPoisonedTurns(t *testing.T) {
 
 // TestPoisonedTurnsOnSQLite is the trial with the single process that SQLite allows.
 func TestPoisonedTurnsOnSQLite(t *testing.T) {
+	t.Parallel()
 	row(t, func(t *testing.T, at uint64) {
 		poisoned(newTrial(t, at, sqliteFile(), 1, 2), *deaths)
 	})

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -41,12 +42,18 @@ type life struct {
 // errDied reports a process that ended before it listened.
 var errDied = errors.New("it ended before it listened")
 
+// taken are the addresses of all processes: those of dead ones only look free.
+var taken sync.Map
+
 // newProcess chooses a permanent address. Clients connect there while the process is dead, so
 // the port is below the range of outgoing connections.
 func newProcess(t *testing.T, name, logs string, env []string, args ...string) *process {
 	t.Helper()
 	for range 100 {
 		addr := fmt.Sprintf("127.0.0.1:%d", 18_000+rand.IntN(12_000))
+		if _, known := taken.LoadOrStore(addr, true); known {
+			continue
+		}
 		listener, err := net.Listen("tcp", addr)
 		if err != nil {
 			continue

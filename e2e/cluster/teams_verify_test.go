@@ -59,6 +59,11 @@ func (c *company) verify() {
 				l.checkSchedule(context.Background(), db, s)
 			}
 		}
+		for _, r := range c.rhythms {
+			if r.account == a {
+				l.checkRhythm(context.Background(), db, r)
+			}
+		}
 	}
 	c.x.provider.tell(c.x)
 }

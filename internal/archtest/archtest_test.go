@@ -115,12 +115,13 @@ var rules = []struct {
 	{"internal/schema", []string{"."}},
 	{"internal/partialjson", []string{".", "event"}},
 	{"internal/timetable", []string{"."}},
-	{"internal/artifact", []string{".", "internal/document", "internal/schema", "store"}},
+	{"internal/artifact", []string{".", "internal/document", "internal/inflight", "internal/schema", "store"}},
 	{"internal/upload", []string{"."}},
 	{"internal/document", []string{"."}},
 	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/metric", nil}, // the standard library
+	{"internal/span", nil},   // and protobuf's encoding of fields
 	{"internal/projectdir", []string{"."}},
 	{
 		"tool/builtin",
@@ -224,7 +225,7 @@ var rules = []struct {
 	// Other people's protocols: each knows the port, the verbs and the streams, and neither the server nor another.
 	{"protocol", []string{".", "engine", "stream"}},
 	{"protocol/*", []string{".", "engine", "event", "protocol", "store", "stream"}},
-	{"telemetry", []string{".", "internal/metric", "model", "observe", "store"}},
+	{"telemetry", []string{".", "internal/metric", "internal/span", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"web/pack", nil},

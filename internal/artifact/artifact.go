@@ -45,7 +45,7 @@ type Writing struct {
 	Restore int               // the version whose content to write again
 
 	Version     parley.ArtifactVersion // its author, and the tool call
-	Quota       parley.Quota
+	MaxStorage  int64                  // bytes that the workspace may hold; 0: unlimited
 	Idempotency store.Idempotency
 }
 
@@ -72,13 +72,14 @@ func Create(
 // not the newest version, unless the change is merged; CodeInvalid and CodeTooLarge for a change that does not apply
 // or content that the artifact may not have; and the errors of the store.
 func Write(ctx context.Context, to Store, w *Writing) (parley.ArtifactVersion, bool, error) {
-	earlier, err := to.WrittenVersion(ctx, w.Scope.WorkspaceID, w.ArtifactID, w.Idempotency)
-	if err != nil {
-		return parley.ArtifactVersion{}, false, err
-	}
-	if earlier != nil { // the scope must see it still
-		_, err := to.Artifact(ctx, w.Scope, w.ArtifactID)
-		return *earlier, true, err
+	if w.Idempotency.Key != "" {
+		if _, err := to.Artifact(ctx, w.Scope, w.ArtifactID); err != nil { // a key says nothing to others
+			return parley.ArtifactVersion{}, false, err
+		}
+		earlier, err := to.WrittenVersion(ctx, w.Scope.WorkspaceID, w.ArtifactID, w.Idempotency)
+		if err != nil || earlier != nil {
+			return parley.ValueOf(earlier), earlier != nil, err
+		}
 	}
 	for attempt := 1; ; attempt++ {
 		made, repeat, err := w.once(ctx, to)
@@ -120,25 +121,31 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 			return none, false, err
 		}
 	}
-	content, err := w.apply(ctx, to, &a, began)
+	content, err := w.changed(ctx, to, &a, base, began, newest)
 	if err != nil {
-		return none, false, err
-	}
-	if base != a.Version {
-		if content, err = merge(&a, base, began, content, newest); err != nil {
-			return none, false, err
-		}
-	}
-	if content, err = check(ctx, &a, content); err != nil {
 		return none, false, err
 	}
 	version := w.Version
 	version.ArtifactID, version.WorkspaceID = a.ID, a.WorkspaceID
 	version.Base, version.Parent, version.RestoredFrom = base, a.Version, w.Restore
 	return to.WriteArtifact(ctx, store.NewArtifactVersion{
-		Version: version, Content: pack(chain, on, content), Quota: w.Quota,
+		Version: version, Content: pack(chain, on, content), MaxStorage: w.MaxStorage,
 		Idempotency: w.Idempotency,
 	})
+}
+
+// changed returns the content of the next version.
+func (w *Writing) changed(
+	ctx context.Context, to Store, a *parley.Artifact, base int, began, newest []byte,
+) ([]byte, error) {
+	content, err := w.apply(ctx, to, a, began)
+	if err == nil && base != a.Version {
+		content, err = merge(a, base, began, content, newest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return check(ctx, a, content)
 }
 
 // apply returns what the change makes of the content that it began with.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -575,5 +576,60 @@ func TestManyComparisonsShareTheirWork(t *testing.T) {
 	}
 	if more := spent.work.steps - maxWork; more > 200*10 {
 		t.Errorf("%d steps were taken after the last", more)
+	}
+}
+
+// A name as long as half a document stands in the path of each operation behind it, so the operations of a large change
+// would take far more memory than both documents: gigabytes for 4 MiB.
+func TestOperationsBehindALongNameAreNotCollected(t *testing.T) { // alone: it counts what the process allocates
+	const members = 2000
+	build := func(v int) []byte {
+		var out bytes.Buffer
+		out.WriteString(`{"` + strings.Repeat("n", 100_000) + `":{`)
+		for i := range members {
+			fmt.Fprintf(&out, `"k%d":%d,`, i, i%2*v)
+		}
+		out.WriteString(`"end":0}}`)
+		return out.Bytes()
+	}
+	from, to := build(1), build(2)
+	took := func(work func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		work()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	most := uint64(100 * (len(from) + len(to))) // unbounded: 900 times
+	if bytes := took(func() {
+		patch, err := DiffJSON(from, to)
+		if err != nil || len(patch) != 1 {
+			t.Errorf("%d operations, error %v", len(patch), err)
+		}
+	}); bytes > most {
+		t.Errorf("the difference takes %d bytes, more than %d", bytes, most)
+	}
+	if bytes := took(func() {
+		if _, conflicts, err := MergeJSON(from, to, build(3)); err != nil || len(conflicts) != maxConflicts {
+			t.Errorf("%d conflicts, error %v", len(conflicts), err)
+		}
+	}); bytes > most {
+		t.Errorf("the merge takes %d bytes, more than %d", bytes, most)
+	}
+}
+
+// The parts of a line of many words are slices of it: words that are joined one by one copy the line as often as it has
+// words.
+func TestALineOfManyWordsIsNotCopied(t *testing.T) { // alone: it counts what the process allocates
+	line := strings.Repeat(";", maxWordsBytes-2)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	hunks, _ := DiffText(line+"a\n", line+"b\n")
+	runtime.ReadMemStats(&after)
+	if parts := hunks[0].Lines[0].Parts; len(parts) != 2 || parts[0].Text != line || parts[1].Text != "a" {
+		t.Errorf("%d parts", len(parts))
+	}
+	if took := (after.TotalAlloc - before.TotalAlloc) / maxWordsBytes; took > 1000 {
+		t.Errorf("the difference takes %d times the line", took)
 	}
 }

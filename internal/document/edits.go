@@ -8,10 +8,12 @@ import (
 	"example.org/parley"
 )
 
-// maxPlaces is how many places of a passage are looked for, and namedPlaces how many an error names.
+// maxPlaces is how many places of a passage are looked for, and namedPlaces how many an error names. maxSearched bounds
+// the bytes that the edits of one write search: each goes through the whole text.
 const (
 	maxPlaces   = 1000
 	namedPlaces = 5
+	maxSearched = 256 << 20
 )
 
 // ApplyEdits replaces passages of a text one after the other: each edit sees what the one before it left. It is
@@ -21,7 +23,12 @@ func ApplyEdits(content string, edits []parley.TextEdit) (string, error) {
 	if len(edits) > parley.MaxTextEdits {
 		return "", parley.InvalidField("edits", "has more than %d edits", parley.MaxTextEdits)
 	}
+	searched := 0
 	for i := range edits {
+		if searched += len(content); searched > maxSearched {
+			return "", parley.InvalidField("edits",
+				"has more than %d edits, too many for a text of this length; send them in several writes", i)
+		}
 		var err error
 		if content, err = applyEdit(fmt.Sprintf("edits.%d.old", i), content, &edits[i]); err != nil {
 			return "", err
@@ -51,7 +58,10 @@ func applyEdit(field, content string, edit *parley.TextEdit) (string, error) {
 	if len(content)+count*(len(edit.New)-len(edit.Old)) > parley.MaxDocumentBytes {
 		return "", tooLong()
 	}
-	return strings.Replace(content, edit.Old, edit.New, count), nil
+	if edit.All {
+		return strings.ReplaceAll(content, edit.Old, edit.New), nil
+	}
+	return content[:first] + edit.New + content[first+len(edit.Old):], nil
 }
 
 // otherPlaces returns the lines of all places of a passage whose first one is known, overlapping ones too, nil if there

@@ -1,7 +1,9 @@
 package document
 
 import (
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"example.org/parley"
@@ -42,23 +44,53 @@ type differ struct {
 
 // diff returns the operations that make b of the a at path, and the bytes that they take.
 func (d *differ) diff(path string, a, b *value) (patch []parley.JSONEdit, size int, err error) {
+	c := changes{path: path, most: editBytes + len(path) + b.size}
 	switch {
 	case a.id == b.id:
 		return nil, 0, nil
 	case a.kind == isObject && b.kind == isObject:
-		patch, size, err = d.objects(path, a, b)
+		err = d.objects(&c, a, b)
 	case a.kind == isList && b.kind == isList:
-		patch, size, err = d.lists(path, a, b)
+		err = d.lists(&c, a, b)
 	default:
 		return replace(path, b)
 	}
-	if err != nil {
-		return nil, 0, err
-	}
-	if editBytes+len(path)+b.size <= size {
+	if errors.Is(err, errLongPatch) {
 		return replace(path, b)
 	}
-	return patch, size, nil
+	return c.patch, c.size, err
+}
+
+// changes are the operations within one value, while they are shorter than the value itself: below long names,
+// pointers alone can take a thousand times a document.
+type changes struct {
+	path  string
+	most  int // bytes from which on the value is replaced as a whole
+	patch []parley.JSONEdit
+	size  int
+}
+
+// errLongPatch says that a value is better replaced as a whole.
+var errLongPatch = errors.New("document: the patch is longer than the value")
+
+func (c *changes) note(more []parley.JSONEdit, bytes int, err error) error {
+	c.patch, c.size = append(c.patch, more...), c.size+bytes
+	if err == nil && c.size >= c.most {
+		return errLongPatch
+	}
+	return err
+}
+
+// at is the pointer to a member or an item; errLongPatch if ApplyPatch would refuse it.
+func (c *changes) at(name string) (string, error) {
+	if len(c.path)+len(name) >= maxPointerBytes {
+		return "", errLongPatch
+	}
+	path := step(c.path, name)
+	if len(path) > maxPointerBytes {
+		return "", errLongPatch
+	}
+	return path, nil
 }
 
 // editBytes is roughly what an operation takes besides its path and value.
@@ -79,60 +111,70 @@ func edit(op parley.EditOp, path string, v *value) ([]parley.JSONEdit, int, erro
 	return []parley.JSONEdit{made}, editBytes + len(path) + len(made.Value), nil
 }
 
-func (d *differ) objects(path string, a, b *value) (patch []parley.JSONEdit, size int, err error) {
-	note := func(more []parley.JSONEdit, bytes int, err error) error {
-		patch, size = append(patch, more...), size+bytes
-		return err
-	}
+func (d *differ) objects(c *changes, a, b *value) error {
 	for i, name := range a.names {
-		at := step(path, name)
-		if other := b.member(name); other >= 0 {
-			err = note(d.diff(at, a.items[i], b.items[other]))
+		other := b.member(name)
+		if other >= 0 && a.items[i].id == b.items[other].id {
+			continue
+		}
+		at, err := c.at(name)
+		if err != nil {
+			return err
+		}
+		if other >= 0 {
+			err = c.note(d.diff(at, a.items[i], b.items[other]))
 		} else {
-			err = note(edit(parley.EditRemove, at, nil))
+			err = c.note(edit(parley.EditRemove, at, nil))
 		}
 		if err != nil {
-			return nil, 0, err
+			return err
 		}
 	}
 	for i, name := range b.names {
-		if a.member(name) < 0 {
-			if err = note(edit(parley.EditAdd, step(path, name), b.items[i])); err != nil {
-				return nil, 0, err
-			}
+		if a.member(name) >= 0 {
+			continue
+		}
+		at, err := c.at(name)
+		if err != nil {
+			return err
+		}
+		if err := c.note(edit(parley.EditAdd, at, b.items[i])); err != nil {
+			return err
 		}
 	}
-	return patch, size, nil
+	return nil
 }
 
-func (d *differ) lists(path string, a, b *value) (patch []parley.JSONEdit, size int, err error) {
-	note := func(more []parley.JSONEdit, bytes int, err error) error {
-		patch, size = append(patch, more...), size+bytes
-		return err
-	}
+func (d *differ) lists(c *changes, a, b *value) error {
 	for _, r := range compare(ids(a), ids(b), &d.work) {
 		// Items are changed at their place as far as both sides have some; the operations before have already made
 		// the list's beginning that of b.
 		i, j := r.a0, r.b0
-		for ; i < r.a1 && j < r.b1; i, j = i+1, j+1 {
-			if err = note(d.diff(stepIndex(path, j), a.items[i], b.items[j])); err != nil {
-				return nil, 0, err
+		for i < r.a1 || j < r.b1 {
+			at, err := c.at(strconv.Itoa(j))
+			if err != nil {
+				return err
 			}
-		}
-		for ; i < r.a1; i++ {
-			d.moved += len(a.items) + len(b.items)
-			if err = note(edit(parley.EditRemove, stepIndex(path, j), nil)); err != nil {
-				return nil, 0, err
+			if i == r.a1 || j == r.b1 {
+				d.moved += len(a.items) + len(b.items)
 			}
-		}
-		for ; j < r.b1; j++ {
-			d.moved += len(a.items) + len(b.items)
-			if err = note(edit(parley.EditAdd, stepIndex(path, j), b.items[j])); err != nil {
-				return nil, 0, err
+			switch {
+			case i == r.a1:
+				err = c.note(edit(parley.EditAdd, at, b.items[j]))
+				j++
+			case j == r.b1:
+				err = c.note(edit(parley.EditRemove, at, nil))
+				i++
+			default:
+				err = c.note(d.diff(at, a.items[i], b.items[j]))
+				i, j = i+1, j+1
+			}
+			if err != nil {
+				return err
 			}
 		}
 	}
-	return patch, size, nil
+	return nil
 }
 
 func ids(list *value) []int {

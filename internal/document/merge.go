@@ -2,6 +2,7 @@ package document
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"example.org/parley"
@@ -182,12 +183,29 @@ func MergeJSON(base, ours, theirs []byte) (merged []byte, conflicts []Conflict, 
 		known.number(roots[i])
 	}
 	m := merging{}
-	root := m.merge("", roots[0], roots[1], roots[2])
+	root := m.merge(nil, roots[0], roots[1], roots[2])
 	if m.conflicts != nil {
 		return nil, m.conflicts, nil
 	}
 	merged, err = write(root, ours)
 	return merged, nil, err
+}
+
+// trail leads to a value. It becomes a pointer only for a conflict: one for each member below a long name would take a
+// thousand times the document.
+type trail struct {
+	to   *trail // nil: the whole document
+	name string
+}
+
+// maxPointerShown bounds a conflict's pointer, in bytes.
+const maxPointerShown = 4 << 10
+
+func (t *trail) pointer() string {
+	if t == nil {
+		return ""
+	}
+	return step(t.to.pointer(), t.name)
 }
 
 // merging is one merge of JSON documents. A nil value is one that does not exist.
@@ -196,7 +214,7 @@ type merging struct {
 	conflicts []Conflict
 }
 
-func (m *merging) merge(path string, base, ours, theirs *value) *value {
+func (m *merging) merge(path *trail, base, ours, theirs *value) *value {
 	switch {
 	case same(ours, theirs), same(base, theirs):
 		return ours
@@ -218,7 +236,7 @@ func (m *merging) merge(path string, base, ours, theirs *value) *value {
 			}
 		}
 	}
-	m.conflict(path, shown(base), shown(ours), shown(theirs))
+	m.conflict(path, base, ours, theirs)
 	return ours
 }
 
@@ -229,20 +247,23 @@ func same(a, b *value) bool {
 	return a.id == b.id
 }
 
-func (m *merging) conflict(path, base, ours, theirs string) {
+func (m *merging) conflict(path *trail, base, ours, theirs *value) {
 	if len(m.conflicts) < maxConflicts {
-		m.conflicts = append(m.conflicts, Conflict{Path: &path, Base: base, Ours: ours, Theirs: theirs})
+		m.conflicts = append(m.conflicts, Conflict{
+			Path: new(parley.Clip(path.pointer(), maxPointerShown)),
+			Base: shown(base), Ours: shown(ours), Theirs: shown(theirs),
+		})
 	}
 }
 
 // objects merges member by member, in the order of ours.
-func (m *merging) objects(path string, base, ours, theirs *value) *value {
+func (m *merging) objects(path *trail, base, ours, theirs *value) *value {
 	merged := &value{kind: isObject}
 	for _, name := range slices.Concat(ours.names, theirs.names) {
 		if merged.member(name) >= 0 {
 			continue
 		}
-		if item := m.merge(step(path, name), base.of(name), ours.of(name), theirs.of(name)); item != nil {
+		if item := m.merge(&trail{path, name}, base.of(name), ours.of(name), theirs.of(name)); item != nil {
 			merged.set(name, item)
 		}
 	}
@@ -258,7 +279,7 @@ func (v *value) of(name string) *value {
 }
 
 // lists merges item by item.
-func (m *merging) lists(path string, base, ours, theirs *value) *value {
+func (m *merging) lists(path *trail, base, ours, theirs *value) *value {
 	merged := &value{kind: isList}
 	kept := 0
 	for _, at := range meet(&m.work, ids(base), ids(ours), ids(theirs)) {
@@ -272,19 +293,20 @@ func (m *merging) lists(path string, base, ours, theirs *value) *value {
 			merged.items = append(merged.items, t...)
 		case len(b) == len(o) && len(b) == len(t): // the same items, changed
 			for i := range b {
-				merged.items = append(merged.items, m.merge(stepIndex(path, at.base0+i), b[i], o[i], t[i]))
+				merged.items = append(merged.items, m.merge(&trail{path, strconv.Itoa(at.base0 + i)}, b[i], o[i], t[i]))
 			}
 		default:
-			m.conflict(path, shownItems(b), shownItems(o), shownItems(t))
+			m.conflict(path, listOf(b), listOf(o), listOf(t))
 		}
 	}
 	merged.items = append(merged.items, base.items[kept:]...)
 	return merged
 }
 
-func shownItems(items []*value) string {
+// listOf makes a list of items; nil of none.
+func listOf(items []*value) *value {
 	if len(items) == 0 {
-		return ""
+		return nil
 	}
-	return shown(&value{kind: isList, items: items})
+	return &value{kind: isList, items: items}
 }

@@ -67,9 +67,6 @@ var escapePointer = strings.NewReplacer("~", "~0", "/", "~1") //nolint:gocheckno
 // step appends a step to a pointer.
 func step(pointer, name string) string { return pointer + "/" + escapePointer.Replace(name) }
 
-// stepIndex appends the index of an item to a pointer.
-func stepIndex(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }
-
 // find returns the value at the end of a pointer's steps.
 func find(field string, v *value, steps []string) (*value, error) {
 	for depth, name := range steps {

@@ -141,23 +141,25 @@ func (w *window) words(removed, added []string) (before, after [][]parley.DiffPa
 		mark(changedX[r.a0:r.a1])
 		mark(changedY[r.b0:r.b1])
 	}
-	return lineParts(len(removed), x, changedX), lineParts(len(added), y, changedY)
+	return lineParts(len(removed), a, x, changedX), lineParts(len(added), b, y, changedY)
 }
 
-// lineParts puts words together again, line by line.
-func lineParts(lines int, words []string, changed []bool) [][]parley.DiffPart {
+// lineParts puts the words of a text together again, line by line.
+func lineParts(lines int, content string, words []string, changed []bool) [][]parley.DiffPart {
 	parts := make([][]parley.DiffPart, 0, lines)
 	var line []parley.DiffPart
+	begin, at := 0, 0 // of the part and of the word, in bytes
 	for i, word := range words {
+		if at > begin && (word == "\n" || changed[i] != changed[i-1]) {
+			line, begin = append(line, parley.DiffPart{Text: content[begin:at], Changed: changed[i-1]}), at
+		}
+		at += len(word)
 		if word == "\n" {
-			parts, line = append(parts, kept(line)), nil
-			continue
+			parts, line, begin = append(parts, kept(line)), nil, at
 		}
-		if n := len(line); n > 0 && line[n-1].Changed == changed[i] {
-			line[n-1].Text += word
-			continue
-		}
-		line = append(line, parley.DiffPart{Text: word, Changed: changed[i]})
+	}
+	if at > begin {
+		line = append(line, parley.DiffPart{Text: content[begin:at], Changed: changed[len(words)-1]})
 	}
 	if len(parts) < lines {
 		parts = append(parts, kept(line))

@@ -271,6 +271,8 @@ func (rows) Recipient(_, ownerID, _ parley.ID) (parley.ID, error)      { return 
 
 func (rows) Cited(parley.ID, parley.ID, int64) (*transition.CitedMessage, error) { return nil, nil }
 
+func (rows) Readable(parley.ID, []parley.ID) ([]transition.Readable, error) { return nil, nil }
+
 func (rows) SharesWork(parley.ID, parley.ID, parley.ID, parley.ID) (bool, error) { return false, nil }
 
 // These implement transition.Rows: a dry run learns nothing.
@@ -286,6 +288,8 @@ func (rows) UsableKnowledge(store.KnowledgeReach, bool) ([]parley.KnowledgeItem,
 	return nil, nil
 }
 
-func (rows) NotedKnowledge(parley.ID, parley.ID, parley.ID) ([]parley.KnowledgeItem, error) { return nil, nil }
+func (rows) NotedKnowledge(parley.ID, parley.ID, parley.ID) ([]parley.KnowledgeItem, error) {
+	return nil, nil
+}
 
 func (rows) ChosenKnowledge(*transition.Head) (*parley.KnowledgeBlock, error) { return nil, nil }

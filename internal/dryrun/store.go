@@ -331,7 +331,9 @@ func (m *Memory) ExpireClients(context.Context, parley.Time) (bool, error) {
 }
 
 // ApplyOutbox implements store.Outbox.
-func (m *Memory) ApplyOutbox(context.Context) (bool, error) { return false, errNoProcess() }
+func (m *Memory) ApplyOutbox(context.Context, parley.ID) (*store.Claim, bool, error) {
+	return nil, false, errNoProcess()
+}
 
 // Claim implements store.Turns.
 func (m *Memory) Claim(context.Context, parley.ID, int, store.Occupancy) ([]store.Claim, error) {

@@ -81,6 +81,30 @@ func (t *Tx) claimsDirectly(h *Head, processID parley.ID) (bool, error) {
 	return t.mayClaim(processID)
 }
 
+// claimDelivered claims the turn that the message of a delegation has just started, if the process that does the errand
+// has a place for it. A turn that waits behind another, or that others entered before, is left to Claim.
+func (t *Tx) claimDelivered(h *Head, m *parley.Message, d *parley.Delegation) error {
+	if t.ClaimBy.IsZero() || m.TurnID != h.TurnID || h.Rank() != RankOf(parley.ModeBackground, parley.Unsuspected) {
+		return nil
+	}
+	turn, err := t.currentTurn(h)
+	if err != nil || turn.TriggerMessageID != m.ID {
+		return err
+	}
+	if allowed, err := t.mayClaim(t.ClaimBy); err != nil || !allowed {
+		return err
+	}
+	h.Changes.Ready = false
+	if err := t.start(h, turn, t.ClaimBy); err != nil {
+		return err
+	}
+	if err := t.beginCarried(h, turn, m, d); err != nil {
+		return err
+	}
+	t.Claimed, err = t.claimOf(h, turn, m)
+	return err
+}
+
 // claim makes a process the holder of a session's queued turn; a queued trigger enters the record.
 func (t *Tx) claim(h *Head, processID parley.ID) (store.Claim, error) {
 	turn, err := t.currentTurn(h)

@@ -107,6 +107,12 @@ func (h *Head) moved(d *parley.Delegation, was parley.DelegationStatus) {
 	if h.carried.is(d.ID) {
 		h.carried.delegation = d
 	}
+	for i := range h.Changes.Delegations { // one write takes it through all states
+		if moved := &h.Changes.Delegations[i]; moved.ID == d.ID {
+			moved.Delegation = d
+			return
+		}
+	}
 	h.Changes.Delegations = append(h.Changes.Delegations, MovedDelegation{d, was})
 }
 

@@ -81,7 +81,7 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 	}
 	h.moved(d, parley.DelegationSent)
 	t.tellDelegation(h, d)
-	return "", false, nil
+	return "", false, t.claimDelivered(h, m, d)
 }
 
 // teammates reports whether one agent may send another what is of a kind: a task to a subordinate, the rest to the

@@ -85,7 +85,7 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 	d.ReturnMessageID, d.ReturnTurnID = m.ID, m.TurnID
 	h.moved(d, d.Status)
 	t.tellDelegation(h, d)
-	return false, nil
+	return false, t.claimDelivered(h, m, d)
 }
 
 // readsReturn reports whether the sender still works on what asked for a delegation: not if its session or the agent is

@@ -51,6 +51,11 @@ func (t *Tx) beginDelegated(h *Head, turn *parley.Turn, trigger *parley.Message)
 	if err != nil || d == nil {
 		return err
 	}
+	return t.beginCarried(h, turn, trigger, d)
+}
+
+// beginCarried notes that a claimed turn begins with a message that carries a delegation, or brings its end.
+func (t *Tx) beginCarried(h *Head, turn *parley.Turn, trigger *parley.Message, d *parley.Delegation) (err error) {
 	if len(d.Text) <= longestCarried {
 		h.carried = &carried{messageID: trigger.ID, delegation: d}
 	}

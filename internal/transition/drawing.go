@@ -188,7 +188,7 @@ func (t *Tx) drawnFrom(h *Head, turn *parley.Turn) (string, error) {
 		return "", nil
 	}
 	known, err := t.rows.UsableKnowledge(store.KnowledgeReach{
-		WorkspaceID: h.WorkspaceID, AgentID: turn.AgentID, OwnerID: h.OwnerID, Limit: drawnKnown,
+		WorkspaceID: h.WorkspaceID, AgentID: turn.AgentID, ReaderID: h.ReaderID(), Limit: drawnKnown,
 	}, true)
 	if err != nil {
 		return "", err
@@ -251,6 +251,13 @@ func (t *Tx) learnDrawn(w LearnDrawn) error {
 	if err != nil || h == nil || h.DeletedAt != 0 {
 		return err
 	}
+	if err := t.noteDrawn(h, w); err != nil {
+		return err
+	}
+	return t.tellKnowledge(h)
+}
+
+func (t *Tx) noteDrawn(h *Head, w LearnDrawn) error {
 	child, err := t.load(w.SessionID)
 	if err != nil || child == nil || child.DeletedAt != 0 {
 		return err
@@ -288,7 +295,7 @@ func (t *Tx) learnDrawn(w LearnDrawn) error {
 		return err
 	}
 	known, err := t.rows.UsableKnowledge(store.KnowledgeReach{
-		WorkspaceID: h.WorkspaceID, AgentID: agent.ID, OwnerID: h.OwnerID, Limit: parley.KnowledgeCandidates,
+		WorkspaceID: h.WorkspaceID, AgentID: agent.ID, ReaderID: h.ReaderID(), Limit: parley.KnowledgeCandidates,
 	}, true)
 	if err != nil {
 		return err

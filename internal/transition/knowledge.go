@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"example.org/parley"
+	"example.org/parley/event"
 	"example.org/parley/store"
 )
 
@@ -40,7 +41,7 @@ func (t *Tx) CreateKnowledge(creating store.NewKnowledge) (created KnowledgeCrea
 		return created, err
 	}
 	t.about = Subject{SessionID: h.ID, TargetID: made.ID}
-	return KnowledgeCreated{Item: *made}, nil
+	return KnowledgeCreated{Item: *made}, t.tellKnowledge(h)
 }
 
 // knownBefore returns the item that was created under an idempotency key, or has the id; nil if both are new.
@@ -153,6 +154,64 @@ func (t *Tx) supersede(h *Head, by *parley.KnowledgeItem) error {
 		h.changeKnowledge(old)
 	}
 	return nil
+}
+
+// tellKnowledge tells the feed of the items that the transition makes and changes under a session's lock, once they are
+// final.
+func (t *Tx) tellKnowledge(h *Head) error {
+	made, changed := h.Changes.NewKnowledge, h.Changes.Knowledge
+	items := slices.Clone(changed)
+	for i := range made {
+		items = append(items, made[i].KnowledgeItem)
+	}
+	var sessions []Readable
+	if ids := KnowledgeSources(items...); len(ids) > 0 {
+		var err error
+		if sessions, err = t.rows.Readable(h.WorkspaceID, ids); err != nil {
+			return err
+		}
+	}
+	for i, item := range items {
+		h.hint.Feed = append(h.hint.Feed, KnowledgeNews(item, i >= len(changed), sessions)...)
+	}
+	return nil
+}
+
+// KnowledgeSources returns the sessions that items come from, each once.
+func KnowledgeSources(items ...*parley.KnowledgeItem) (ids []parley.ID) {
+	for _, item := range items {
+		for _, source := range item.Sources {
+			if !slices.Contains(ids, source.SessionID) {
+				ids = append(ids, source.SessionID)
+			}
+		}
+	}
+	return ids
+}
+
+// KnowledgeNews tells the feed of a new or changed item, if its source sessions are among these: nobody may read an
+// item of a deleted one. It names no session, since an item may be readable where the session of its agent is not.
+func KnowledgeNews(item *parley.KnowledgeItem, created bool, sessions []Readable) []store.FeedEvent {
+	news := event.KnowledgeUpdated{ItemID: item.ID, AgentID: item.AgentID, Status: item.Status}.Encode()
+	if created {
+		news = event.KnowledgeCreated{ItemID: item.ID, AgentID: item.AgentID, Status: item.Status}.Encode()
+	}
+	told := store.FeedEvent{
+		WorkspaceID: item.WorkspaceID, Type: news.Type(), Visibility: parley.VisibilityWorkspace, Data: news.Data(),
+	}
+	for _, id := range KnowledgeSources(item) {
+		at := slices.IndexFunc(sessions, func(s Readable) bool { return s.ID == id })
+		switch {
+		case at < 0:
+			return nil
+		case sessions[at].Visibility == parley.VisibilityWorkspace:
+		case told.Visibility == parley.VisibilityWorkspace:
+			told.Visibility, told.OwnerID = parley.VisibilityPrivate, sessions[at].OwnerID
+		case told.OwnerID != sessions[at].OwnerID:
+			told.OwnerID = parley.ID{} // of two owners neither may read both; those who see everything may
+		}
+	}
+	return []store.FeedEvent{told}
 }
 
 // KnowledgeFull is the error for an item of an agent that has as many as it may.

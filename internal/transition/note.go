@@ -82,7 +82,7 @@ func (t *Tx) knowledgeNews(h *Head, agent *parley.Agent) (string, error) {
 		}
 	}
 	known, err := t.rows.UsableKnowledge(store.KnowledgeReach{
-		WorkspaceID: h.WorkspaceID, AgentID: h.AgentID, OwnerID: h.OwnerID, Since: block.ChosenAt - newsSlack,
+		WorkspaceID: h.WorkspaceID, AgentID: h.AgentID, ReaderID: h.ReaderID(), Since: block.ChosenAt - newsSlack,
 		Limit: parley.KnowledgeCandidates,
 	}, false)
 	if err != nil {

@@ -133,6 +133,8 @@ type Rows interface {
 	// NotedKnowledge reads the items of an agent itself that are in use, a proposed procedure too, and after them those
 	// that were forgotten. It looks at no more than an agent may have.
 	NotedKnowledge(workspaceID, agentID, ownerID parley.ID) ([]parley.KnowledgeItem, error)
+	// Readable returns who may read some sessions of a workspace, without deleted ones, in any order.
+	Readable(workspaceID parley.ID, sessionIDs []parley.ID) ([]Readable, error)
 	// ChosenKnowledge reads the block in use of a session; nil if there is none.
 	ChosenKnowledge(h *Head) (*parley.KnowledgeBlock, error)
 
@@ -196,6 +198,13 @@ type CitedMessage struct {
 	ID       parley.ID
 	OwnerID  parley.ID // of its session
 	Metadata json.RawMessage
+}
+
+// Readable is an undeleted session, with what decides who may read it.
+type Readable struct {
+	ID         parley.ID
+	OwnerID    parley.ID
+	Visibility parley.Visibility
 }
 
 // Earlier is what an idempotency key was used for; zero id: nothing.

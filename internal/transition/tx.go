@@ -13,6 +13,11 @@ import (
 type Tx struct {
 	// LastServed is the workspace that the last claim served: the next claim starts after it.
 	LastServed parley.ID
+	// ClaimBy is the process with a place for the turn that a delegation's message starts; zero: none. Begin forgets
+	// it.
+	ClaimBy parley.ID
+	// Claimed is the turn that the transition has claimed for ClaimBy; nil: none.
+	Claimed *store.Claim
 
 	log    *slog.Logger
 	rows   Rows
@@ -46,6 +51,7 @@ func New(log *slog.Logger) *Tx { return &Tx{log: log} }
 // Begin starts a transition over rows, at a time by the store's clock.
 func (t *Tx) Begin(rows Rows, now parley.Time) {
 	t.rows, t.now, t.known, t.about, t.answers, t.noted = rows, now, knownAgent{}, Subject{}, nil, nil
+	t.ClaimBy, t.Claimed = parley.ID{}, nil
 	clear(t.locked)
 	t.locked = t.locked[:0]
 }

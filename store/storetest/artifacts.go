@@ -26,6 +26,7 @@ func testArtifacts(t *testing.T, open Open) {
 		"ListsAndWorkspaces":             artifactLists,
 		"ContentsGoWithTheirLastUse":     artifactPurged,
 		"ContentsCountForQuotas":         artifactQuota,
+		"ContentsCountForTheirOwner":     artifactOwnersQuota,
 		"ChangesAreToldAndAudited":       artifactTold,
 	})
 }
@@ -148,6 +149,10 @@ func artifactRepeated(t *testing.T, w *world) {
 	refused(t, "another version under the key", err, parley.CodeKeyReused)
 	_, err = w.store.WrittenVersion(w.ctx, first.WorkspaceID, first.ID, writing.Idempotency)
 	refused(t, "another version's key", err, parley.CodeKeyReused)
+	if known, err = w.store.WrittenVersion(w.ctx, parley.NewID(), first.ID, writing.Idempotency); err != nil ||
+		known != nil {
+		t.Errorf("another workspace finds %+v, %v", known, err)
+	}
 }
 
 func artifactWritten(t *testing.T, w *world) {
@@ -430,20 +435,44 @@ func artifactQuota(t *testing.T, w *world) {
 	if err != nil || stored != (parley.Storage{Workspace: size, Principal: size}) {
 		t.Errorf("stored: %+v, %v", stored, err)
 	}
-	for _, quota := range []parley.Quota{{Workspace: size + 5}, {Principal: size + 5}} {
-		writing := w.version(&a, 1, "more", nil)
-		writing.Quota = quota
-		_, _, err = w.store.WriteArtifact(w.ctx, writing)
-		refused(t, "a version beyond the quota", err, parley.CodeConflict)
-		creating := w.newArtifact("two", "other")
-		creating.Quota = quota
-		_, _, err = w.store.CreateArtifact(w.ctx, creating)
-		refused(t, "an artifact beyond the quota", err, parley.CodeConflict)
-	}
-	writing := w.version(&a, 1, "text", nil)
-	writing.Quota = parley.Quota{Workspace: size, Principal: size}
+	writing := w.version(&a, 1, "more", nil)
+	writing.MaxStorage = size + 5
+	_, _, err = w.store.WriteArtifact(w.ctx, writing)
+	refused(t, "a version beyond the quota", err, parley.CodeConflict)
+	creating := w.newArtifact("two", "other")
+	creating.MaxStorage = size + 5
+	_, _, err = w.store.CreateArtifact(w.ctx, creating)
+	refused(t, "an artifact beyond the quota", err, parley.CodeConflict)
+	writing = w.version(&a, 1, "text", nil)
+	writing.MaxStorage = size
 	_, _, err = w.store.WriteArtifact(w.ctx, writing)
 	must(t, "the same content again, within the quota,", err)
+}
+
+// artifactOwnersQuota: whoever writes, the bytes count for the owner, and the limit of the owner's key holds.
+func artifactOwnersQuota(t *testing.T, w *world) {
+	size := int64(len("patch of text"))
+	given := newKey(parley.DefaultWorkspace, "small", parley.RoleMember)
+	given.Key.MaxStorage = new(size + 5)
+	key, err := w.store.CreateKey(w.ctx, given)
+	must(t, "CreateKey", err)
+	owned := func(a *parley.Artifact) { a.OwnerID = key.PrincipalID }
+	a := w.artifact(t, "one", "text", owned)
+	_, _, err = w.store.WriteArtifact(w.ctx, w.version(&a, 1, "more", nil)) // by somebody else
+	refused(t, "a version beyond the limit of the owner's key", err, parley.CodeConflict)
+	_, _, err = w.store.CreateArtifact(w.ctx, w.newArtifact("two", "other", owned))
+	refused(t, "an artifact beyond the limit of the owner's key", err, parley.CodeConflict)
+	w.artifact(t, "three", "other") // of an owner without a limit
+
+	session := w.session(t, func(s *parley.Session) { s.OwnerID = key.PrincipalID })
+	_, _, err = w.store.CreateArtifact(w.ctx, w.newArtifact("four", "another", func(a *parley.Artifact) {
+		a.SessionID = session
+	}))
+	refused(t, "an artifact in the session of that owner", err, parley.CodeConflict)
+	_, err = w.store.RevokeKey(w.ctx, a.WorkspaceID, key.ID)
+	must(t, "RevokeKey", err)
+	_, _, err = w.store.WriteArtifact(w.ctx, w.version(&a, 1, "more", nil))
+	must(t, "a version when the key is revoked", err)
 }
 
 func artifactTold(t *testing.T, w *world) {

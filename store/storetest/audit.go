@@ -116,7 +116,7 @@ func testAuditOutlives(t *testing.T, w *world) {
 	must(t, "DeleteSession", w.store.DeleteSession(ctx, w.scope, session))
 	for more := true; more; {
 		var err error
-		more, err = w.store.ApplyOutbox(w.ctx)
+		_, more, err = w.store.ApplyOutbox(w.ctx, parley.ID{})
 		must(t, "ApplyOutbox", err)
 	}
 	got, err := w.store.Audit(w.ctx, w.scope.WorkspaceID, store.AuditQuery{SessionID: session, Limit: 10})

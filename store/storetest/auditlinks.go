@@ -187,7 +187,7 @@ func testAuditGraves(t *testing.T, w *world) {
 	look(true)
 	for more := true; more; {
 		var err error
-		more, err = w.store.ApplyOutbox(w.ctx)
+		_, more, err = w.store.ApplyOutbox(w.ctx, parley.ID{})
 		must(t, "ApplyOutbox", err)
 	}
 	look(false)

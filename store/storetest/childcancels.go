@@ -108,7 +108,7 @@ func childCancelRaces(t *testing.T, w *world) {
 			case 2:
 				_, errs[i] = w.store.RequestCancel(w.ctx, w.scope, parent.Fence.SessionID, parley.ID{}, false)
 			default:
-				_, errs[i] = w.store.ApplyOutbox(w.ctx)
+				_, _, errs[i] = w.store.ApplyOutbox(w.ctx, parley.ID{})
 			}
 		})
 		for i, err := range errs {

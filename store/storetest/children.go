@@ -113,7 +113,7 @@ func (w *world) errands(t reporter) {
 	t.Helper()
 	for more := true; more; {
 		var err error
-		more, err = w.store.ApplyOutbox(w.ctx)
+		_, more, err = w.store.ApplyOutbox(w.ctx, parley.ID{})
 		must(t, "ApplyOutbox", err)
 	}
 }
@@ -430,7 +430,7 @@ func childFair(t *testing.T, w *world) {
 	parent, _ := w.asking(t, 1)
 	w.answer(t, w.claim(t), "seen")
 	for range 3 { // a part that ends in the same millisecond as the answer goes first once more
-		_, err := w.store.ApplyOutbox(w.ctx)
+		_, _, err := w.store.ApplyOutbox(w.ctx, parley.ID{})
 		must(t, "ApplyOutbox", err)
 	}
 	if results, _ := w.results(t, parent.Fence.SessionID); len(results) != 1 {

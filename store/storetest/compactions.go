@@ -416,7 +416,7 @@ func compactDeleted(t *testing.T, w *world) {
 	refused(t, "Compaction", second(w.store.Compaction(w.ctx, w.scope, session)), parley.CodeNotFound)
 	for more := true; more; {
 		var err error
-		more, err = w.store.ApplyOutbox(w.ctx)
+		_, more, err = w.store.ApplyOutbox(w.ctx, parley.ID{})
 		must(t, "ApplyOutbox", err)
 	}
 }

@@ -124,7 +124,7 @@ func delegationFull(t *testing.T, w *world) {
 	settle := settlement(begin, strings.Repeat("Twelve. ", parley.MaxDelegationBytes/8))
 	settle.End = completed()
 	c.settle(t, work.Fence, settle)
-	_, err := c.store.ApplyOutbox(c.ctx)
+	_, _, err := c.store.ApplyOutbox(c.ctx, parley.ID{})
 	must(t, "ApplyOutbox", err)
 	if d := c.is(t, id, parley.DelegationAnswered); !d.ReturnMessageID.IsZero() {
 		t.Errorf("the answer returned into a full queue: %+v", d)

@@ -41,6 +41,8 @@ func testDelegations(t *testing.T, open Open) {
 		"ADeadlinePassesWhileItWaits":    delegationExpiresWaiting,
 		"MetadataLikeADelegations":       delegationLook,
 		"WhatATeamWaitsFor":              teamDelegations,
+		"ADeliveryClaimsItsTurn":         delegationClaimed,
+		"ADeliveryThatClaimsNothing":     delegationUnclaimed,
 	})
 }
 

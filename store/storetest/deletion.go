@@ -27,7 +27,7 @@ func (w *world) drainOutbox(t reporter) (applied int) {
 	t.Helper()
 	const most = 10_000 // far beyond any test's rows
 	for range most {
-		more, err := w.store.ApplyOutbox(w.ctx)
+		_, more, err := w.store.ApplyOutbox(w.ctx, parley.ID{})
 		must(t, "ApplyOutbox", err)
 		applied++
 		if !more {
@@ -235,7 +235,7 @@ func deleteBatches(t *testing.T, w *world) {
 	}
 	_, err := w.store.Session(w.ctx, w.scope, session)
 	refused(t, "the purged session", err, parley.CodeNotFound)
-	more, err := w.store.ApplyOutbox(w.ctx)
+	_, more, err := w.store.ApplyOutbox(w.ctx, parley.ID{})
 	if err != nil || more {
 		t.Errorf("the drained outbox has more: %t, %v", more, err)
 	}
@@ -256,7 +256,7 @@ func deletePurgeRace(t *testing.T, w *world) {
 	errs := make([]error, 4)
 	atOnce(len(errs), func(i int) {
 		for more := true; more && errs[i] == nil; {
-			more, errs[i] = w.store.ApplyOutbox(w.ctx)
+			_, more, errs[i] = w.store.ApplyOutbox(w.ctx, parley.ID{})
 		}
 	})
 	for _, err := range errs {

@@ -33,6 +33,8 @@ func testKnowledge(t *testing.T, open Open) {
 		"NothingIsDrawnUnlessWanted":          knowledgeUndrawn,
 		"AnAnswerThatFitsNothingIsNotLearned": knowledgeMisfit,
 		"ChangesAreAudited":                   knowledgeAudited,
+		"TheFeedHearsEveryChange":             knowledgeTold,
+		"OnlyReadersHearOfAnItem":             knowledgeToldReaders,
 	})
 }
 
@@ -70,7 +72,7 @@ func (w *world) knowledge(t reporter, id parley.ID) parley.KnowledgeItem {
 func (w *world) usable(t reporter, agent, owner parley.ID) (texts []string) {
 	t.Helper()
 	items, err := w.store.UsableKnowledge(w.ctx, store.KnowledgeReach{
-		WorkspaceID: w.scope.WorkspaceID, AgentID: agent, OwnerID: owner, Limit: parley.MaxPage,
+		WorkspaceID: w.scope.WorkspaceID, AgentID: agent, ReaderID: owner, Limit: parley.MaxPage,
 	})
 	must(t, "UsableKnowledge", err)
 	for i := range items {
@@ -514,7 +516,12 @@ func knowledgeDrawn(t *testing.T, w *world) {
 		`"confidence":90,"sources":[99],"confirms":null,"replaces":null},{"text":"Dig at night.","kind":"procedure",` +
 		`"confidence":50,"sources":[1,2],"confirms":null,"replaces":null}]}`
 	w.answer(t, drawing, "```json\n"+answer+"\n```")
+	tape := w.record()
 	w.drainOutbox(t)
+	wantTold(t, "what was contradicted", tape.of(known.ID),
+		told{parley.FeedKnowledgeUpdated, "superseded", parley.ID{}, parley.VisibilityWorkspace})
+	wantTold(t, "what was drawn", tape.of(parley.DrawnKnowledgeID(drawing.Session.ID, 0)),
+		told{parley.FeedKnowledgeCreated, "active", work.Session.OwnerID, work.Session.Visibility})
 	wantTexts(t, "prompts are told", w.usable(t, agent.ID, w.owner.ID), "There is gold in the north.")
 	items, err := w.store.KnowledgeItems(w.ctx, w.scope, store.KnowledgeQuery{Limit: 10})
 	must(t, "KnowledgeItems", err)

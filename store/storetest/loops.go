@@ -469,7 +469,7 @@ func loopPurged(t *testing.T, w *world) {
 	_, err := w.store.Loop(w.ctx, w.scope, loop.ID)
 	refused(t, "the loop of a deleted session", err, parley.CodeNotFound)
 	for {
-		more, err := w.store.ApplyOutbox(w.ctx)
+		_, more, err := w.store.ApplyOutbox(w.ctx, parley.ID{})
 		must(t, "ApplyOutbox", err)
 		if !more {
 			break

@@ -1,6 +1,7 @@
 // Package document holds the tools by which agents work on documents, which the API calls artifacts: they list, read,
-// write and edit them. An agent sees the documents of its session, and those of the session's project that the
-// session's owner sees; what it creates belongs to its session. Each version names the tool call that wrote it, and a
+// write and edit them. An agent sees the documents of its session, and those of the session's project that everybody
+// who reads the session sees: in a private session its owner's, in another one the workspace's. What it creates belongs
+// to its session. Each version names the tool call that wrote it, and a
 // call that is repeated after a crash finds the version that it has written. The package owns no state.
 package document
 
@@ -37,7 +38,8 @@ type Store interface {
 
 // Options configure the tools.
 type Options struct {
-	Quota parley.Quota // of storage, of each workspace
+	MaxStorage int64            // bytes that each workspace may hold; 0: unlimited
+	Places     *artifact.Places // where contents are worked on; nil: the tools' own
 }
 
 // Source is the set of tools. It implements tool.Source.
@@ -45,11 +47,17 @@ type Source struct {
 	tools []tool.Tool // by name
 }
 
-var _ tool.Source = Source{}
+var (
+	_ tool.Source  = Source{}
+	_ tool.Ordered = onShelf{}
+)
 
 // Tools returns the tools on a store's documents.
 func Tools(over Store, options Options) Source {
-	s := shelf{over, options.Quota}
+	s := shelf{over, options.MaxStorage, options.Places}
+	if s.places == nil {
+		s.places = artifact.NewPlaces()
+	}
 	return Source{[]tool.Tool{
 		onShelf{editDefinition(), parley.ToolAnnotations{Idempotent: true}, s.edit},
 		onShelf{listDefinition(), parley.ToolAnnotations{ReadOnly: true, Idempotent: true}, s.list},
@@ -92,6 +100,9 @@ func (t onShelf) Definition() parley.ToolDefinition { return t.definition }
 // Annotations implements tool.Tool.
 func (t onShelf) Annotations() parley.ToolAnnotations { return t.annotations }
 
+// Order implements tool.Ordered: what one call writes, the next one reads and changes.
+func (onShelf) Order() string { return "artifacts" }
+
 // Source implements tool.Tool.
 func (onShelf) Source() string { return sourceName }
 
@@ -113,15 +124,16 @@ func schema(required []string, properties ...string) json.RawMessage {
 
 // shelf is the documents that agents work on.
 type shelf struct {
-	store Store
-	quota parley.Quota
+	store      Store
+	maxStorage int64
+	places     *artifact.Places
 }
 
 // desk is the part of the shelf that one call may use.
 type desk struct {
 	shelf
 	session parley.Session
-	scope   store.Scope // of the session's owner
+	scope   store.Scope // of all who read the session
 }
 
 func (s shelf) open(ctx context.Context, call tool.Call) (desk, error) {
@@ -129,11 +141,11 @@ func (s shelf) open(ctx context.Context, call tool.Call) (desk, error) {
 	if err != nil {
 		return desk{}, err
 	}
-	return desk{s, session, store.Scope{WorkspaceID: call.WorkspaceID, ViewerID: session.OwnerID}}, nil
+	return desk{s, session, store.Scope{WorkspaceID: call.WorkspaceID, ViewerID: session.ReaderID()}}, nil
 }
 
-// find returns a document by the id that a model gave. What the owner may not see, and what belongs to none of the
-// session and its project, is not there.
+// find returns a document by the id that a model gave. What some readers of the session may not see, and what belongs to
+// none of the session and its project, is not there.
 func (d *desk) find(ctx context.Context, given string) (parley.Artifact, error) {
 	id, err := parley.ParseID(given)
 	if err != nil {

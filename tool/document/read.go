@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sort"
 	"strings"
 
 	"example.org/parley"
@@ -102,7 +103,7 @@ func (d *desk) all(ctx context.Context, query store.ArtifactQuery) ([]parley.Art
 			found = append(found, more[i])
 		}
 	}
-	slices.SortStableFunc(found, func(a, b parley.Artifact) int { return cmp.Compare(b.UpdatedAt, a.UpdatedAt) })
+	sort.SliceStable(found, func(i, j int) bool { return found[i].UpdatedAt > found[j].UpdatedAt })
 	return found, err
 }
 
@@ -157,6 +158,11 @@ func (s shelf) read(ctx context.Context, call tool.Call) (any, error) {
 		return nil, parley.InvalidField("version", "the newest version is %d", a.Version)
 	}
 	p := passage{ID: a.ID, Kind: a.Kind, Name: a.Name, Version: cmp.Or(given.Version, a.Version), Newest: a.Version}
+	leave, err := d.places.Enter(ctx, &a, 0, p.Version)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	content, err := artifact.Content(ctx, d.store, d.scope, a.ID, p.Version)
 	if err != nil {
 		return nil, err

@@ -119,8 +119,13 @@ func (d *desk) create(ctx context.Context, call tool.Call, given *writing) (any,
 	if err != nil {
 		return nil, err
 	}
+	leave, err := d.places.Enter(ctx, &a, len(content))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	made, repeat, err := artifact.Create(ctx, d.store, store.NewArtifact{
-		Artifact: a, Version: version, Quota: d.quota, Idempotency: once(call),
+		Artifact: a, Version: version, MaxStorage: d.maxStorage, Idempotency: once(call),
 	}, content)
 	if err != nil {
 		return nil, err
@@ -143,7 +148,12 @@ func (d *desk) change(
 		return nil, err
 	}
 	change.Scope, change.ArtifactID, change.Version = d.scope, a.ID, version
-	change.Quota, change.Idempotency = d.quota, once(call)
+	change.MaxStorage, change.Idempotency = d.maxStorage, once(call)
+	leave, err := d.places.Enter(ctx, a, len(call.Arguments), change.Base)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	made, _, err := artifact.Write(ctx, d.store, change)
 	if err != nil {
 		return nil, err

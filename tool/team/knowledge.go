@@ -113,7 +113,7 @@ func (s Source) known(ctx context.Context, call tool.Call) (parley.Session, []pa
 		return session, nil, err
 	}
 	items, err := s.knowledge.UsableKnowledge(ctx, store.KnowledgeReach{
-		WorkspaceID: call.WorkspaceID, AgentID: session.AgentID, OwnerID: session.OwnerID,
+		WorkspaceID: call.WorkspaceID, AgentID: session.AgentID, ReaderID: session.ReaderID(),
 		Limit: parley.MaxKnowledgeOfAgent,
 	})
 	return session, items, err
@@ -296,13 +296,13 @@ func (s Source) forget(ctx context.Context, call tool.Call) (any, error) {
 	return answer{true}, nil
 }
 
-// forgotten reports whether an item that the session's owner may read is forgotten already.
+// forgotten reports whether an item that the session's readers may read is forgotten already.
 func (s Source) forgotten(ctx context.Context, session *parley.Session, id string) bool {
 	itemID, err := parley.ParseID(id)
 	if err != nil {
 		return false
 	}
-	scope := store.Scope{WorkspaceID: session.WorkspaceID, ViewerID: session.OwnerID}
+	scope := store.Scope{WorkspaceID: session.WorkspaceID, ViewerID: session.ReaderID()}
 	item, err := s.knowledge.KnowledgeItem(ctx, scope, itemID)
 	return err == nil && item.Status == parley.KnowledgeForgotten
 }

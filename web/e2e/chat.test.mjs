@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { lastAnswer, once, open, right, Server, until } from './harness.mjs';
+import { accessible, lastAnswer, once, open, right, Server, until } from './harness.mjs';
 import { chrome, context, server, stage, tab } from './stage.mjs';
 
 stage({ viewport: { width: 1400, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'] });
@@ -402,4 +402,17 @@ once('a reader is offered nothing that would be refused', async () => {
     await elsewhere.close();
     await guarded.end();
   }
+});
+
+once('an answer in the form of an object is a tree, and its text is a click away', async () => {
+  const output = { name: 'plan', schema: { type: 'object', properties: { title: { type: 'string' }, steps: { type: 'array', items: { type: 'string' } } }, required: ['title', 'steps'], additionalProperties: false } };
+  const session = await server.session('{"title": "A walk", "steps": ["up", "down"]}', { model: 'sim/object', output });
+  const text = (await server.settled(session.id)).findLast((one) => one.role === 'assistant').content.text;
+  const page = await tab(`/c/${session.id}`);
+  const object = page.locator('[data-object]');
+  await object.getByText('title', { exact: true }).waitFor();
+  await accessible(page, 'an object');
+  await object.getByRole('button', { name: 'As the model wrote it' }).click();
+  await object.locator('code', { hasText: text.slice(0, 20) }).waitFor();
+  right(page);
 });

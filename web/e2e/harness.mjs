@@ -14,7 +14,7 @@ const DEADLINE = Number(process.env.PARLEY_E2E_DEADLINE ?? 30_000); // milliseco
 
 function required(name) {
   const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: run these tests by go test ./e2e -run TestPage`);
+  if (!value) throw new Error(`${name} is not set: run these tests by go test ./e2e/page`);
   return value;
 }
 

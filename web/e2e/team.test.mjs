@@ -120,6 +120,20 @@ test('a schedule shows its next times before it is made; it is paused, changed a
   right(page);
 });
 
+test('what others note, change and forget shows without a reload', async () => {
+  const { lead } = await team();
+  const page = await tab(`/team/${lead.slug}`);
+  await page.getByText('Nothing is known here yet.').waitFor();
+  const made = await server.ask('POST', '/v1/knowledge', { agent_id: lead.id, scope: 'team', text: 'Nets dry by noon.' });
+  const item = page.locator('[data-knowledge]');
+  await item.getByText('Nets dry by noon.').waitFor();
+  await server.ask('PATCH', `/v1/knowledge/${made.id}`, { text: 'Nets dry by night.' });
+  await item.getByText('Nets dry by night.').waitFor();
+  await server.ask('DELETE', `/v1/knowledge/${made.id}`);
+  await item.getByText('forgotten').waitFor();
+  right(page);
+});
+
 test('what a team knows is listed, pinned, forgotten, written and edited', async () => {
   const { lead, scout } = await team();
   await server.ask('POST', '/v1/knowledge', { agent_id: lead.id, scope: 'team', text: 'The lamp burns until dawn.' });

@@ -34,7 +34,7 @@ export const newRoute = createRoute({
   validateSearch: (search: Record<string, unknown>) => strings(search, 'project', 'agent', 'model', 'effort'),
 });
 
-export const PANELS = ['info', 'context', 'outline', 'tree', 'lineage', 'trace'] as const;
+export const PANELS = ['info', 'context', 'outline', 'documents', 'tree', 'lineage', 'trace'] as const;
 export type Panel = (typeof PANELS)[number];
 
 export const chatRoute = createRoute({
@@ -81,6 +81,23 @@ export const projectRoute = createRoute({
   path: '/projects/$id',
   component: part(() => import('./pages/project'), 'ProjectPage'),
 });
+export const documentsRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/documents',
+  component: part(() => import('./pages/documentlist'), 'DocumentsPage'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'kind', 'project', 'name', 'archived'),
+});
+export const DOCUMENT_TABS = ['read', 'edit', 'changes', 'history'] as const;
+export type DocumentTab = (typeof DOCUMENT_TABS)[number];
+export const documentRoute = createRoute({
+  getParentRoute: () => root,
+  path: '/documents/$id',
+  component: part(() => import('./pages/document'), 'DocumentPage'),
+  validateSearch: (search: Record<string, unknown>): { tab?: DocumentTab; version?: string; from?: string } => {
+    const tab = DOCUMENT_TABS.find((one) => one === search.tab);
+    return { ...(tab && tab !== 'read' ? { tab } : {}), ...strings(search, 'version', 'from') }; // from: compare version with it
+  },
+});
 const usageRoute = createRoute({
   getParentRoute: () => root,
   path: '/usage',
@@ -107,7 +124,7 @@ const settingsHome = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inboxRoute, teams, teamRoute, agents, agentRoute, projects, projectRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
+  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inboxRoute, teams, teamRoute, agents, agentRoute, projects, projectRoute, documentsRoute, documentRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
   defaultPreload: 'intent',
   defaultPendingComponent: Arriving,
   // Values in an address are always text: a search for 42 is one for "42".

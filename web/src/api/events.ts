@@ -817,6 +817,28 @@ export interface ContextAssumed {
   context_length: number;
 }
 
+// KnowledgeCreated reports a new item of what agents know, to those who may read all of its sources.
+export interface KnowledgeCreated {
+  // The item.
+  item_id: ID;
+  // Whose it is; for a team's the team's lead.
+  agent_id: ID;
+  // Active.
+  status: 'active' | 'superseded' | 'forgotten';
+}
+
+// KnowledgeUpdated reports that an item was learned anew, changed, pinned, approved, superseded or forgotten. An item
+// goes with the first session of its sources that is deleted, or that its readers may not see any more:
+// session.deleted reports that.
+export interface KnowledgeUpdated {
+  // The item.
+  item_id: ID;
+  // Whose it is; for a team's the team's lead.
+  agent_id: ID;
+  // Its status now.
+  status: 'active' | 'superseded' | 'forgotten';
+}
+
 // ScheduleAlert reports that a schedule of the session's agent has been skipped several times in a row. The next run
 // that is posted ends that.
 export interface ScheduleAlert {
@@ -912,6 +934,8 @@ export type StreamEvent =
   | Stored<'context.dropped', ContextDropped>
   | Stored<'context.truncated', ContextTruncated>
   | Stored<'context.assumed', ContextAssumed>
+  | Passing<'knowledge.created', KnowledgeCreated>
+  | Passing<'knowledge.updated', KnowledgeUpdated>
   | Stored<'schedule.alert', ScheduleAlert>;
 
 // EventOf is the frame of one type.
@@ -969,5 +993,7 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'context.dropped',
   'context.truncated',
   'context.assumed',
+  'knowledge.created',
+  'knowledge.updated',
   'schedule.alert',
 ];

@@ -762,9 +762,9 @@ export interface components {
             data: components["schemas"]["ArtifactCreated"];
             /**
              * Format: uuid
-             * @description The session.
+             * @description The artifact's session; null for a project's.
              */
-            session_id: string;
+            session_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -784,9 +784,9 @@ export interface components {
             data: components["schemas"]["ArtifactDeleted"];
             /**
              * Format: uuid
-             * @description The session.
+             * @description The artifact's session; null for a project's.
              */
-            session_id: string;
+            session_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -870,9 +870,9 @@ export interface components {
             data: components["schemas"]["ArtifactUpdated"];
             /**
              * Format: uuid
-             * @description The session.
+             * @description The artifact's session; null for a project's.
              */
-            session_id: string;
+            session_id: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2858,7 +2858,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["ScheduleAlertEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["KnowledgeCreatedEvent"] | components["schemas"]["KnowledgeUpdatedEvent"] | components["schemas"]["ScheduleAlertEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -3337,6 +3337,38 @@ export interface components {
             /** @description The caller's own by default. A new one is created. */
             workspace?: string;
         };
+        /** @description Reports a new item of what agents know, to those who may read all of its sources. */
+        KnowledgeCreated: {
+            /**
+             * Format: uuid
+             * @description Whose it is; for a team's the team's lead.
+             */
+            agent_id: string;
+            /**
+             * Format: uuid
+             * @description The item.
+             */
+            item_id: string;
+            /**
+             * @description Active.
+             * @enum {string}
+             */
+            status: "active" | "superseded" | "forgotten";
+        };
+        /** @description Reports a new item of what agents know, to those who may read all of its sources. */
+        KnowledgeCreatedEvent: {
+            data: components["schemas"]["KnowledgeCreated"];
+            /**
+             * Format: uuid
+             * @description Null: an item belongs to no session.
+             */
+            session_id: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "knowledge.created";
+        };
         KnowledgeInput: {
             /** @description Id or slug of the agent; for scope team of its lead. */
             agent_id: string | null;
@@ -3416,6 +3448,38 @@ export interface components {
             sequence: number;
             /** Format: uuid */
             session_id: string;
+        };
+        /** @description Reports that an item was learned anew, changed, pinned, approved, superseded or forgotten. An item goes with the first session of its sources that is deleted, or that its readers may not see any more: session.deleted reports that. */
+        KnowledgeUpdated: {
+            /**
+             * Format: uuid
+             * @description Whose it is; for a team's the team's lead.
+             */
+            agent_id: string;
+            /**
+             * Format: uuid
+             * @description The item.
+             */
+            item_id: string;
+            /**
+             * @description Its status now.
+             * @enum {string}
+             */
+            status: "active" | "superseded" | "forgotten";
+        };
+        /** @description Reports that an item was learned anew, changed, pinned, approved, superseded or forgotten. An item goes with the first session of its sources that is deleted, or that its readers may not see any more: session.deleted reports that. */
+        KnowledgeUpdatedEvent: {
+            data: components["schemas"]["KnowledgeUpdated"];
+            /**
+             * Format: uuid
+             * @description Null: an item belongs to no session.
+             */
+            session_id: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "knowledge.updated";
         };
         Leaver: {
             /** Format: uuid */
@@ -7496,11 +7560,15 @@ export type JsonEdit = components['schemas']['JSONEdit'];
 export type JsonEditInput = components['schemas']['JSONEditInput'];
 export type Key = components['schemas']['Key'];
 export type KeyInput = components['schemas']['KeyInput'];
+export type KnowledgeCreated = components['schemas']['KnowledgeCreated'];
+export type KnowledgeCreatedEvent = components['schemas']['KnowledgeCreatedEvent'];
 export type KnowledgeInput = components['schemas']['KnowledgeInput'];
 export type KnowledgeItem = components['schemas']['KnowledgeItem'];
 export type KnowledgePatch = components['schemas']['KnowledgePatch'];
 export type KnowledgeShown = components['schemas']['KnowledgeShown'];
 export type KnowledgeSource = components['schemas']['KnowledgeSource'];
+export type KnowledgeUpdated = components['schemas']['KnowledgeUpdated'];
+export type KnowledgeUpdatedEvent = components['schemas']['KnowledgeUpdatedEvent'];
 export type Leaver = components['schemas']['Leaver'];
 export type Leaving = components['schemas']['Leaving'];
 export type LeftOut = components['schemas']['LeftOut'];

@@ -8,6 +8,7 @@ import type { Transcript } from '../live/transcript';
 import type { Panel } from '../router';
 import { Details } from './details';
 import { Lineage } from './lineage';
+import { SessionDocuments } from '../documents/ofsession';
 import { Outline } from './outline';
 import { Trace } from './trace';
 import { SubConversations } from './tree';
@@ -16,6 +17,7 @@ const NAMES: [Panel, string][] = [
   ['info', 'Details'],
   ['context', 'Context'],
   ['outline', 'Outline'],
+  ['documents', 'Documents'],
   ['tree', 'Tree'],
   ['lineage', 'Forks'],
   ['trace', 'Events'],
@@ -50,7 +52,7 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
         event.preventDefault(); // must not stop a turn
         onClose();
       }}
-      className="flex w-96 shrink-0 flex-col border-l outline-none border-line bg-raised max-xl:fixed max-xl:inset-y-page max-xl:right-0 max-xl:z-30 max-xl:w-[min(24rem,100vw)] max-xl:shadow-pop"
+      className="flex w-[27rem] shrink-0 flex-col border-l outline-none border-line bg-raised max-xl:fixed max-xl:inset-y-page max-xl:right-0 max-xl:z-30 max-xl:w-[min(27rem,100vw)] max-xl:shadow-pop"
     >
       <div className="flex h-12 items-center justify-between gap-1 border-b border-line px-2">
         <nav aria-label="Panels" className="flex min-w-0 gap-0.5 overflow-x-auto text-[13px]">
@@ -76,6 +78,7 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
         {panel === 'info' && <Details session={session} />}
         {panel === 'context' && <ContextPanel transcript={transcript} />}
         {panel === 'outline' && <Outline transcript={transcript} onJump={onJump} />}
+        {panel === 'documents' && <SessionDocuments session={session} />}
         {panel === 'tree' && <SubConversations session={session} />}
         {panel === 'lineage' && <Lineage session={session} />}
         {panel === 'trace' && <Trace transcript={transcript} />}

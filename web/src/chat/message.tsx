@@ -9,6 +9,7 @@ import { fullTime, number, time } from '../components/format';
 import { Badge, cx } from '../components/ui';
 import { part } from '../live/arrive';
 import type { LiveMessage } from '../live/message';
+import { isJson } from '../components/json';
 import { Markdown } from '../markdown/markdown';
 import { Actions } from './actions';
 import { coarse } from './coarse';
@@ -19,6 +20,7 @@ import { VersionSwitch } from './versions';
 
 const ErrorCard = part(() => import('./failure'), 'ErrorCard');
 const EditBox = part(() => import('./edit'), 'EditBox');
+const Structured = part(() => import('./structured'), 'Structured');
 
 interface Props {
   live: LiveMessage;
@@ -115,13 +117,20 @@ function AssistantRow({ live, ends, latest, question, before = null }: Props) {
   const { message } = live;
   const text = live.text('text');
   const reasoning = live.text('reasoning');
+  const object = !live.streaming && isJson(message.content.object) && message.content.object;
   const { id: session } = useParams({ from: '/c/$id' });
   const [tapped, setTapped] = useState(false);
   const last = latest && message.session_id === session; // a fork cannot retry a shared turn
   return (
     <article onClick={() => setTapped(!tapped)} className={cx('group/message relative', message.marks.set_aside && 'opacity-50')} aria-label={`Answer from ${message.author.name || 'the agent'}`} aria-busy={live.streaming} data-message={message.id}>
       {reasoning && <Reasoning text={reasoning} open={live.streaming && !text} complete={!live.streaming || text !== ''} />}
-      {text && <Markdown text={text} complete={!live.streaming} drew={(took) => live.drew(took)} />}
+      {object ? (
+        <Suspense fallback={<Markdown text={text} complete />}>
+          <Structured object={object} text={text} />
+        </Suspense>
+      ) : (
+        text && <Markdown text={text} complete={!live.streaming} drew={(took) => live.drew(took)} />
+      )}
       {message.content.refusal && <p className="text-warn">The model declined: {message.content.refusal}</p>}
       {message.status === 'cancelled' && (
         <p className="mt-2">

@@ -133,7 +133,7 @@ function Chat({ id }: { id: string }) {
         </Suspense>
       )}
       {panel && session && (
-        <Suspense fallback={<aside aria-busy className="w-96 shrink-0 border-l border-line bg-raised max-xl:hidden" />}>
+        <Suspense fallback={<aside aria-busy className="w-[27rem] shrink-0 border-l border-line bg-raised max-xl:hidden" />}>
           <Drawer
             panel={panel}
             transcript={transcript}

@@ -20,7 +20,7 @@ export function jsonOf(text: string): Json | null {
   }
 }
 
-const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
+export const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
 
 // JsonTree shows JSON with levels that fold.
 export function JsonTree({ value, depth = 0, open }: { value: Json; depth?: number; open?: boolean }) {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate } from '@tanstack/react-router';
-import { Bot, ChartColumn, Folder, Inbox, LogOut, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, UserRound, Users, X } from 'lucide-react';
+import { Bot, ChartColumn, FileText, Folder, Inbox, LogOut, Menu as MenuIcon, PanelLeftClose, ScrollText, Search, Settings, SquarePen, UserRound, Users, X } from 'lucide-react';
 import { type ReactNode, Suspense, useRef, useState, useSyncExternalStore } from 'react';
 import { principal } from '../api/queries';
 import { Problem } from '../api/http';
@@ -130,6 +130,9 @@ function Rail({ open, onClose }: { open: boolean; onClose: () => void }) {
         </Place>
         <Place to="/projects" icon={<Folder size={16} />}>
           Projects
+        </Place>
+        <Place to="/documents" icon={<FileText size={16} />}>
+          Documents
         </Place>
         <Place to="/usage" icon={<ChartColumn size={16} />}>
           Usage

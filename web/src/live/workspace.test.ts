@@ -37,3 +37,17 @@ test('a delegation makes the teams of its agents old, and no others', async () =
   tell({ type: 'inbox.created', data: { item: {} } } as unknown as StreamEvent);
   await vi.waitFor(() => expect(old('inbox', 'unread')).toBe(true));
 });
+
+test('knowledge is old when an item changed, or its sources may be read by others', async () => {
+  let tell: (event: StreamEvent) => void = () => {};
+  vi.spyOn(feed, 'onWorkspace').mockImplementation((listener) => ((tell = listener), () => {}));
+  const queries = new QueryClient();
+  followWorkspace(queries);
+  const key = ['knowledge', { team: 'a' }];
+  for (const type of ['knowledge.created', 'knowledge.updated', 'session.deleted', 'resync']) {
+    queries.setQueryData(key, []);
+    expect(queries.getQueryState(key)?.isInvalidated).toBe(false);
+    tell({ type, session_id: null, data: {} } as unknown as StreamEvent);
+    await vi.waitFor(() => expect(queries.getQueryState(key)?.isInvalidated, type).toBe(true));
+  }
+});

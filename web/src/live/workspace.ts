@@ -23,10 +23,13 @@ export function followWorkspace(queries: QueryClient): void {
         else void queries.invalidateQueries({ queryKey: [name] });
       }
       stale.clear();
+      for (const id of documentsAgain) void queries.invalidateQueries({ queryKey: ['document', id] });
+      documentsAgain.clear();
       for (const queryKey of teams) void queries.invalidateQueries({ queryKey, exact: true });
       teams.clear();
     }, SETTLE_MS);
   };
+  const documentsAgain = new Set<ID>();
   // A team is fetched again only if one of its members did something.
   const teams = new Set<QueryKey>();
   const teamsAgain = (...sessions: (ID | null | undefined)[]) => {
@@ -48,21 +51,21 @@ export function followWorkspace(queries: QueryClient): void {
     const id = event.session_id;
     switch (event.type) {
       case 'resync':
-        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures', 'inbox', 'teams', 'team', 'delegations', 'schedules');
+        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures', 'inbox', 'teams', 'team', 'delegations', 'schedules', 'documents', 'document', 'knowledge');
         break;
       case 'session.status_changed':
         if (id) change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason });
-        fetchAgain('sessions', 'tree', 'questions', 'failures', 'schedules', 'knowledge');
+        fetchAgain('sessions', 'tree', 'questions', 'failures', 'schedules');
         teamsAgain(id);
         if (event.data.status === 'waiting' || event.data.status === 'running') fetchAgain('approvals');
         break;
       case 'session.updated':
-        fetchAgain('sessions');
+        fetchAgain('sessions', 'knowledge'); // who reads a session reads what comes from it
         if (id) void reread(queries, id);
         break;
       case 'session.deleted':
         if (id) place(queries, id, () => null);
-        fetchAgain('sessions', 'tree', 'questions', 'failures');
+        fetchAgain('sessions', 'tree', 'questions', 'failures', 'knowledge');
         break;
       case 'approval.created':
       case 'approval.approved':
@@ -72,6 +75,16 @@ export function followWorkspace(queries: QueryClient): void {
       case 'inbox.created':
       case 'inbox.updated':
         fetchAgain('inbox');
+        break;
+      case 'knowledge.created':
+      case 'knowledge.updated':
+        fetchAgain('knowledge');
+        break;
+      case 'artifact.created':
+      case 'artifact.updated':
+      case 'artifact.deleted':
+        fetchAgain('documents');
+        documentsAgain.add(event.data.artifact_id);
         break;
       case 'delegation.sent':
       case 'delegation.delivered':

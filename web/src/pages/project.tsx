@@ -1,9 +1,10 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { MessageSquare, MessageSquarePlus, Trash2 } from 'lucide-react';
+import { FileText, MessageSquare, MessageSquarePlus, Trash2 } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { request, sentence } from '../api/http';
 import { projectOf, sessionList } from '../api/queries';
+import { Documents } from '../documents/rows';
 import { compact, money, number, time } from '../components/format';
 import { useReader } from '../components/role';
 import { StatusDot, statusName } from '../components/status';
@@ -69,6 +70,14 @@ export function ProjectPage() {
         ))}
       </ul>
       {sessions.hasNextPage && <Button onClick={() => void sessions.fetchNextPage()}>Show older</Button>}
+      {project && (
+        <section aria-labelledby="documents" className="mt-10">
+          <h2 id="documents" className="mb-2 font-semibold">
+            Documents
+          </h2>
+          <Documents filter={{ project: id }} empty={<Empty icon={<FileText size={28} />} title="No documents in this project yet." />} />
+        </section>
+      )}
       <Dialog open={removing} onClose={() => setRemoving(false)} title="Remove this project?" about="The directory itself is not touched, and its conversations stay, without a project.">
         <div className="flex justify-end gap-2">
           <Button onClick={() => setRemoving(false)}>Keep it</Button>

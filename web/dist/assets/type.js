@@ -1,0 +1,1 @@
+import{t as e}from"./createLucideIcon.js";var t={name:`type`,size:24,node:[[`path`,{d:`M12 4v16`,key:`1654pz`}],[`path`,{d:`M4 7V5a1 1 0 0 1 1-1h14a1 1 0 0 1 1 1v2`,key:`e0r10z`}],[`path`,{d:`M9 20h6`,key:`s66wpe`}]]};t.node;var n=e(t);export{n as t};
