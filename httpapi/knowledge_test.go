@@ -334,7 +334,7 @@ func TestWhatIsForgottenLeavesContextNotes(t *testing.T) {
 func TestAgentsSearchNoteAndForget(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	agent := s.member(`{"name":"Digger","model":"sim/script"}`)
+	agent := s.member(`{"name":"Digger","model":"sim/script","draw_knowledge":false}`)
 	at := s.background(agent)
 	s.plays(at, []string{call("remember", map[string]any{"text": "The gate opens at nine.", "kind": "preference"}),
 		call("search_knowledge", map[string]string{"query": "gate"}), `{"text":"Noted."}`})
