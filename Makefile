@@ -10,7 +10,7 @@ TOOLS := $(CURDIR)/.cache/tools
 
 # Packages that wait for people, networks and files, or work once, are compiled without inlining: the release is smaller
 # and no turn is slower (ADR 0065). What a turn, a search or a picture computes does not belong here.
-NOT_INLINED := ./cmd/... ./client/... ./internal/dryrun ./internal/imports ./runner/... ./tool/document ./tool/mcp/... \
+NOT_INLINED := ./cmd/... ./client/... ./internal/dryrun ./internal/imports ./internal/transfer ./runner/... ./tool/... \
   archive/zip encoding/asn1 encoding/gob encoding/xml runtime/pprof text/template/... crypto/x509/... \
   github.com/JohannesKaufmann/... github.com/danielgtaylor/huma/... github.com/go-logr/... github.com/goccy/go-yaml/... \
   github.com/google/jsonschema-go/... github.com/modelcontextprotocol/go-sdk/... github.com/netresearch/go-cron/... \
