@@ -12,10 +12,10 @@ TOOLS := $(CURDIR)/.cache/tools
 # and no turn is slower (ADR 0065). What a turn, a search or a picture computes does not belong here.
 NOT_INLINED := ./cmd/... ./client/... ./internal/dryrun ./internal/imports ./internal/transfer ./runner/... ./tool/... \
   archive/zip encoding/asn1 encoding/gob encoding/xml runtime/pprof text/template/... crypto/x509/... \
-  github.com/JohannesKaufmann/... github.com/danielgtaylor/huma/... github.com/goccy/go-yaml/... \
+  github.com/JohannesKaufmann/... github.com/danielgtaylor/huma/... github.com/go-logr/... github.com/goccy/go-yaml/... \
   github.com/google/jsonschema-go/... github.com/modelcontextprotocol/go-sdk/... github.com/netresearch/go-cron/... \
   github.com/pressly/goose/... github.com/segmentio/... github.com/spf13/... github.com/yosida95/uritemplate/... \
-  golang.org/x/net/html/... golang.org/x/oauth2/... golang.org/x/text/encoding/... \
+  go.opentelemetry.io/... golang.org/x/net/html/... golang.org/x/oauth2/... golang.org/x/text/encoding/... \
   golang.org/x/text/internal/... golang.org/x/text/language golang.org/x/text/secure/...
 
 # Everything is built as the release is, so that dependencies compile only once.

@@ -122,8 +122,8 @@ func (s *Session) RootLog() ID {
 	return s.RootLogID
 }
 
-// ReaderID is for whom the session's agent looks up what only some may see: the owner, and in a session that others read
-// and ask in, nobody, for which its own id stands. What everybody in the workspace sees is there for both.
+// ReaderID is for whom the session's agent looks up what only some may see: the owner, and in a session that others
+// read and ask in, nobody, for which its own id stands. What everybody in the workspace sees is there for both.
 func (s *Session) ReaderID() ID {
 	if s.Visibility == VisibilityPrivate {
 		return s.OwnerID

@@ -385,6 +385,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Offered        *OfferedTools `json:"offered"`
 		Rejected       *Rejected     `json:"rejected"`
 		KnowledgeID    ID            `json:"knowledge_id"`
+		KnowledgeBlock *int          `json:"knowledge_block"`
 	}
 	shown := manifest{
 		Policy:         c.Manifest.Policy,
@@ -400,6 +401,7 @@ func (c Call) MarshalJSON() ([]byte, error) {
 		Offered:        c.Manifest.Offered,
 		Rejected:       c.Manifest.Rejected,
 		KnowledgeID:    c.Manifest.KnowledgeID,
+		KnowledgeBlock: OrNull(c.Manifest.KnowledgeBlock),
 	}
 	if shown.Middleware == nil {
 		shown.Middleware = []string{}
@@ -460,6 +462,9 @@ type Manifest struct {
 	Rejected *Rejected `json:"rejected,omitempty"`
 	// KnowledgeID is the block of knowledge behind the system prompt, see KnowledgeBlock; zero: there is none.
 	KnowledgeID ID `json:"knowledge_id,omitzero"`
+	// KnowledgeBlock is that block's number, from 2, or MaxKnowledgeBlock without a block: context notes are shown
+	// without news since earlier blocks. 0: all are shown whole.
+	KnowledgeBlock int `json:"knowledge_block,omitempty"`
 }
 
 // Rejected says why a structured answer was asked for again. The request ends with it.

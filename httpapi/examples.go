@@ -162,7 +162,8 @@ const (
 		hashExample + `",` +
 		`"manifest":{"policy":"all","ranges":[{"from":1,"to":1,"except":null,"reason":"policy","gap":false}],` +
 		`"middleware":["redact@3"],"cache_key":null,"cache_ttl":null,"cached_response":false,"turn":null,` +
-		`"bounds":null,"dropped":null,"offered":null,"rejected":null,"stubs":null,"knowledge_id":null},` +
+		`"bounds":null,"dropped":null,"offered":null,"rejected":null,"stubs":null,"knowledge_id":null,` +
+		`"knowledge_block":null},` +
 		`"request_hash":"` +
 		hashExample +
 		`","encoder_version":1,` +

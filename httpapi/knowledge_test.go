@@ -109,8 +109,8 @@ func TestKnowledgeIsTheOwners(t *testing.T) {
 	}
 }
 
-// TestSharedConversationsTellNothingPrivate: in a session that others read and ask in, an agent knows what all of them may
-// know, even if its owner knows more: neither its tools nor its prompt say anything from a private session.
+// TestSharedConversationsTellNothingPrivate: in a session that others read and ask in, an agent knows what all of them
+// may know, even if its owner knows more: neither its tools nor its prompt say anything from a private session.
 func TestSharedConversationsTellNothingPrivate(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -267,11 +267,74 @@ func TestRequestsAreToldWhatIsKnown(t *testing.T) {
 	}
 }
 
+// TestWhatIsForgottenLeavesContextNotes: an item that a message's context note told, and that is forgotten or reworded,
+// is in no later request, and what other notes told of items that still hold is told by the next block.
+func TestWhatIsForgottenLeavesContextNotes(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	s.member(`{"name":"Digger","model":"sim/script","system_prompt":"You dig."}`)
+	at := "/v1/sessions/" + want[parley.Session](s, 201, "PUT", "/v1/agents/digger/foreground", "").ID.String()
+	know := func(text string) string {
+		t.Helper()
+		return "/v1/knowledge/" + want[parley.KnowledgeItem](
+			s, 201, "POST", "/v1/knowledge", `{"agent_id":"digger","text":"`+text+`"}`).ID.String()
+	}
+	say := func() explainedCall {
+		t.Helper()
+		s.stream("POST", at+"/messages", `{"content":{"text":"[[{\"text\":\"Yes.\"}]]"}}`).until("session.completed")
+		call := s.latestCall(at)
+		if !call.Exact {
+			t.Errorf("the request cannot be made again: %s", call.Request)
+		}
+		return call
+	}
+	tells := func(call explainedCall, text string, want int) {
+		t.Helper()
+		if got := strings.Count(string(call.Request), text); got != want {
+			t.Errorf("the request tells %q %d times, want %d: %s", text, got, want, call.Request)
+		}
+	}
+	say()
+	silver, tin := know("The south has silver."), know("The east has tin.")
+	told := say()
+	tells(told, "silver", 1)
+	tells(told, "tin", 1)
+	if answer := s.do("DELETE", silver, ""); answer.status != http.StatusNoContent {
+		t.Fatalf("forgetting: %d", answer.status)
+	}
+	gone := say()
+	tells(gone, "silver", 0)
+	tells(gone, "tin", 1)
+	if !strings.Contains(gone.System, "tin") {
+		t.Errorf("the next block is %q", gone.System)
+	}
+	copper := know("The west has copper.")
+	tells(say(), "copper", 1)
+	want[parley.KnowledgeItem](s, 200, "PATCH", copper, `{"text":"The west has zinc."}`)
+	want[parley.KnowledgeItem](s, 200, "PATCH", tin, `{"pinned":true}`)
+	changed := say()
+	tells(changed, "copper", 0)
+	if !strings.Contains(changed.System, "zinc") {
+		t.Errorf("the next block is %q", changed.System)
+	}
+	if again := say(); again.System != changed.System {
+		t.Errorf("a block that tells nothing outdated was chosen anew: %q", again.System)
+	}
+	know("The hill has lead.")
+	tells(say(), "lead", 1)
+	want[parley.Session](s, 200, "PATCH", at, `{"knowledge_tokens":0}`)
+	for _, off := range []explainedCall{say(), say()} {
+		for _, text := range []string{"silver", "copper", "lead", "What is known"} {
+			tells(off, text, 0)
+		}
+	}
+}
+
 // TestAgentsSearchNoteAndForget: the tools of knowledge work in a background session, and forget waits for a person.
 func TestAgentsSearchNoteAndForget(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	agent := s.member(`{"name":"Digger","model":"sim/script"}`)
+	agent := s.member(`{"name":"Digger","model":"sim/script","draw_knowledge":false}`)
 	at := s.background(agent)
 	s.plays(at, []string{call("remember", map[string]any{"text": "The gate opens at nine.", "kind": "preference"}),
 		call("search_knowledge", map[string]string{"query": "gate"}), `{"text":"Noted."}`})

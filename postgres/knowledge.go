@@ -260,6 +260,16 @@ func (a *attempt) UsableKnowledge(reach store.KnowledgeReach, proposed bool) ([]
 	return found[:min(rows, len(found))], err
 }
 
+// NotedKnowledge implements transition.Rows.
+func (a *attempt) NotedKnowledge(workspaceID, agentID, ownerID parley.ID) ([]parley.KnowledgeItem, error) {
+	l := filter{args: []arg{workspaceID}}
+	l.must("k.workspace_id = $1 AND k.agent_id = ? AND k.status IN ('active', 'forgotten')", agentID)
+	l.sources(ownerID)
+	limit := l.arg(parley.MaxKnowledgeOfAgent)
+	return rowsOf(a, scanKnowledge, "SELECT "+knowledgeColumns+" FROM parley.knowledge k WHERE "+l.where.String()+
+		" ORDER BY k.status, k.id LIMIT "+limit, l.args...)
+}
+
 // ChosenKnowledge implements transition.Rows.
 func (a *attempt) ChosenKnowledge(h *transition.Head) (*parley.KnowledgeBlock, error) {
 	return first(a, scanKnowledgeBlock, chosenKnowledge, h.WorkspaceID, h.ID)

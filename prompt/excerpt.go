@@ -270,10 +270,11 @@ type excerpting struct {
 	known    Known
 	edges    *Edges
 	readable bool // the model has read_result
+	block    int  // the number of the block of knowledge
 }
 
 func excerptingOf(manifest parley.Manifest, shown []parley.Message, tools []parley.ToolDefinition) excerpting {
-	e := excerpting{stubs: stubbing{manifest.Turn, manifest.Stubs}}
+	e := excerpting{stubs: stubbing{manifest.Turn, manifest.Stubs}, block: manifest.KnowledgeBlock}
 	if manifest.Bounds != nil {
 		e.cut = excerpts(*manifest.Bounds, shown, nil)
 	}

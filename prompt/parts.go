@@ -143,7 +143,8 @@ func (t *takingApart) piece(in *finder, role model.Role, p *model.Part) {
 	case row == nil:
 	case row.Role == parley.RoleSummary:
 		kind = KindSummary
-	case row.Role == parley.RoleUser && p.Kind == model.PartText && row.ContextNote != "" && p.Text == row.ContextNote:
+	case row.Role == parley.RoleUser && p.Kind == model.PartText && p.Text != "" &&
+		p.Text == parley.WithoutOldNews(row.ContextNote, t.manifest.KnowledgeBlock):
 		kind = KindNote
 	}
 	if p.Kind == model.PartImage {

@@ -264,8 +264,9 @@ func textOfRow(m *parley.Message, text string) model.Part {
 func (g *grouping) userParts(m *parley.Message) []model.Part {
 	content := decodeUser(m)
 	parts := make([]model.Part, 0, len(content.Parts)+2)
-	if m.ContextNote != "" {
-		parts = append(parts, textPart(m.ContextNote))
+	note := parley.WithoutOldNews(m.ContextNote, g.texts.block)
+	if note != "" {
+		parts = append(parts, textPart(note))
 	}
 	if len(content.Parts) == 0 && (content.Text != "" || len(parts) == 0) {
 		parts = append(parts, textPart(content.Text))
@@ -282,7 +283,7 @@ func (g *grouping) userParts(m *parley.Message) []model.Part {
 		}
 		parts = append(parts, textPart(list))
 	}
-	if m.ContextNote == "" {
+	if note == "" {
 		g.texts.user(m, parts)
 	} else {
 		g.texts.user(m, parts[1:])

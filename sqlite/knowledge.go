@@ -289,6 +289,24 @@ func (t *txn) UsableKnowledge(reach store.KnowledgeReach, proposed bool) ([]parl
 	return t.usableKnowledge(reach, proposed)
 }
 
+// NotedKnowledge implements transition.Rows.
+func (t *txn) NotedKnowledge(workspaceID, agentID, ownerID parley.ID) (found []parley.KnowledgeItem, err error) {
+	var l list
+	l.must("k.workspace_id = ? AND k.agent_id = ? AND k.status IN ('active', 'forgotten')", workspaceID, agentID)
+	l.sources(ownerID)
+	err = t.each(
+		"SELECT "+knowledgeColumns+" FROM knowledge k INDEXED BY knowledge_agent WHERE "+l.where.String()+
+			" ORDER BY k.status, k.id LIMIT ?",
+		func(r *row) error {
+			item, err := scanKnowledge(r)
+			found = append(found, item)
+			return err
+		},
+		append(l.args, parley.MaxKnowledgeOfAgent)...,
+	)
+	return found, err
+}
+
 // Readable implements transition.Rows.
 func (t *txn) Readable(workspaceID parley.ID, sessionIDs []parley.ID) (found []transition.Readable, err error) {
 	if len(sessionIDs) == 0 {

@@ -68,7 +68,8 @@ func (s *Store) ApplyOutbox(ctx context.Context, claimBy parley.ID) (*store.Clai
 				did.more = left
 				return did, err
 			}
-			did.more, err = tx.has("SELECT 1 FROM outbox WHERE due_at <= ?", tx.now) // the errand may have left new ones
+			// the errand may have left new ones
+			did.more, err = tx.has("SELECT 1 FROM outbox WHERE due_at <= ?", tx.now)
 			return did, err
 		}
 		_, err = tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+pause, rows[0].id)

@@ -11,7 +11,7 @@ import (
 
 // BenchmarkTurn measures what metrics cost the worker of a plain turn with one call: nothing is per delta.
 func BenchmarkTurn(b *testing.B) {
-	told, err := New(Options{})
+	told, err := New(b.Context(), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

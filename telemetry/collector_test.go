@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	service "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"example.org/parley"
@@ -25,16 +25,7 @@ import (
 const endpointEnv = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 // someSpans returns a batch to send.
-func someSpans() []byte {
-	scope := &otlp.ScopeSpans{Spans: []*otlp.Span{{Name: "a span"}}}
-	batch, err := proto.Marshal(
-		&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{ScopeSpans: []*otlp.ScopeSpans{scope}}}},
-	)
-	if err != nil {
-		panic(err)
-	}
-	return batch
-}
+func someSpans() []byte { return encodeSpans(tracetest.SpanStubs{{Name: "a span"}}.Snapshots()) }
 
 func TestCollectorIsReachedAsTheSettingsSay(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ type described struct {
 // registered returns the metrics of a process, by name.
 func registered(t *testing.T) map[string]described {
 	t.Helper()
-	told, err := New(Options{})
+	told, err := New(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

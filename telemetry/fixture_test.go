@@ -78,7 +78,7 @@ func openWith(t *testing.T, env func(string) string) *house {
 	h := &house{T: t, log: &logBuffer{}}
 	log := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
-	if h.telemetry, err = New(Options{Version: "test", Log: log, Env: env}); err != nil {
+	if h.telemetry, err = New(t.Context(), Options{Version: "test", Log: log, Env: env}); err != nil {
 		t.Fatal(err)
 	}
 	log = h.telemetry.Logger(log)

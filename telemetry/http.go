@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
 	"example.org/parley"
-	"example.org/parley/internal/span"
 )
 
 // requestIDHeader is the response header with the request's id.
@@ -34,10 +36,10 @@ type answer struct {
 	request *http.Request
 	flusher flusher // nil if the connection cannot flush
 	began   time.Time
-	status  int        // 0 until the header is written
-	lasting bool       // an event stream
-	cut     bool       // cut off: its reader accepted nothing for too long
-	span    *span.Span // nil without traces
+	status  int  // 0 until the header is written
+	lasting bool // an event stream
+	cut     bool // cut off: its reader accepted nothing for too long
+	span    trace.Span
 }
 
 // flusher is implemented by net/http's own writers.
@@ -47,9 +49,9 @@ func newAnswer(t *Telemetry, w http.ResponseWriter, r *http.Request) *answer {
 	a := &answer{ResponseWriter: w, t: t, request: r, began: time.Now()}
 	a.flusher, _ = w.(flusher)
 	if t.traces != nil && !probe(r.URL.Path) {
-		ctx := span.Join(r.Context(), r.Header.Get(span.TraceParent), r.Header.Get(span.TraceState))
-		ctx, a.span = t.traces.tracer.Start(ctx, methodOf(r), span.KindServer)
-		a.request = r.WithContext(parley.WithTraceParent(ctx, span.Parent(ctx)))
+		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, a.span = t.traces.tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer))
+		a.request = r.WithContext(parley.WithTraceParent(ctx, traceParent(ctx)))
 	}
 	return a
 }
@@ -120,7 +122,7 @@ func (a *answer) count() {
 		return
 	}
 	a.span.SetName(method + " " + route)
-	a.span.Set(attrHTTPMethod.String(method), attrHTTPRoute.String(route), attrHTTPStatus.Int(a.status),
+	a.span.SetAttributes(attrHTTPMethod.String(method), attrHTTPRoute.String(route), attrHTTPStatus.Int(a.status),
 		attrRequestID.String(a.Header().Get(requestIDHeader)))
 	if a.status >= http.StatusInternalServerError {
 		failSpan(a.span, strconv.Itoa(a.status))

@@ -13,7 +13,7 @@ import (
 
 func TestHTTPIsCountedByRoute(t *testing.T) {
 	t.Parallel()
-	told, err := New(Options{})
+	told, err := New(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestHTTPIsCountedByRoute(t *testing.T) {
 // A reader that accepts nothing is counted once when it is cut off; one that leaves by itself is not.
 func TestReadersThatAreCutOffAreCounted(t *testing.T) {
 	t.Parallel()
-	told, err := New(Options{})
+	told, err := New(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"example.org/parley/internal/span"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Logger returns log with the ids of trace and span on every line that belongs to one; log itself if there are no
@@ -21,9 +21,12 @@ type traced struct{ slog.Handler }
 
 // Handle implements slog.Handler.
 func (h traced) Handle(ctx context.Context, record slog.Record) error {
-	if of, ok := span.ContextOf(ctx); ok {
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		record = record.Clone()
-		record.AddAttrs(slog.String("trace_id", of.TraceID()), slog.String("span_id", of.SpanID()))
+		record.AddAttrs(
+			slog.String("trace_id", span.TraceID().String()),
+			slog.String("span_id", span.SpanID().String()),
+		)
 	}
 	return h.Handler.Handle(ctx, record)
 }

@@ -195,7 +195,7 @@ func TestMetricsTellOfTheQueue(t *testing.T) {
 
 func TestStoreCallsAreCountedByOutcome(t *testing.T) {
 	t.Parallel()
-	told, err := New(Options{})
+	told, err := New(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestStoreCallsAreCountedByOutcome(t *testing.T) {
 // Whatever names come from outside, a label has a bounded number of values, and none is an id.
 func TestLabelsAreBounded(t *testing.T) {
 	t.Parallel()
-	told, err := New(Options{})
+	told, err := New(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestLabelsAreBounded(t *testing.T) {
 // What an agent's calls show of their sessions is counted by its slug; what a provider did not tell is not.
 func TestAgentsContextsAreCounted(t *testing.T) {
 	t.Parallel()
-	told, err := New(Options{})
+	told, err := New(t.Context(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"strconv"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
 	"example.org/parley"
-	"example.org/parley/internal/span"
 	"example.org/parley/observe"
 	"example.org/parley/store"
 )
@@ -16,60 +19,62 @@ type turnKey struct{}
 // turn begins the span of a turn's run. Its parent is the request that posted the trigger, in whatever process.
 func (t *traces) turn(ctx context.Context, claim *store.Claim) context.Context {
 	if parent := parley.TraceParentOf(claim.Trigger.Metadata); parent != "" {
-		ctx = span.Join(ctx, parent, "")
+		ctx = withParent(ctx, parent)
 	}
 	session := attrConversation.String(claim.Fence.SessionID.String())
 	ctx = context.WithValue(ctx, turnKey{}, session)
-	ctx, _ = t.tracer.Start(ctx, operationAgent+" "+claim.Agent.Name, span.KindInternal,
+	ctx, _ = t.tracer.Start(ctx, operationAgent+" "+claim.Agent.Name, trace.WithAttributes(
 		attrOperation.String(operationAgent), session,
 		attrAgentID.String(claim.Agent.ID.String()), attrAgentName.String(claim.Agent.Name),
 		attrAgentVersion.String(strconv.Itoa(claim.Agent.Version)),
 		attrWorkspace.String(claim.Fence.WorkspaceID.String()), attrTurn.String(claim.Fence.TurnID.String()),
 		attrAttempt.Int(claim.Turn.Attempt),
-	)
+	))
 	return ctx
 }
 
-func sessionOf(ctx context.Context) span.Attribute {
-	session, _ := ctx.Value(turnKey{}).(span.Attribute)
+func sessionOf(ctx context.Context) attribute.KeyValue {
+	session, _ := ctx.Value(turnKey{}).(attribute.KeyValue)
 	return session
 }
 
 // turnEnded ends the span. An interruption of a turn is not an error of it.
 func (t *traces) turnEnded(ctx context.Context, ended *observe.TurnRun) {
-	running := span.FromContext(ctx)
-	running.Set(attrOutcome.String(string(ended.Outcome)))
+	span := trace.SpanFromContext(ctx)
+	span.SetAttributes(attrOutcome.String(string(ended.Outcome)))
 	if ended.Outcome == observe.RunFailed {
-		failSpan(running, string(classOf(ended.Failure)))
+		failSpan(span, string(classOf(ended.Failure)))
 	}
-	running.End()
+	span.End()
 }
 
 // failSpan marks a span as failed. The text is a class, never a provider's or a tool's own words, which may repeat
 // contents.
-func failSpan(running *span.Span, class string) {
-	running.Set(attrErrorType.String(class))
-	running.Fail(class)
+func failSpan(span trace.Span, class string) {
+	span.SetAttributes(attrErrorType.String(class))
+	span.SetStatus(codes.Error, class)
 }
 
 func (t *traces) step(ctx context.Context, step int) context.Context {
-	ctx, _ = t.tracer.Start(ctx, "step "+strconv.Itoa(step), span.KindInternal, attrStep.Int(step), sessionOf(ctx))
+	ctx, _ = t.tracer.Start(ctx, "step "+strconv.Itoa(step), trace.WithAttributes(attrStep.Int(step), sessionOf(ctx)))
 	return ctx
 }
 
 func (t *traces) stepEnded(ctx context.Context, broken error) {
-	running := span.FromContext(ctx)
+	span := trace.SpanFromContext(ctx)
 	if broken != nil {
-		failSpan(running, string(parley.ErrorCode(broken)))
+		failSpan(span, string(parley.ErrorCode(broken)))
 	}
-	running.End()
+	span.End()
 }
 
 // call begins the span of one attempt at a model request.
 func (t *traces) call(ctx context.Context, begun *observe.CallBegun) context.Context {
 	call := begun.Call
-	set := []span.Attribute{
-		attrOperation.String(operationChat),
+	set := []attribute.KeyValue{
+		attrOperation.String(
+			operationChat,
+		),
 		attrProvider.String(providerName(call.Provider)),
 		attrRequestModel.String(call.Model.Name()),
 		sessionOf(ctx),
@@ -98,7 +103,12 @@ func (t *traces) call(ctx context.Context, begun *observe.CallBegun) context.Con
 			set = append(set, attrSystem.String(systemInstructions(begun.Request.System)))
 		}
 	}
-	ctx, _ = t.tracer.Start(ctx, operationChat+" "+call.Model.Name(), span.KindClient, set...)
+	ctx, _ = t.tracer.Start(
+		ctx,
+		operationChat+" "+call.Model.Name(),
+		trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(set...),
+	)
 	return ctx
 }
 
@@ -111,16 +121,16 @@ func providerName(provider string) string {
 }
 
 func (t *traces) callEnded(ctx context.Context, ended *observe.CallEnded) {
-	running := span.FromContext(ctx)
-	defer running.End()
+	span := trace.SpanFromContext(ctx)
+	defer span.End()
 	if ended.Broken != nil {
-		failSpan(running, string(parley.ErrorCode(ended.Broken)))
+		failSpan(span, string(parley.ErrorCode(ended.Broken)))
 		return
 	}
 	settled := ended.Settled
 	set := append(usageOf(&settled.Usage), attrOutcome.String(string(settled.Outcome)))
 	if settled.Finish != "" {
-		set = append(set, attrFinishReasons.Strings(finishReason(settled.Finish)))
+		set = append(set, attrFinishReasons.StringSlice([]string{finishReason(settled.Finish)}))
 	}
 	if ended.FirstToken > 0 {
 		set = append(set, attrFirstToken.Float64(ended.FirstToken.Seconds()))
@@ -134,9 +144,9 @@ func (t *traces) callEnded(ctx context.Context, ended *observe.CallEnded) {
 	if t.contents {
 		set = append(set, attrOutputMessages.String(outputMessages(ended.Answer(), finishReason(settled.Finish))))
 	}
-	running.Set(set...)
+	span.SetAttributes(set...)
 	if settled.Outcome == parley.CallFailed {
-		failSpan(running, string(classOf(settled.Error)))
+		failSpan(span, string(classOf(settled.Error)))
 	}
 }
 
@@ -151,10 +161,10 @@ func finishReason(reason parley.FinishReason) string {
 	return string(reason)
 }
 
-func usageOf(usage *parley.Usage) []span.Attribute {
-	var set []span.Attribute
+func usageOf(usage *parley.Usage) []attribute.KeyValue {
+	var set []attribute.KeyValue
 	for _, counted := range [...]struct {
-		key    span.Key
+		key    attribute.Key
 		tokens *int64
 	}{
 		{attrInputTokens, usage.InputTokens}, {attrOutputTokens, usage.OutputTokens},
@@ -169,34 +179,36 @@ func usageOf(usage *parley.Usage) []span.Attribute {
 }
 
 func (t *traces) callRetried(ctx context.Context, notice store.RetryNotice) {
-	span.FromContext(ctx).Event(eventRetry,
-		attrErrorType.String(string(notice.Class)),
+	trace.SpanFromContext(ctx).AddEvent(eventRetry, trace.WithAttributes(
+		attrErrorType.String(
+			string(notice.Class),
+		),
 		attrAttempt.Int(notice.Attempt),
 		attrWait.Float64(notice.Wait.Seconds()),
-	)
+	))
 }
 
 func (t *traces) tool(ctx context.Context, begun *observe.ToolBegun) context.Context {
-	set := []span.Attribute{
+	set := []attribute.KeyValue{
 		attrOperation.String(operationTool), attrToolName.String(begun.Name), attrToolCallID.String(begun.Call.ID),
 		attrToolType.String("function"), sessionOf(ctx),
 	}
 	if t.contents {
 		set = append(set, attrToolArguments.String(parley.Clip(string(begun.Call.Arguments), MaxContentBytes)))
 	}
-	ctx, _ = t.tracer.Start(ctx, operationTool+" "+begun.Name, span.KindInternal, set...)
-	begun.Call.TraceParent = span.Parent(ctx)
+	ctx, _ = t.tracer.Start(ctx, operationTool+" "+begun.Name, trace.WithAttributes(set...))
+	begun.Call.TraceParent = traceParent(ctx)
 	return ctx
 }
 
 func (t *traces) toolEnded(ctx context.Context, ended *observe.ToolEnded) {
-	running := span.FromContext(ctx)
-	running.Set(attrOutcome.String(string(ended.Outcome)))
+	span := trace.SpanFromContext(ctx)
+	span.SetAttributes(attrOutcome.String(string(ended.Outcome)))
 	if t.contents && ended.Result != nil {
-		running.Set(attrToolResult.String(parley.Clip(ended.Result.Plain(), MaxContentBytes)))
+		span.SetAttributes(attrToolResult.String(parley.Clip(ended.Result.Plain(), MaxContentBytes)))
 	}
 	if ended.Outcome != observe.ToolSucceeded {
-		failSpan(running, string(ended.Outcome))
+		failSpan(span, string(ended.Outcome))
 	}
-	running.End()
+	span.End()
 }

@@ -42,7 +42,7 @@ var _ observe.Observer = (*Telemetry)(nil)
 
 // New sets up metrics and, if the environment names an OTLP endpoint, traces, which Shutdown ends. It returns
 // CodeInvalid for an unusable setting.
-func New(options Options) (*Telemetry, error) {
+func New(ctx context.Context, options Options) (*Telemetry, error) {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
@@ -56,7 +56,7 @@ func New(options Options) (*Telemetry, error) {
 	t.metrics.begin()
 	t.metrics.build.With(options.Version, runtime.Version()).Set(1)
 	var err error
-	if t.traces, err = newTraces(options, t.metrics.exportFailures.With()); err != nil {
+	if t.traces, err = newTraces(ctx, options, t.metrics.exportFailures.With()); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -73,7 +73,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) {
 	}
 	ctx, stop := context.WithTimeout(ctx, ShutdownTime)
 	defer stop()
-	if err := t.traces.shutdown(ctx); err != nil {
+	if err := t.traces.provider.Shutdown(ctx); err != nil {
 		t.log.Warn("the last spans could not be sent to the OTLP endpoint", "error", err)
 	}
 }

@@ -3,15 +3,19 @@ package telemetry
 import (
 	"context"
 	"log/slog"
-	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
 	"example.org/parley"
 	"example.org/parley/internal/metric"
-	"example.org/parley/internal/span"
 )
 
 // The bounds.
@@ -25,15 +29,15 @@ const (
 // scopeName is the instrumentation scope of every span.
 const scopeName = "parley"
 
-// traces makes the spans.
+// traces makes the spans. The SDK itself reads the OTEL_* settings of sampler, resource and batches.
 type traces struct {
-	tracer   *span.Tracer
-	to       *collector
+	provider *sdk.TracerProvider
+	tracer   trace.Tracer
 	contents bool
 }
 
 // newTraces returns nil if the environment requests no traces.
-func newTraces(options Options, failures *metric.Counter) (*traces, error) {
+func newTraces(ctx context.Context, options Options, failures *metric.Counter) (*traces, error) {
 	env := options.Env
 	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") || env("OTEL_TRACES_EXPORTER") == "none" {
 		return nil, nil
@@ -46,35 +50,27 @@ func newTraces(options Options, failures *metric.Counter) (*traces, error) {
 	if err != nil {
 		return nil, parley.Errorf(parley.CodeInvalid, "%s must be true or false", ContentEnv)
 	}
-	settings, err := span.ReadSettings(env)
-	if err != nil {
-		return nil, parley.Errorf(parley.CodeInvalid, "%s", err.Error())
+	described, err := resource.New(
+		ctx,
+		resource.WithAttributes(
+			attribute.String("service.name", "parley"),
+			attribute.String("service.version", options.Version),
+		),
+		resource.WithHost(),
+		resource.WithProcessPID(),
+		resource.WithTelemetrySDK(),
+		resource.WithFromEnv(),
+	)
+	if err != nil && described == nil {
+		return nil, parley.WrapError(parley.CodeInvalid, err, "OTEL_RESOURCE_ATTRIBUTES cannot be read")
 	}
-	resource, err := span.ReadResource(env, process(options.Version)...)
-	if err != nil {
-		return nil, parley.Errorf(parley.CodeInvalid, "%s", err.Error())
-	}
+	provider := sdk.NewTracerProvider(
+		sdk.WithBatcher(&exports{to: to, log: options.Log, failures: failures}),
+		sdk.WithResource(described))
 	return &traces{
-		tracer: span.NewTracer(settings, &exports{to: to, log: options.Log, failures: failures},
-			scopeName, options.Version, resource),
-		to: to, contents: contents,
+		provider: provider, contents: contents,
+		tracer: provider.Tracer(scopeName, trace.WithInstrumentationVersion(options.Version)),
 	}, nil
-}
-
-// process describes this process.
-func process(version string) []span.Attribute {
-	described := []span.Attribute{
-		span.Key("service.name").String("parley"),
-		span.Key("service.version").String(version),
-		span.Key("process.pid").Int(os.Getpid()),
-		span.Key("telemetry.sdk.name").String("parley"),
-		span.Key("telemetry.sdk.language").String("go"),
-		span.Key("telemetry.sdk.version").String(version),
-	}
-	if host, err := os.Hostname(); err == nil {
-		described = append(described, span.Key("host.name").String(host))
-	}
-	return described
 }
 
 func orFalse(setting string) string {
@@ -84,13 +80,8 @@ func orFalse(setting string) string {
 	return setting
 }
 
-// shutdown sends the waiting spans, within ctx.
-func (t *traces) shutdown(ctx context.Context) error {
-	defer t.to.close()
-	return t.tracer.Shutdown(ctx)
-}
-
-// exports sends batches. It counts and logs refused ones.
+// exports encodes and sends batches. It counts and logs refused ones, which the SDK would otherwise report through a
+// global.
 type exports struct {
 	to        *collector
 	log       *slog.Logger
@@ -98,11 +89,14 @@ type exports struct {
 	complains atomic.Int64 // when it last did, in Unix nanoseconds
 }
 
-// Export implements span.Exporter.
-func (e *exports) Export(ctx context.Context, batch []byte, n int) {
-	err := e.to.upload(ctx, batch)
+// ExportSpans implements sdk.SpanExporter.
+func (e *exports) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	err := e.to.upload(ctx, encodeSpans(spans))
 	if err == nil {
-		return
+		return nil
 	}
 	e.failures.Inc()
 	now := time.Now().UnixNano()
@@ -110,9 +104,29 @@ func (e *exports) Export(ctx context.Context, batch []byte, n int) {
 		e.log.Warn(
 			"spans could not be sent to the OTLP endpoint and are lost; turns continue",
 			"spans",
-			n,
+			len(spans),
 			"error",
 			err,
 		)
 	}
+	return nil
+}
+
+// Shutdown implements sdk.SpanExporter.
+func (e *exports) Shutdown(context.Context) error {
+	e.to.close()
+	return nil
+}
+
+// traceParent returns the W3C form of the span in ctx, "" for none.
+func traceParent(ctx context.Context) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier.Get(parley.TraceParentField)
+}
+
+// withParent makes the span named by a traceparent the parent of those begun under ctx. An unreadable traceparent is
+// ignored.
+func withParent(ctx context.Context, traceParent string) context.Context {
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parley.TraceParentField: traceParent})
 }

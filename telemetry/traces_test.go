@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -57,15 +58,16 @@ func receive(t *testing.T) *receiver {
 	return r
 }
 
-// withTraces opens a house whose spans go to a receiver.
+// withTraces opens a house whose spans go to a receiver. Settings go into the process's own environment, which the SDK
+// reads.
 func withTraces(t *testing.T, settings ...string) (*house, *receiver) {
 	t.Helper()
 	r := receive(t)
-	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": r.url}
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", r.url)
 	for i := 0; i+1 < len(settings); i += 2 {
-		env[settings[i]] = settings[i+1]
+		t.Setenv(settings[i], settings[i+1])
 	}
-	return openWith(t, environment(env)), r
+	return openWith(t, os.Getenv), r
 }
 
 func attributes(list []*common.KeyValue) map[string]string {
@@ -376,7 +378,7 @@ func TestTracesAreOffUnlessTheEnvironmentAsks(t *testing.T) {
 			parley.CodeInvalid},
 		"contents, no traces": {map[string]string{ContentEnv: "true"}, false, ""},
 	} {
-		told, err := New(Options{Env: environment(c.env)})
+		told, err := New(t.Context(), Options{Env: environment(c.env)})
 		if parley.ErrorCode(err) != c.code {
 			t.Errorf("%s: %v; want code %q", name, err, c.code)
 		}

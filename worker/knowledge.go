@@ -2,7 +2,6 @@ package worker
 
 import (
 	"fmt"
-	"slices"
 
 	"example.org/parley"
 	"example.org/parley/prompt"
@@ -18,8 +17,10 @@ type knowledge struct {
 
 	begun  bool
 	tokens int                    // most of the block; 0: the turn is told nothing
+	off    bool                   // because knowledge_tokens says so
 	system string                 // the system prompt without the block
 	block  *parley.KnowledgeBlock // nil: none was chosen yet
+	number int                    // of the latest block, in use or not; 0: none
 	stale  bool                   // it holds what must not be told any more
 }
 
@@ -30,14 +31,16 @@ func (k *knowledge) begin() error {
 	}
 	k.begun, k.system = true, k.settings.System
 	session := &k.claim.Session
-	k.tokens = session.KnowledgeTokens(setting.KnowledgeTokens.Nearest(&k.claim.Agent.Settings, &session.Settings))
-	if k.tokens == 0 {
+	set := setting.KnowledgeTokens.Nearest(&k.claim.Agent.Settings, &session.Settings)
+	if k.tokens = session.KnowledgeTokens(set); k.tokens == 0 {
+		k.off = set != nil
 		return nil
 	}
 	block, err := k.w.store.ChosenKnowledge(k.writes, k.fence.WorkspaceID, k.fence.SessionID)
 	if err != nil || block == nil {
 		return err
 	}
+	k.number = block.N
 	if k.stale, err = k.outlived(block); err != nil || k.stale {
 		return err
 	}
@@ -45,34 +48,64 @@ func (k *knowledge) begin() error {
 	return nil
 }
 
-// outlived reports whether a block holds an item that was forgotten, whose words somebody has changed, or whose sources
-// not all readers of the session may read. One that a later item contradicts may stay: a context note tells of that.
+// outlived reports whether a block, or a context note since, tells an item that was forgotten, whose words somebody has
+// changed, or whose sources not all readers of the session may read. One that a later item contradicts may stay: a
+// context note tells of that.
 func (k *knowledge) outlived(block *parley.KnowledgeBlock) (bool, error) {
-	if len(block.Items) == 0 {
-		return false, nil
+	var ids []parley.ID
+	told := map[parley.ID]parley.Time{}
+	tells := func(id parley.ID, changed parley.Time) {
+		if _, known := told[id]; !known {
+			ids = append(ids, id)
+		}
+		if told[id] == 0 || changed < told[id] { // of several wordings, the oldest is out of date
+			told[id] = changed
+		}
 	}
-	ids := make([]parley.ID, len(block.Items))
 	for i := range block.Items {
-		ids[i] = block.Items[i].ItemID
+		tells(block.Items[i].ItemID, block.Items[i].ChangedAt)
+	}
+	for _, one := range block.Told {
+		if one.Noted {
+			tells(one.ItemID, one.ChangedAt)
+		}
+	}
+	if len(ids) == 0 {
+		return false, nil
 	}
 	scope := store.Scope{WorkspaceID: k.fence.WorkspaceID, ViewerID: k.claim.Session.ReaderID()}
 	items, err := k.w.store.KnowledgeByID(k.writes, scope, ids)
 	if err != nil {
 		return false, err
 	}
-	for _, shown := range block.Items {
-		at := slices.IndexFunc(items, func(item parley.KnowledgeItem) bool { return item.ID == shown.ItemID })
-		if at < 0 || items[at].Status == parley.KnowledgeForgotten || items[at].ChangedAt != shown.ChangedAt {
+	for i := range items {
+		if items[i].Status == parley.KnowledgeForgotten || items[i].ChangedAt != told[items[i].ID] {
 			return true, nil
 		}
 	}
-	return false, nil
+	return len(items) < len(ids), nil
 }
 
 // show makes a block the one behind the system prompt.
 func (k *knowledge) show(block *parley.KnowledgeBlock) {
 	k.block, k.stale = block, false
 	k.settings.System = prompt.WithKnowledge(k.system, block.Text)
+}
+
+// name notes in a manifest which block the request is told.
+func (k *knowledge) name(manifest *parley.Manifest) {
+	if k.off {
+		manifest.KnowledgeBlock = parley.MaxKnowledgeBlock
+	}
+	if k.block == nil {
+		return
+	}
+	if k.block.Text != "" {
+		manifest.KnowledgeID = k.block.ID
+	}
+	if k.block.N > 1 {
+		manifest.KnowledgeBlock = k.block.N
+	}
 }
 
 // beginning names where a window begins.
@@ -103,8 +136,9 @@ func (k *knowledge) choose() error {
 	}
 	subject := session.Title + "\n" + session.Task + "\n" + session.Feature + "\n" + string(k.claim.Trigger.Content)
 	chosen := prompt.ChooseKnowledge(items, subject, k.tokens)
+	k.number++
 	block := &parley.KnowledgeBlock{
-		ID: parley.NewID(), WorkspaceID: k.fence.WorkspaceID, SessionID: k.fence.SessionID,
+		ID: parley.NewID(), WorkspaceID: k.fence.WorkspaceID, SessionID: k.fence.SessionID, N: k.number,
 		Text: parley.KnowledgeText(chosen), Items: make([]parley.KnowledgeShown, len(chosen)),
 		Told: make([]parley.KnowledgeTold, 0, len(items)),
 	}

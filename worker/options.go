@@ -48,7 +48,8 @@ type Options struct {
 	Runtimes    []runner.Runtime // beside the standard one; of equal names the last wins
 	Log         *slog.Logger
 	Observer    observe.Observer // observes the worker; nil: none
-	// Background offers tools in the background sessions of agents; nil: none.
+	// Background offers tools in the background sessions of agents, see package tool/team; nil: none, and no agent
+	// hands work to another.
 	Background tool.Background
 	// Middleware is the program's own around every call, see model.Middleware. An Engine that shows calls needs the
 	// same.

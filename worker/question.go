@@ -85,9 +85,7 @@ func (r *requests) question(at position, steers []parley.Message) (*question, *p
 	}
 	selection.Manifest.Rejected = r.outputs.rejection(at.step)
 	selection.Manifest.Offered, selection.Edges = r.tools.offered, r.layers.Edges(r.ctx)
-	if block := r.knowledge.block; block != nil && block.Text != "" {
-		selection.Manifest.KnowledgeID = block.ID
-	}
+	r.knowledge.name(&selection.Manifest)
 	files, failure, err := r.attach(slices.Concat(selection.Messages, steers))
 	if err != nil {
 		return noQuestion(err)

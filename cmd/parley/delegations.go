@@ -35,13 +35,24 @@ func cancelDelegationCommand(shared *flags, term terminal) *cobra.Command {
 	}
 }
 
+// aPerson stands for the person to whom something goes. No agent's slug has a space.
+const aPerson = "a person"
+
+// delegationReceiver is the agent, or the person, to whom a delegation goes.
+func delegationReceiver(d *parley.Delegation) string {
+	if !d.ToPrincipalID.IsZero() {
+		return aPerson
+	}
+	return d.ToAgentID.String()
+}
+
 // delegationTitle is the first line of a delegation's text.
 func delegationTitle(d *parley.Delegation) string { return d.Title() }
 
 // printDelegation prints a delegation: who sent what to whom, what became of it, and its text.
 func printDelegation(t terminal, d *parley.Delegation) error {
 	fmt.Fprintf(t.out, "%s  %s, %s\nfrom %s in session %s\nto %s", d.ID, d.Kind, d.Status, d.FromAgentID,
-		d.FromSessionID, d.ToAgentID)
+		d.FromSessionID, delegationReceiver(d))
 	if !d.ToSessionID.IsZero() {
 		fmt.Fprintf(t.out, " in session %s", d.ToSessionID)
 	}

@@ -60,6 +60,12 @@ func TestTeamsAndTheirDelegations(t *testing.T) {
 	if out := d.say("delegations", "list", "--status", "running"); strings.Contains(out, "Look.") {
 		t.Errorf("a cancelled task is listed as running:\n%s", out)
 	}
+	d.say("chat", "--session", session.ID.String(),
+		`[[{"tool_call":{"name":"request_input","arguments":{"question":"Which field?"}}}],[{"text":"I have asked."}]]`)
+	shows(d.say("delegations", "list", "--kind", "question"), "editor a person Which field?")
+	var asked struct{ Data []parley.Delegation }
+	read(&asked, "delegations", "list", "--kind", "question")
+	shows(d.say("delegations", "show", asked.Data[0].ID.String()), "to a person", "Which field?")
 	d.expect(1, "not-an-id", "delegations", "show", "not-an-id")
 	d.expect(1, "delegation", "delegations", "cancel", parley.NewID().String())
 	d.expect(1, "status", "delegations", "list", "--status", "lost")

@@ -13,9 +13,9 @@ import (
 )
 
 // observe sets metrics and traces up, and makes the log name the trace of a line.
-func (s *server) observe() error {
+func (s *server) observe(ctx context.Context) error {
 	var err error
-	if s.telemetry, err = telemetry.New(telemetry.Options{Version: version, Log: s.log, Env: s.env}); err != nil {
+	if s.telemetry, err = telemetry.New(ctx, telemetry.Options{Version: version, Log: s.log, Env: s.env}); err != nil {
 		return err
 	}
 	s.log = s.telemetry.Logger(s.log)

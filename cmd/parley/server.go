@@ -85,7 +85,7 @@ func (s *server) open(ctx context.Context) error {
 	if s.projects, err = s.settings.projects(); err != nil {
 		return err
 	}
-	if err := s.observe(); err != nil {
+	if err := s.observe(ctx); err != nil {
 		return err
 	}
 	if s.store, err = s.awaitStore(ctx); err != nil {

@@ -135,7 +135,7 @@ func printPage[T any](t terminal, shared *flags, page *client.Page[T], shown tab
 
 // withSlugs prints some columns, which are agents' ids, as slugs. An agent that cannot be read keeps its id.
 func withSlugs[T any](ctx context.Context, server *client.Client, shown table[T], columns ...int) table[T] {
-	known := map[string]string{"-": "-"}
+	known := map[string]string{"-": "-", aPerson: aPerson}
 	return table[T]{titles: shown.titles, row: func(row *T) []string {
 		cells := shown.row(row)
 		for _, i := range columns {

@@ -2239,7 +2239,7 @@ func delegationsTable() table[parley.Delegation] {
 				string(row.Kind),
 				string(row.Status),
 				orDash(row.FromAgentID),
-				orDash(row.ToAgentID),
+				delegationReceiver(row),
 				delegationTitle(row),
 				row.CreatedAt.String(),
 			}

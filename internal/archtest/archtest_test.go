@@ -121,7 +121,6 @@ var rules = []struct {
 	{"internal/imports", []string{"."}},
 	{"internal/caught", nil}, // the standard library
 	{"internal/metric", nil}, // the standard library
-	{"internal/span", nil},   // and protobuf's encoding of fields
 	{"internal/projectdir", []string{"."}},
 	{
 		"tool/builtin",
@@ -225,7 +224,7 @@ var rules = []struct {
 	// Other people's protocols: each knows the port, the verbs and the streams, and neither the server nor another.
 	{"protocol", []string{".", "engine", "stream"}},
 	{"protocol/*", []string{".", "engine", "event", "protocol", "store", "stream"}},
-	{"telemetry", []string{".", "internal/metric", "internal/span", "model", "observe", "store"}},
+	{"telemetry", []string{".", "internal/metric", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},
 	{"web/pack", nil},

@@ -288,4 +288,8 @@ func (rows) UsableKnowledge(store.KnowledgeReach, bool) ([]parley.KnowledgeItem,
 	return nil, nil
 }
 
+func (rows) NotedKnowledge(parley.ID, parley.ID, parley.ID) ([]parley.KnowledgeItem, error) {
+	return nil, nil
+}
+
 func (rows) ChosenKnowledge(*transition.Head) (*parley.KnowledgeBlock, error) { return nil, nil }

@@ -73,7 +73,7 @@ func (DeliverDelegation) Kind() string { return "deliver_delegation" }
 // Target implements Work.
 func (w DeliverDelegation) Target() parley.ID { return w.DelegationID }
 
-// do delivers, or else fails the delegation under its sender's lock. While a person's conversation is full, it is tried
+// do delivers, or else ends the delegation under its sender's lock. While a person's conversation is full, it is tried
 // again; at the deadline of a briefing, only the inbox gets it.
 func (w DeliverDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 	refused := ""
@@ -97,7 +97,11 @@ func (w DeliverDelegation) do(workspaceID parley.ID, by Doer) (bool, error) {
 				return err
 			}
 		}
-		return t.finishDelegation(h, d, parley.DelegationFail, refused)
+		move := parley.DelegationFail
+		if refused == reasonMember {
+			move = parley.DelegationCancel // as what had been delivered is
+		}
+		return t.finishDelegation(h, d, move, refused)
 	})
 }
 

@@ -112,7 +112,7 @@ func (t *Tx) endDelegated(h *Head, turn *parley.Turn) error {
 		return err
 	}
 	for _, one := range unheard {
-		if one.ReturnTurnID.IsZero() || one.ReturnTurnID != turn.ID {
+		if one.ReturnTurnID != turn.ID {
 			return nil
 		}
 	}

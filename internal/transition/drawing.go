@@ -245,7 +245,7 @@ type drawn struct {
 }
 
 // learnDrawn notes what a tool session has drawn, under the lock of the background session. What does not fit is left
-// out: an answer in another form, items without a source. Repeating it does nothing.
+// out: an answer in another form, items without a source, what was forgotten. Repeating it does nothing.
 func (t *Tx) learnDrawn(w LearnDrawn) error {
 	h, err := t.load(w.ParentID)
 	if err != nil || h == nil || h.DeletedAt != 0 {
@@ -331,10 +331,9 @@ func (t *Tx) noteDrawn(h *Head, w LearnDrawn) error {
 			item.SupersedesID = old.ID
 		}
 		if _, err := t.learn(h, NewKnowledge{KnowledgeItem: item}, h.OwnerID); err != nil {
-			if _, refused := refusal(err); refused {
-				return nil
+			if _, refused := refusal(err); !refused {
+				return err
 			}
-			return err
 		}
 	}
 	return nil

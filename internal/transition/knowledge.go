@@ -63,23 +63,32 @@ func (t *Tx) knownBefore(creating *store.NewKnowledge) (*parley.KnowledgeItem, e
 }
 
 // learn adds an item under the lock of the agent's background session, or confirms the one that says the same and whose
-// sources a principal may read. What a person writes takes the place of what an agent noted in the same words.
+// sources a principal may read. What a person writes takes the place of what an agent noted in the same words. What was
+// forgotten only a person brings back: CodeConflict. All items of a transition are one agent's.
 func (t *Tx) learn(h *Head, k NewKnowledge, ownerID parley.ID) (*parley.KnowledgeItem, error) {
-	known, err := t.rows.UsableKnowledge(store.KnowledgeReach{
-		WorkspaceID: h.WorkspaceID, AgentID: k.AgentID, ReaderID: ownerID, Limit: parley.KnowledgeCandidates,
-	}, true)
-	if err != nil {
-		return nil, err
+	if t.noted == nil {
+		var err error
+		if t.noted, err = t.rows.NotedKnowledge(h.WorkspaceID, k.AgentID, ownerID); err != nil {
+			return nil, err
+		}
 	}
 	for i := range h.Changes.NewKnowledge { // of the same answer
 		if made := h.Changes.NewKnowledge[i].KnowledgeItem; parley.SameKnowledge(made.Text, k.Text) {
 			return made, nil
 		}
 	}
-	for i := range known {
-		same := &known[i]
-		if same.AgentID != k.AgentID || same.Scope != k.Scope || same.Kind != k.Kind ||
-			!parley.SameKnowledge(same.Text, k.Text) {
+	for i := range t.noted {
+		same := &t.noted[i]
+		if !parley.SameKnowledge(same.Text, k.Text) {
+			continue
+		}
+		if same.Status == parley.KnowledgeForgotten {
+			if k.Person() {
+				continue
+			}
+			return nil, knowledgeForgotten()
+		}
+		if same.Scope != k.Scope || same.Kind != k.Kind {
 			continue
 		}
 		if k.Person() && !same.Person() && k.SupersedesID.IsZero() {
@@ -212,6 +221,11 @@ func KnowledgeFull(count int64) error {
 		"this agent has %d knowledge items, and no more are kept; delete a session that many of them come from",
 		count,
 	)
+}
+
+// knowledgeForgotten is the error for what an agent notes in the words of an item that was forgotten.
+func knowledgeForgotten() error {
+	return parley.Errorf(parley.CodeConflict, "this was known and forgotten; only a person may note it again")
 }
 
 // KnowledgeMovedOn is the error for a change of an item that somebody else changed meanwhile.

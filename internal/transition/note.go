@@ -92,7 +92,7 @@ func (t *Tx) knowledgeNews(h *Head, agent *parley.Agent) (string, error) {
 	if len(news) > 0 {
 		h.Changes.Told = block
 	}
-	return parley.KnowledgeNewsText(news), nil
+	return parley.KnowledgeNewsText(news, block.N), nil
 }
 
 func (t *Tx) projectLine(h *Head) (string, error) {

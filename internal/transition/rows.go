@@ -130,6 +130,9 @@ type Rows interface {
 	// UsableKnowledge reads what prompts of an agent may be told, pinned items first, then the latest changed; with
 	// proposed also procedures that nobody has approved.
 	UsableKnowledge(reach store.KnowledgeReach, proposed bool) ([]parley.KnowledgeItem, error)
+	// NotedKnowledge reads the items of an agent itself that are in use, a proposed procedure too, and after them those
+	// that were forgotten. It looks at no more than an agent may have.
+	NotedKnowledge(workspaceID, agentID, ownerID parley.ID) ([]parley.KnowledgeItem, error)
 	// Readable returns who may read some sessions of a workspace, without deleted ones, in any order.
 	Readable(workspaceID parley.ID, sessionIDs []parley.ID) ([]Readable, error)
 	// ChosenKnowledge reads the block in use of a session; nil if there is none.

@@ -27,6 +27,7 @@ type Tx struct {
 	// answers are what the step that the transition settles answers to the delegation that its turn carries, if that is
 	// short enough to be kept with the errand that brings it home
 	answers []parley.Message
+	noted   []parley.KnowledgeItem // what the agent that learns knows already, or has forgotten, once read
 
 	about Subject
 }
@@ -49,7 +50,7 @@ func New(log *slog.Logger) *Tx { return &Tx{log: log} }
 
 // Begin starts a transition over rows, at a time by the store's clock.
 func (t *Tx) Begin(rows Rows, now parley.Time) {
-	t.rows, t.now, t.known, t.about, t.answers = rows, now, knownAgent{}, Subject{}, nil
+	t.rows, t.now, t.known, t.about, t.answers, t.noted = rows, now, knownAgent{}, Subject{}, nil, nil
 	t.ClaimBy, t.Claimed = parley.ID{}, nil
 	clear(t.locked)
 	t.locked = t.locked[:0]

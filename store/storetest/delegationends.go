@@ -139,7 +139,7 @@ func endUndelivered(t *testing.T, w *world) {
 	id := c.sends(t, claim, 1, c.task(c.scout, "Look."))[0]
 	must(t, "UpdateAgent", c.becomes(lead(parley.ID{}), c.scout))
 	c.errands(t)
-	if d := c.is(t, id, parley.DelegationFailed); d.Reason != "an agent left the team" {
+	if d := c.is(t, id, parley.DelegationCancelled); d.Reason != "an agent left the team" {
 		t.Errorf("the task failed because %q", d.Reason)
 	}
 	c.hears(t, c.background(t, &c.scout).ID)

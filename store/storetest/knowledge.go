@@ -26,6 +26,8 @@ func testKnowledge(t *testing.T, open Open) {
 		"ATeamIsToldWhatItsLeadsKnow":         knowledgeOfTeams,
 		"AProcedureIsUsedOnlyWhenApproved":    knowledgeProcedures,
 		"WhatIsNewComesOnceInTheContextNote":  knowledgeNews,
+		"OnlyPeopleBringBackWhatWasForgotten": knowledgeForgotten,
+		"OfManyTheSameIsConfirmed":            knowledgeOfMany,
 		"ABlockIsChosenUnderTheClaim":         knowledgeBlocks,
 		"WorkIsDrawnFromOnce":                 knowledgeDrawn,
 		"NothingIsDrawnUnlessWanted":          knowledgeUndrawn,
@@ -162,6 +164,46 @@ func knowledgeConfirmed(t *testing.T, w *world) {
 	person := w.learn(t, agent.ID, "The gate opens at nine.", byPerson(w))
 	if person.ID == first.ID || w.knowledge(t, first.ID).SupersededByID != person.ID {
 		t.Errorf("a person's words made %+v", person)
+	}
+}
+
+// forget forgets an item, as a person does.
+func (w *world) forget(t reporter, item parley.KnowledgeItem) {
+	t.Helper()
+	item.Status = parley.KnowledgeForgotten
+	_, err := w.store.UpdateKnowledge(w.ctx, []parley.KnowledgeItem{item})
+	must(t, "UpdateKnowledge", err)
+}
+
+// knowledgeForgotten: an agent that notes, or draws from its work, what was forgotten makes no new item of it.
+func knowledgeForgotten(t *testing.T, w *world) {
+	agent := w.worker(t, "digger", draws)
+	w.forget(t, w.learn(t, agent.ID, "The gate opens at nine."))
+	_, _, err := w.store.CreateKnowledge(w.ctx, store.NewKnowledge{
+		Item: w.newKnowledge(agent.ID, "the gate opens at nine", ofKind(parley.KnowledgePreference)),
+	})
+	refused(t, "what was forgotten, noted again by the agent", err, parley.CodeConflict)
+	work, drawing := w.drawing(t, &agent)
+	w.answer(t, drawing, fmt.Sprintf(`{"items":[
+{"text":"The gate opens at nine.","kind":"fact","confidence":90,"sources":[%d],"confirms":null,"replaces":null},
+{"text":"The north has gold.","kind":"fact","confidence":90,"sources":[%[1]d],"confirms":null,"replaces":null}]}`,
+		work.Trigger.Sequence))
+	w.drainOutbox(t)
+	wantTexts(t, "prompts are told", w.usable(t, agent.ID, w.owner.ID), "The north has gold.")
+	w.learn(t, agent.ID, "The gate opens at nine.", byPerson(w))
+	wantTexts(t, "prompts are told", w.usable(t, agent.ID, w.owner.ID), "The gate opens at nine.",
+		"The north has gold.")
+}
+
+// knowledgeOfMany: an item is confirmed however many the agent has noted since.
+func knowledgeOfMany(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	first := w.learn(t, agent.ID, "The gate opens at nine.")
+	for i := range parley.KnowledgeCandidates {
+		w.learn(t, agent.ID, fmt.Sprintf("Field %d has iron.", i))
+	}
+	if again := w.learn(t, agent.ID, "The gate opens at nine."); again.ID != first.ID {
+		t.Errorf("the same words made %+v of %+v", again, first)
 	}
 }
 
@@ -384,7 +426,8 @@ func knowledgeNews(t *testing.T, w *world) {
 	w.chosen(t, session, "") // which has not told of what was known before
 	item := w.learn(t, agent.ID, "the gate is shut")
 	first := note("first")
-	if first == "" || first != parley.KnowledgeNewsText([]parley.KnowledgeItem{item, w.usableItem(t, agent.ID, 1)}) {
+	if first == "" || first != parley.KnowledgeNewsText(
+		[]parley.KnowledgeItem{item, w.usableItem(t, agent.ID, 1)}, 1) {
 		t.Errorf("the first note is %q", first)
 	}
 	if got := note("second"); got != "" {
@@ -394,7 +437,7 @@ func knowledgeNews(t *testing.T, w *world) {
 	item.Text, item.ChangedAt = "the gate is open", item.ChangedAt+1
 	_, err := w.store.UpdateKnowledge(w.ctx, []parley.KnowledgeItem{item})
 	must(t, "UpdateKnowledge", err)
-	if got := note("third"); got != parley.KnowledgeNewsText([]parley.KnowledgeItem{item}) {
+	if got := note("third"); got != parley.KnowledgeNewsText([]parley.KnowledgeItem{item}, 1) {
 		t.Errorf("after a change the note is %q", got)
 	}
 	w.learn(t, agent.ID, "how it is done", ofKind(parley.KnowledgeProcedure))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sort"
 	"strings"
 
 	"example.org/parley"
@@ -103,7 +102,7 @@ func (d *desk) all(ctx context.Context, query store.ArtifactQuery) ([]parley.Art
 			found = append(found, more[i])
 		}
 	}
-	sort.SliceStable(found, func(i, j int) bool { return found[i].UpdatedAt > found[j].UpdatedAt })
+	slices.SortStableFunc(found, func(a, b parley.Artifact) int { return cmp.Compare(b.UpdatedAt, a.UpdatedAt) })
 	return found, err
 }
 

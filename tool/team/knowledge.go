@@ -239,7 +239,6 @@ type remembered struct {
 	Usable bool      `json:"usable"` // false: a person must approve it
 }
 
-// named returns the item with an id.
 // owned returns the session's agent if the session's owner owns it too. What an agent knows is its owner's: nobody else
 // changes it by talking with the agent.
 func (s Source) owned(ctx context.Context, session *parley.Session) (parley.Agent, error) {
@@ -252,6 +251,7 @@ func (s Source) owned(ctx context.Context, session *parley.Session) (parley.Agen
 	return agent, err
 }
 
+// named returns the item with an id.
 func named(items []parley.KnowledgeItem, field, id string) (*parley.KnowledgeItem, error) {
 	at := slices.IndexFunc(items, func(k parley.KnowledgeItem) bool { return k.ID.String() == id })
 	if at < 0 {

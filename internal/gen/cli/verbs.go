@@ -594,7 +594,7 @@ func inboxColumns() []column {
 func delegationColumns() []column {
 	return []column{
 		{"ID", "id", ""}, {"KIND", "kind", ""}, {"STATUS", "status", ""}, {"FROM", "from_agent_id", ""},
-		{"TO", "to_agent_id", ""}, {"TEXT", "", "delegationTitle"}, {"CREATED", "created_at", ""},
+		{"TO", "to_agent_id", "delegationReceiver"}, {"TEXT", "", "delegationTitle"}, {"CREATED", "created_at", ""},
 	}
 }
 

@@ -3793,6 +3793,8 @@ export interface components {
             cache_ttl: string | null;
             cached_response: boolean | null;
             dropped: components["schemas"]["Dropped"] | null;
+            /** Format: int64 */
+            knowledge_block: number | null;
             /** Format: uuid */
             knowledge_id?: string | null;
             middleware: string[] | null;
