@@ -41,6 +41,8 @@ func child(mode string) error {
 		fmt.Println("Welcome to the server!")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return nil
+	case "floods":
+		return floodingChild()
 	case "odd":
 		return oddChild()
 	case "dies":

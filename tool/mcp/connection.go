@@ -27,7 +27,8 @@ const closeTime = time.Second
 type transport interface {
 	sdk.Transport
 	close()
-	why(err error) error // adds what is known of the transport's own end
+	why(err error) error    // adds what is known of the transport's own end
+	ended() <-chan struct{} // closed when the transport has ended the connection; nil if the session notices
 }
 
 // connection is one session with a server, from its handshake to its end. It belongs to the link's goroutine; calls use

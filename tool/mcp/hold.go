@@ -109,6 +109,8 @@ type eventsBody struct {
 	size    int64            // of it, in bytes
 	counted int64
 	ended   bool // the last line
+	flood   *flood
+	end     context.CancelCauseFunc // of the connection
 }
 
 // Read implements io.Reader. What has no room ends the stream, and with it the request.
@@ -125,6 +127,10 @@ func (b *eventsBody) Read(p []byte) (int, error) {
 		}
 		if whole {
 			if b.ended { // an empty line: the next event begins
+				if err := b.floods(); err != nil {
+					b.end(err)
+					return 0, err
+				}
 				b.meter, b.size, b.counted = parley.JSONMeter{}, 0, 0
 			}
 			b.ended = true
@@ -132,6 +138,14 @@ func (b *eventsBody) Read(p []byte) (int, error) {
 		rest = next
 	}
 	return n, err
+}
+
+// floods counts an event that has ended, without what has counted for its request.
+func (b *eventsBody) floods() error {
+	if b.counted > 0 {
+		return b.flood.message(0)
+	}
+	return b.flood.message(b.size)
 }
 
 func (b *eventsBody) count() error {
@@ -164,6 +178,7 @@ func (l *link) holdList(ctx context.Context) (_ context.Context, done func()) {
 // counting is a connection whose messages count before they are decoded.
 type counting struct {
 	sdk.Connection
+	flood *flood
 
 	mu    sync.Mutex // guards all below
 	holds map[jsonrpc.ID]hold
@@ -171,7 +186,10 @@ type counting struct {
 }
 
 func newCounting(connection sdk.Connection) *counting {
-	return &counting{Connection: connection, holds: map[jsonrpc.ID]hold{}, lists: map[jsonrpc.ID]unread{}}
+	return &counting{
+		Connection: connection, flood: newFlood(),
+		holds: map[jsonrpc.ID]hold{}, lists: map[jsonrpc.ID]unread{},
+	}
 }
 
 // Write implements the SDK's Connection: it notes what the answer to a request counts for.
@@ -184,6 +202,9 @@ func (c *counting) Write(ctx context.Context, message jsonrpc.Message) error {
 		}
 		c.mu.Unlock()
 		context.AfterFunc(ctx, func() { c.forget(request.ID) }) // whether it was answered or not
+	}
+	if _, answers := message.(*jsonrpc.Response); answers {
+		defer c.flood.done()
 	}
 	return c.Connection.Write(ctx, message)
 }
@@ -215,6 +236,14 @@ func (c *counting) Read(ctx context.Context) (jsonrpc.Message, error) {
 	case *jsonrpc.Request:
 		if err := hold(nil).message(weigh(m.Params)); err != nil {
 			return nil, err
+		}
+		if err := c.flood.message(int64(len(m.Params))); err != nil {
+			return nil, err
+		}
+		if m.IsCall() {
+			if err := c.flood.open(); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return message, nil

@@ -168,20 +168,35 @@ func (l *link) watch(ctx context.Context, c *connection) error {
 	go func() { ended <- c.session.Wait() }() // ends when hold closes c
 	ticker := time.NewTicker(relistEvery)
 	defer ticker.Stop()
+	var due <-chan time.Time // for the next list, if the server has reported a change
+	next := time.Now()       // the earliest time of it
+	relist := func() error {
+		began := time.Now()
+		err := l.ask(ctx, func(ctx context.Context) error { return l.relist(ctx, c) })
+		next = time.Now().Add(relistPause(time.Since(began)))
+		return err
+	}
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-c.transport.ended():
+			return errFlood
 		case err := <-ended:
 			if err == nil {
 				err = errors.New("the server closed the connection")
 			}
 			return err
 		case <-c.changed:
-			err = l.ask(ctx, func(ctx context.Context) error { return l.relist(ctx, c) })
+			if due == nil {
+				due = time.After(time.Until(next))
+			}
+		case <-due:
+			due = nil
+			err = relist()
 		case <-ticker.C:
-			err = l.ask(ctx, func(ctx context.Context) error { return l.relist(ctx, c) })
+			err = relist()
 		case <-l.suspect:
 			err = l.ask(ctx, func(ctx context.Context) error { return c.session.Ping(ctx, nil) })
 		}

@@ -22,6 +22,7 @@ type process struct {
 
 	mu      sync.Mutex // guards all below
 	running *program.Process
+	flood   *flood
 }
 
 // Connect implements the SDK's Transport: it starts the process.
@@ -41,7 +42,11 @@ func (p *process) Connect(ctx context.Context) (sdk.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newCounting(connection), nil
+	counts := newCounting(connection)
+	p.mu.Lock()
+	p.flood = counts.flood
+	p.mu.Unlock()
+	return counts, nil
 }
 
 // close ends the process, even during calls. It may be called more than once, and before Connect.
@@ -54,13 +59,19 @@ func (p *process) close() {
 	}
 }
 
+// ended implements transport: a flood ends the reading, and with it the session.
+func (p *process) ended() <-chan struct{} { return nil }
+
 // why adds the process's last output to an error.
 func (p *process) why(err error) error {
 	p.mu.Lock()
-	running := p.running
+	running, flood := p.running, p.flood
 	p.mu.Unlock()
-	if running == nil {
+	switch {
+	case running == nil:
 		return err
+	case err != nil && flood != nil && flood.over.Load():
+		return errFlood // and not how the process was ended for it
 	}
 	return running.Why(err)
 }

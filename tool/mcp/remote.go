@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -23,7 +24,7 @@ type remote struct {
 	client *http.Client
 	url    string
 	alive  context.Context //nolint:containedctx // its end ends every request of the connection
-	end    context.CancelFunc
+	end    context.CancelCauseFunc
 	status *atomic.Int32 // of the last answer that was an error; 0: none
 }
 
@@ -47,8 +48,8 @@ func newRemote(server Server) (*remote, error) {
 		}
 		return checkRedirect(request, via)
 	}
-	alive, end := context.WithCancel(context.Background())
-	bound := &bounded{next: client.Transport, alive: alive}
+	alive, end := context.WithCancelCause(context.Background())
+	bound := &bounded{next: client.Transport, alive: alive, end: end, flood: newFlood()}
 	client.Transport = bound
 	return &remote{client: client, url: server.URL, alive: alive, end: end, status: &bound.status}, nil
 }
@@ -63,12 +64,18 @@ func (r *remote) Connect(ctx context.Context) (sdk.Connection, error) {
 
 // close ends all requests of the connection. It may be called more than once.
 func (r *remote) close() {
-	r.end()
+	r.end(nil)
 	r.client.CloseIdleConnections()
 }
 
+// ended implements transport: a flood ends all requests.
+func (r *remote) ended() <-chan struct{} { return r.alive.Done() }
+
 // why adds the status with which the server answered last, if that was an error.
 func (r *remote) why(err error) error {
+	if cause := context.Cause(r.alive); err != nil && errors.Is(cause, errFlood) {
+		return cause
+	}
 	if status := r.status.Load(); status != 0 && err != nil {
 		return fmt.Errorf("%w; it answered %w", err, errStatus(status))
 	}
@@ -79,6 +86,8 @@ func (r *remote) why(err error) error {
 type bounded struct {
 	next  http.RoundTripper
 	alive context.Context //nolint:containedctx // as in remote
+	end   context.CancelCauseFunc
+	flood *flood
 
 	status atomic.Int32 // of the last answer that was an error; 0: none
 }
@@ -87,7 +96,19 @@ type bounded struct {
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	unhook := context.AfterFunc(b.alive, cancel)
-	release := func() { unhook(); cancel() }
+	h := holdOf(r.Context())
+	release := sync.OnceFunc(func() {
+		unhook()
+		cancel()
+		if h == nil {
+			b.flood.done()
+		}
+	})
+	if h == nil { // for most of them an answer to a request of the server
+		if err := b.flood.open(); err != nil {
+			b.end(err)
+		}
+	}
 	response, err := b.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		release()
@@ -97,7 +118,6 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if response.StatusCode >= http.StatusBadRequest {
 		b.status.Store(int32(response.StatusCode)) //nolint:gosec // three digits
 	}
-	h := holdOf(r.Context())
 	if kind, _, err := mime.ParseMediaType(
 		response.Header.Get("Content-Type"),
 	); err == nil &&
@@ -105,6 +125,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		// Each event has its own bound. An error is read whole, whatever it says it is.
 		response.Body = &eventsBody{
 			ReadCloser: &body{ReadCloser: response.Body, room: -1, release: release}, hold: h,
+			flood: b.flood, end: b.end,
 		}
 		if tell := mendingOf(r.Context()); tell != nil {
 			response.Body = &mendedEvents{ReadCloser: response.Body, tell: tell}

@@ -41,6 +41,9 @@ func (s Server) explain(trouble error) (reason, do string) {
 	case errors.As(trouble, &ending):
 		return "its program ended with " + ending.Error(),
 			"Parley's log has the last lines that it wrote to standard error. Try its command in a terminal."
+	case errors.Is(trouble, errFlood):
+		return "it sends more messages than Parley accepts",
+			"Ask the server's maintainer why it sends so many; Parley tries again from time to time."
 	case errors.Is(trouble, errSilent):
 		return fmt.Sprintf("it did not answer within %s", s.connectTime()),
 			"See whether it runs. If it only starts slowly, raise `connect_timeout` in parley.yaml. " + log

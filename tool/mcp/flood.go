@@ -1,0 +1,56 @@
+package mcp
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// The SDK queues the notifications of a server without a bound, and answers each of its requests in a goroutine. What
+// counts for no call and no list is therefore bounded for each connection.
+const (
+	floodPerSecond = 1 << 20  // bytes
+	floodAtOnce    = 16 << 20 // bytes
+	messageCost    = 2 << 10  // bytes that a message takes beside its text: its context, place in the queue, goroutine
+	maxUnanswered  = 256      // requests of the server whose answers it has not taken
+	// A changed list is read again after leastRelist, and after relistShare times what the last one took.
+	leastRelist = time.Second
+	relistShare = 10
+)
+
+// errFlood ends a connection.
+var errFlood = errors.New("it sends more messages than this client accepts")
+
+// flood counts what a server sends that counts for nobody. It is safe for concurrent use.
+type flood struct {
+	allowed    *rate.Limiter
+	unanswered atomic.Int64
+	over       atomic.Bool // it has returned errFlood
+}
+
+func newFlood() *flood { return &flood{allowed: rate.NewLimiter(floodPerSecond, floodAtOnce)} }
+
+// message counts a message with this many bytes; it returns errFlood beyond the bounds.
+func (f *flood) message(bytes int64) error {
+	if !f.allowed.AllowN(time.Now(), int(bytes+messageCost)) {
+		f.over.Store(true)
+		return errFlood
+	}
+	return nil
+}
+
+// open counts a request that waits for its answer until done.
+func (f *flood) open() error {
+	if f.unanswered.Add(1) > maxUnanswered {
+		f.over.Store(true)
+		return errFlood
+	}
+	return nil
+}
+
+func (f *flood) done() { f.unanswered.Add(-1) }
+
+// relistPause is the least time between the end of a list that took this long and the next one.
+func relistPause(took time.Duration) time.Duration { return max(leastRelist, relistShare*took) }
