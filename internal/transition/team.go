@@ -22,6 +22,15 @@ func (t *Tx) BackgroundSession(scope store.Scope, agentID parley.ID, most int64)
 // background locks the background session of an agent, and makes it if there is none and the workspace has fewer than
 // most sessions; 0: any number.
 func (t *Tx) background(workspaceID, agentID parley.ID, most int64) (*Head, error) {
+	agent, err := t.newest(workspaceID, agentID)
+	if err != nil {
+		return nil, err
+	}
+	return t.backgroundOf(agent, most)
+}
+
+// newest reads the newest version of an agent.
+func (t *Tx) newest(workspaceID, agentID parley.ID) (*parley.Agent, error) {
 	version, _, err := t.agent(workspaceID, agentID)
 	if err != nil {
 		return nil, err
@@ -30,10 +39,7 @@ func (t *Tx) background(workspaceID, agentID parley.ID, most int64) (*Head, erro
 	if err == nil && agent == nil {
 		err = NotFound("agent")
 	}
-	if err != nil {
-		return nil, err
-	}
-	return t.backgroundOf(agent, most)
+	return agent, err
 }
 
 // backgroundOf is background for an agent that the caller has read, or changes in this transition.

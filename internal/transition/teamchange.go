@@ -7,9 +7,12 @@ type Teammate struct {
 	ID, LeadID, OwnerID parley.ID
 	Slug                string
 	Status              parley.AgentStatus
+	name                string // of one that the transition changes; the others' bodies are not read
 }
 
-func teammate(a *parley.Agent) Teammate { return Teammate{a.ID, a.LeadID, a.OwnerID, a.Slug, a.Status} }
+func teammate(a *parley.Agent) Teammate {
+	return Teammate{a.ID, a.LeadID, a.OwnerID, a.Slug, a.Status, a.Name}
+}
 
 // joins reports whether a change may put the agent into a team, or into another place of one.
 func (m *Teammate) joins(before *Teammate) bool {
@@ -73,19 +76,23 @@ func (t *Tx) ChangeTeams(workspaceID parley.ID, before, after []parley.Agent) er
 
 // hasBackground opens the background session of a member that has none. It leaves an existing one unlocked.
 func (t *Tx) hasBackground(workspaceID parley.ID, member *Teammate) error {
-	agent := parley.Agent{
-		ID: member.ID, WorkspaceID: workspaceID, OwnerID: member.OwnerID, Slug: member.Slug, Status: member.Status,
-	}
-	session := parley.BackgroundSession(&agent)
+	key := parley.BackgroundKey(member.ID, member.OwnerID)
 	for _, h := range t.locked { // made for another member of the same change
-		if h.Key == session.Key {
+		if h.Key == key {
 			return nil
 		}
 	}
-	id, err := t.rows.SessionByKey(workspaceID, session.Key)
-	if err == nil && id.IsZero() {
-		_, err = t.open(session, 0)
+	if id, err := t.rows.SessionByKey(workspaceID, key); err != nil || !id.IsZero() {
+		return err
 	}
+	agent := &parley.Agent{ID: member.ID, WorkspaceID: workspaceID, OwnerID: member.OwnerID, Name: member.name}
+	if agent.Name == "" { // it stays as it is
+		var err error
+		if agent, err = t.newest(workspaceID, member.ID); err != nil {
+			return err
+		}
+	}
+	_, err := t.open(parley.BackgroundSession(agent), 0)
 	return err
 }
 

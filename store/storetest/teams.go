@@ -341,7 +341,7 @@ func teamBackground(t *testing.T, w *world) {
 		sessions, err := w.store.Sessions(w.ctx, w.scope, store.SessionQuery{AgentID: agent.ID, Limit: 10})
 		must(t, "Sessions", err)
 		for i := range sessions {
-			if !sessions[i].InBackground() {
+			if !sessions[i].InBackground() || sessions[i].Title != parley.BackgroundTitle(agent) {
 				t.Errorf("%s got the session %+v", agent.Slug, sessions[i])
 			}
 		}
