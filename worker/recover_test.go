@@ -398,13 +398,6 @@ func TestFailedSweepIsTriedAgain(t *testing.T) {
 func TestLostClaims(t *testing.T) {
 	r := newRig(t)
 	db := &faults{Store: r.store}
-	var once sync.Once
-	db.set(func(method string) (err error) {
-		if method == "Claimed" {
-			once.Do(func() { err = parley.Errorf(parley.CodeUnavailable, "the connection broke") })
-		}
-		return err
-	})
 	r.options.Lease = crashLease
 	w := r.start(db)
 	reached, goOn := make(chan struct{}), make(chan struct{})
@@ -415,6 +408,13 @@ func TestLostClaims(t *testing.T) {
 	}, says("One."), says("Two."))
 	slow := r.post(r.session(parley.Settings{}, nil), "Go", "")
 	r.wait("the stream", reached)
+	var once sync.Once
+	db.set(func(method string) (err error) {
+		if method == "Claimed" {
+			once.Do(func() { err = parley.Errorf(parley.CodeUnavailable, "the connection broke") })
+		}
+		return err
+	})
 	claimed := r.postElsewhere(r.session(parley.Settings{}, nil), "Go")
 	direct, err := r.store.PostMessage(
 		t.Context(),
