@@ -51,6 +51,9 @@ type ScheduledPost struct {
 	NextAt   parley.Time // 0: never again
 	// Content is the canonical content of the message.
 	Content []byte
+	// Refused says that posting the message was refused: the run is only noted as skipped. CodeNotFound if the
+	// schedule's author has no background session of the agent.
+	Refused bool
 }
 
 // Schedules stores schedules and their runs. Every change of a schedule names the Revision that it is made to: if the

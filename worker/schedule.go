@@ -112,9 +112,8 @@ func (s *scheduler) postOne(ctx context.Context, schedule *parley.Schedule, now 
 	if err != nil {
 		return err
 	}
-	_, err = s.store.PostScheduled(ctx, store.ScheduledPost{
-		Schedule: *schedule, NextAt: move.NextAt, Content: content,
-	})
+	post := store.ScheduledPost{Schedule: *schedule, NextAt: move.NextAt, Content: content}
+	_, err = s.store.PostScheduled(ctx, post)
 	switch code := parley.ErrorCode(err); {
 	case err == nil:
 		return nil
@@ -124,7 +123,10 @@ func (s *scheduler) postOne(ctx context.Context, schedule *parley.Schedule, now 
 		return err
 	default: // it would be refused again, and hold up others
 		s.log.Warn("a schedule's message was refused", "schedule", schedule.ID.String(), "error", err)
-		move.Reason = parley.SkipRefused
+		post.Refused, move.Reason = true, parley.SkipRefused
+		if _, err = s.store.PostScheduled(ctx, post); parley.ErrorCode(err) != parley.CodeNotFound {
+			return err
+		}
 	}
 	_, err = s.store.MoveSchedule(ctx, move)
 	return err

@@ -106,6 +106,7 @@ func (t *Tx) alertSkipped(h *Head, s *parley.Schedule, reason parley.SkipReason)
 		parley.SkipOverlap:   "its previous run has not ended",
 		parley.SkipArchived:  "the agent's background session is archived",
 		parley.SkipQueueFull: "the agent's queue is full",
+		parley.SkipRefused:   "its message was refused, as the server's log says",
 	}[reason]
 	return t.raise(h, &Alert{
 		Cause: parley.AlertRunSkipped, SubjectID: s.ID,

@@ -90,6 +90,9 @@ func (t *Tx) PostScheduled(post store.ScheduledPost) (*parley.ScheduleRun, error
 	if err != nil || now == nil || now.Revision != read.Revision || now.NextAt == 0 {
 		return nil, err
 	}
+	if post.Refused {
+		return t.refuseScheduled(now, post.NextAt)
+	}
 	h, err := t.background(read.WorkspaceID, read.AgentID, 0)
 	if err != nil {
 		return nil, err
@@ -118,6 +121,23 @@ func (t *Tx) PostScheduled(post store.ScheduledPost) (*parley.ScheduleRun, error
 		return nil, err
 	}
 	return run, t.moveSchedule(h, now, run, post.NextAt)
+}
+
+// refuseScheduled skips a run whose message was refused. It is noted in the session in which the agent works for the
+// schedule's author, though the agent may be nobody's by now: that is one reason to refuse.
+func (t *Tx) refuseScheduled(s *parley.Schedule, next parley.Time) (*parley.ScheduleRun, error) {
+	h, err := t.keyed(s.WorkspaceID, parley.BackgroundKey(s.AgentID, s.Author.ID))
+	if err == nil && h == nil {
+		err = NotFound("session")
+	}
+	if err != nil {
+		return nil, err
+	}
+	run := &parley.ScheduleRun{
+		WorkspaceID: s.WorkspaceID, ScheduleID: s.ID, DueAt: s.NextAt, State: parley.RunSkipped,
+		Reason: parley.SkipRefused, SessionID: h.ID, CreatedAt: t.now,
+	}
+	return run, t.moveSchedule(h, s, run, next)
 }
 
 // scheduledMessage returns the message of a run.

@@ -32,6 +32,7 @@ func testInbox(t *testing.T, open Open) {
 		"AFailedRunIsAnAlert":          alertFailedRun,
 		"AFailedDelegateIsNone":        alertFailedDelegate,
 		"SkippedRunsAreAnAlert":        alertSkipped,
+		"RefusedRunsAreAnAlert":        alertRefused,
 		"ASpentBudgetIsAnAlert":        alertBudget,
 		"AStoppedChainIsAnAlert":       alertChain,
 	})

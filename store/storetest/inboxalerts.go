@@ -123,6 +123,38 @@ func alertSkipped(t *testing.T, w *world) {
 	}
 }
 
+// alertRefused: so are runs that are refused because the agent is nobody's.
+func alertRefused(t *testing.T, w *world) {
+	agent := w.worker(t, "digger")
+	made, at := w.schedule(t, agent.ID), w.background(t, &agent).ID
+	agent.OwnerID = parley.ID{}
+	_, err := w.store.UpdateAgent(w.ctx, agent)
+	must(t, "UpdateAgent", err)
+	for range parley.ScheduleAlertAfter {
+		if items := w.alerts(t); len(items) != 0 {
+			t.Fatalf("fewer than three refused runs are an alert: %+v", items)
+		}
+		schedule := w.scheduleState(t, made.ID)
+		post := scheduledPost(&schedule)
+		_, err := w.store.PostScheduled(w.ctx, post)
+		refused(t, "a run of nobody's agent", err, parley.CodeConflict)
+		post.Refused = true
+		run, err := w.store.PostScheduled(w.ctx, post)
+		must(t, "PostScheduled", err)
+		runSkipped(t, run, parley.SkipRefused)
+	}
+	w.alert(t, at, parley.ID{}, "A schedule is skipped again and again: daily",
+		"3 runs in a row were skipped, the last one because its message was refused")
+	schedule := w.scheduleState(t, made.ID)
+	schedule.Author.ID = parley.NewID()
+	schedule, err = w.store.UpdateSchedule(w.ctx, schedule)
+	must(t, "UpdateSchedule", err)
+	post := scheduledPost(&schedule)
+	post.Refused = true
+	_, err = w.store.PostScheduled(w.ctx, post)
+	refused(t, "a run beside no session", err, parley.CodeNotFound)
+}
+
 // waits parks a turn because its budget is spent.
 func (w *world) waits(t reporter, claim store.Claim) {
 	t.Helper()
