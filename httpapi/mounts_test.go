@@ -108,7 +108,7 @@ func TestMountsAreLetInLikeRoutes(t *testing.T) {
 	}
 }
 
-// An answer that waits counts as a stream, whose request is no longer in memory.
+// TestMountsWait: a waiting answer counts as a stream, and its request's body leaves the memory.
 func TestMountsWait(t *testing.T) {
 	t.Parallel()
 	limited := make(chan observe.RateScope, 1)

@@ -59,8 +59,8 @@ type ArtifactVersionQuery struct {
 
 // Artifacts stores documents with all their versions. A scope sees the artifacts of the sessions that it sees, and
 // those without a session that are its viewer's or shared with the workspace. Contents are stored once per workspace
-// and hash, and go with the last version or patch that needs them. Their bytes count for the artifact's owner, whoever
-// writes: the limit is that of the owner's key. Every change is told to the workspace's feed.
+// and hash, and go with the last version or patch that needs them. Their bytes count for the artifact's owner, no
+// matter who writes: the limit is that of the owner's key. Every change is told to the workspace's feed.
 type Artifacts interface {
 	// CreateArtifact stores an artifact with its first version. The bool reports a repeat of the idempotency key.
 	// CodeNotFound without the session or the project; CodeKeyReused; CodeConflict beyond a quota.

@@ -449,7 +449,7 @@ func artifactQuota(t *testing.T, w *world) {
 	must(t, "the same content again, within the quota,", err)
 }
 
-// artifactOwnersQuota: whoever writes, the bytes count for the owner, and the limit of the owner's key holds.
+// artifactOwnersQuota: bytes count for the artifact's owner, no matter who writes; the limit of the owner's key holds.
 func artifactOwnersQuota(t *testing.T, w *world) {
 	size := int64(len("patch of text"))
 	given := newKey(parley.DefaultWorkspace, "small", parley.RoleMember)

@@ -76,7 +76,7 @@ func knowledgeTold(t *testing.T, w *world) {
 	}
 }
 
-// knowledgeToldReaders: only those who may read every session that an item comes from hear of it, whoever changes it.
+// knowledgeToldReaders: an item's changes are told only to those who may read every session that it comes from.
 func knowledgeToldReaders(t *testing.T, w *world) {
 	agent := w.worker(t, "digger")
 	ada, bea := parley.NewID(), parley.NewID()

@@ -78,13 +78,13 @@ once('two who write at the same time lose nothing: the second sees the first and
   right(page);
 });
 
-once('JSON is written with the digits that somebody typed, and what is no JSON is said before it is sent', async () => {
+once('JSON is written with the digits that somebody typed, and invalid JSON is refused before it is sent', async () => {
   const { id, name } = await document('json', `Numbers ${crypto.randomUUID().slice(0, 8)}`, { a: 1 });
   const page = await tab(`/documents/${id}?tab=edit`);
   const text = page.getByRole('textbox', { name: `Text of ${name}` });
   await text.fill('{"a": 12345678901234567890,');
   await page.getByRole('button', { name: 'Save as version 2' }).click();
-  await page.getByRole('alert').filter({ hasText: 'This is no JSON' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'This is not valid JSON' }).waitFor();
   await text.fill('{"a": 12345678901234567890}');
   await page.getByRole('button', { name: 'Save as version 2' }).click();
   await page.locator('[data-content]').waitFor();

@@ -16,7 +16,7 @@ export function jsonOf(text: string): Json | null {
     const value: unknown = JSON.parse(text);
     return isJson(value) ? value : null;
   } catch {
-    return null; // it still streams, or is no JSON
+    return null; // it still streams, or is not JSON
   }
 }
 

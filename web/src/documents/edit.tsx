@@ -89,7 +89,7 @@ function Editing({ document, base, stored, draft, onSaved, onDiscard }: Props) {
         },
         (failure: unknown) => {
           setStale(failure instanceof Problem && failure.status === 409);
-          setError(failure instanceof SyntaxError ? `This is no JSON: ${failure.message}` : sentence(failure));
+          setError(failure instanceof SyntaxError ? `This is not valid JSON: ${failure.message}` : sentence(failure));
           void queries.invalidateQueries({ queryKey: ['document', document.id], exact: true });
         },
       )
