@@ -51,8 +51,8 @@ func (s *leftAfterLooking) ArtifactContent(
 	return s.Store.ArtifactContent(ctx, workspaceID, hash)
 }
 
-// TestWorkOnLargeDocumentsTakesTurns: a change or a comparison of a large document, and an agent that reads one, wait for
-// a place before its content is in memory.
+// TestWorkOnLargeDocumentsTakesTurns: a change or a comparison of a large document, and an agent that reads one,
+// wait for a place before its content is in memory.
 func TestWorkOnLargeDocumentsTakesTurns(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nobody)
