@@ -170,11 +170,13 @@ func hashed(texts ...string) string {
 
 // stop cancels the chat's turn. Stopping what has ended changes nothing.
 func (a *api) stop(x *protocol.Exchange) error {
-	c, err := a.existing(x)
+	ctx := x.R.Context()
+	c, err := a.chatOf(ctx, x.Principal, x.R.PathValue("agent"), x.R.PathValue("chat"))
 	if err != nil {
 		return err
 	}
-	_, err = a.engine.Cancel(x.R.Context(), x.Principal, c.session.ID, engine.CancelInput{})
+	// of a chat without a session, too: who may not cancel turns learns that first
+	_, err = a.engine.Cancel(ctx, x.Principal, c.session.ID, engine.CancelInput{})
 	switch parley.ErrorCode(err) {
 	case parley.CodeNothingToCancel, parley.CodeConflict:
 		err = nil

@@ -84,12 +84,9 @@ func TestAnswersHaveThePartsOfTheirVersion(t *testing.T) {
 // FuzzRequest: any body is a request or an error, and so are the parts of its last message.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"id":"c","messages":[{"id":"m","role":"user","parts":[{"type":"text","text":"Hello"}]}]}`))
-	f.Add(
-		[]byte(
-			`{"messages":[{"role":"assistant","parts":[{"type":"tool-x","toolCallId":"1","state":"output-available",` +
-				`"output":null,"approval":{"id":"a","approved":true},"providerMetadata":{"parley":{"message":"x"}}}]}]}`,
-		),
-	)
+	f.Add([]byte(`{"messages":[{"role":"assistant","parts":[{"type":"tool-x","toolCallId":"1",` +
+		`"state":"output-available","output":null,"approval":{"id":"a","approved":true},` +
+		`"providerMetadata":{"parley":{"message":"x"}}}]}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decode(body)
 		if err != nil {
