@@ -109,8 +109,8 @@ func version(r *http.Request) (int, error) {
 type chat struct {
 	agent   parley.Agent
 	id      string
-	name    string         // among the foreign ids
-	session parley.Session // its ID is zero if the chat has none yet
+	name    string    // among the foreign ids
+	session parley.ID // zero if the chat has none yet
 }
 
 // chatOf finds a chat and its session: the newest that has its name or, for a chat that is named after a session of the
@@ -132,31 +132,36 @@ func (a *api) chatOf(ctx context.Context, principal parley.Principal, agent, id 
 	if err != nil {
 		return nil, err
 	}
-	own, _ := parley.ParseID(id) // most ids are not a session's
 	if len(found) > 0 {
-		own = found[0].SessionID
+		c.session = found[0].SessionID
+		return c, nil
 	}
+	own, _ := parley.ParseID(id) // most ids are not a session's
 	if own.IsZero() {
 		return c, nil
 	}
 	session, err := a.engine.Session(ctx, principal, own)
 	switch {
 	case parley.ErrorCode(err) == parley.CodeNotFound, err == nil && session.AgentID != c.agent.ID:
-		return c, nil
 	case err != nil:
 		return nil, err
+	default:
+		c.session = own
 	}
-	c.session = session
 	return c, nil
 }
 
-// existing is chatOf for a chat in a request's path; CodeNotFound if it has no session.
-func (a *api) existing(x *protocol.Exchange) (*chat, error) {
-	c, err := a.chatOf(x.R.Context(), x.Principal, x.R.PathValue("agent"), x.R.PathValue("chat"))
-	if err == nil && c.session.ID.IsZero() {
+// existing finds the chat of a request's path, and reads its session. CodeNotFound if it has none.
+func (a *api) existing(x *protocol.Exchange) (c *chat, session parley.Session, err error) {
+	ctx := x.R.Context()
+	c, err = a.chatOf(ctx, x.Principal, x.R.PathValue("agent"), x.R.PathValue("chat"))
+	if err == nil && c.session.IsZero() {
 		err = parley.Errorf(parley.CodeNotFound, "This chat does not exist.")
 	}
-	return c, err
+	if err == nil {
+		session, err = a.engine.Session(ctx, x.Principal, c.session)
+	}
+	return c, session, err
 }
 
 // hashed joins texts of any length to a name.
@@ -176,7 +181,7 @@ func (a *api) stop(x *protocol.Exchange) error {
 		return err
 	}
 	// of a chat without a session, too: who may not cancel turns learns that first
-	_, err = a.engine.Cancel(ctx, x.Principal, c.session.ID, engine.CancelInput{})
+	_, err = a.engine.Cancel(ctx, x.Principal, c.session, engine.CancelInput{})
 	switch parley.ErrorCode(err) {
 	case parley.CodeNothingToCancel, parley.CodeConflict:
 		err = nil

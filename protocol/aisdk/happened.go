@@ -38,7 +38,7 @@ func (w *writer) happened(ctx context.Context, e *parley.Event) error {
 		if err != nil {
 			return err
 		}
-		return w.settled(&settled)
+		return w.settled(ctx, &settled)
 	case e.Type == parley.EventStepRetrying:
 		retry, err := read[event.StepRetrying](e)
 		w.put(&chunk{Type: dataRetry, Data: retry, Transient: true})
@@ -82,6 +82,21 @@ func read[T any](e *parley.Event) (data T, err error) {
 	return data, err
 }
 
+// project finds out which tools the client answers, when the first call comes: most turns have none.
+func (w *writer) project(ctx context.Context) {
+	if w.projection != nil {
+		return
+	}
+	var tools *[]parley.ToolRef
+	stream.Aside(func() {
+		if session, err := w.api.engine.Session(ctx, w.x.Principal, w.turn.session); err == nil {
+			tools = session.Tools
+		}
+	})
+	settings := w.request.settings(&w.chat.agent)
+	w.projection = &projection{clients: clientTools(w.chat.agent.Tools, tools, settings.Tools)}
+}
+
 // begins begins a step, or another attempt at one, whose text replaces what the last one said.
 func (w *writer) begins(s *event.StepStarted) {
 	if s.Attempt > 1 && w.inStep && w.version >= withResets {
@@ -93,7 +108,7 @@ func (w *writer) begins(s *event.StepStarted) {
 }
 
 // settled ends the step's texts, and shows its calls.
-func (w *writer) settled(s *event.Settled) error {
+func (w *writer) settled(ctx context.Context, s *event.Settled) error {
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		if m.Content == nil || m.Status == parley.MessageFailed {
@@ -113,6 +128,7 @@ func (w *writer) settled(s *event.Settled) error {
 			if err := json.Unmarshal(m.Content, &content); err != nil {
 				return err
 			}
+			w.project(ctx)
 			p := w.projection.call(&content)
 			state := w.call(content.ID)
 			w.showCall(state, p)
@@ -136,6 +152,7 @@ func (w *writer) arguments(ctx context.Context, message parley.ID, offset int, t
 			t.all = true // the call is shown when it is complete
 			return
 		}
+		w.project(ctx)
 		p := w.projection.call(&parley.ToolCallContent{ID: content.ID, Name: content.Name})
 		state := w.call(content.ID)
 		t.all = state.started
@@ -186,6 +203,7 @@ func (w *writer) completed(ctx context.Context, done *event.ToolCompleted) error
 	if err := json.Unmarshal(m.Content, &content); err != nil {
 		return err
 	}
+	w.project(ctx)
 	p := w.projection.call(&parley.ToolCallContent{ID: done.ToolCallID, Name: done.Name})
 	if state.denied {
 		approved := false

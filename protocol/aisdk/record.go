@@ -44,31 +44,27 @@ type projection struct {
 
 // project begins a projection of a session. Approvals that are no longer of interest are not read.
 func (a *api) project(
-	ctx context.Context, principal parley.Principal, c *chat, trigger *parley.Message,
+	ctx context.Context, principal parley.Principal, c *chat, session *parley.Session, trigger *parley.Message,
 ) (*projection, error) {
 	p := &projection{approvals: map[string]parley.Approval{}, calls: map[string]*part{}}
-	p.clients = clientTools(c, trigger)
-	page, err := a.engine.SessionApprovals(ctx, principal, c.session.ID, engine.ApprovalList{
+	p.clients = clientTools(c.agent.Tools, session.Tools, trigger.Settings.Tools)
+	page, err := a.engine.SessionApprovals(ctx, principal, c.session, engine.ApprovalList{
 		Paging: engine.Paging{Limit: parley.MaxPage},
 	})
 	if err != nil {
 		return nil, err
 	}
 	for i := range page.Data {
-		if held := page.Data[i]; held.SessionID == c.session.ID {
+		if held := page.Data[i]; held.SessionID == c.session {
 			p.approvals[held.ToolCallID] = held
 		}
 	}
 	return p, nil
 }
 
-// clientTools names the tools that a client answers instead of the server.
-func clientTools(c *chat, trigger *parley.Message) map[string]bool {
+// clientTools names the tools that a client answers instead of the server, of an agent, its session and its turn.
+func clientTools(chosen ...*[]parley.ToolRef) map[string]bool {
 	names := map[string]bool{parley.AskUserTool: true}
-	chosen := []*[]parley.ToolRef{c.agent.Tools, c.session.Tools}
-	if trigger != nil {
-		chosen = append(chosen, trigger.Settings.Tools)
-	}
 	for _, tools := range chosen {
 		for _, ref := range parley.ValueOf(tools) {
 			if ref.Definition != nil {
@@ -250,20 +246,20 @@ func (a *api) list(x *protocol.Exchange) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.existing(x)
+	c, session, err := a.existing(x)
 	if err != nil {
 		return err
 	}
 	ctx := x.R.Context()
-	rows, whole, err := a.rows(ctx, x.Principal, c.session.ID, engine.MessageList{})
+	rows, whole, err := a.rows(ctx, x.Principal, c.session, engine.MessageList{})
 	if err != nil {
 		return err
 	}
 	var running parley.ID
-	if !c.session.TurnID.IsZero() && !waits(&c.session) {
-		running = c.session.TurnID
+	if !session.TurnID.IsZero() && !waits(&session) {
+		running = session.TurnID
 	}
-	p, err := a.project(ctx, x.Principal, c, nil)
+	p, err := a.project(ctx, x.Principal, c, &session, &parley.Message{})
 	if err != nil {
 		return err
 	}
@@ -275,7 +271,7 @@ func (a *api) list(x *protocol.Exchange) error {
 	if err != nil {
 		return err
 	}
-	x.W.Header().Set(SessionHeader, c.session.ID.String())
+	x.W.Header().Set(SessionHeader, c.session.String())
 	x.W.Header().Set("Content-Type", "application/json")
 	_, _ = x.W.Write(body) // the client may be gone
 	return nil

@@ -158,10 +158,10 @@ func (m *message) read() ([]part, error) {
 }
 
 // settings returns what the request sets for its turn.
-func (r *request) settings(agent *parley.Agent) (parley.Settings, error) {
+func (r *request) settings(agent *parley.Agent) parley.Settings {
 	s := parley.Settings{Model: r.Model}
 	if len(r.Tools) == 0 {
-		return s, nil
+		return s
 	}
 	refs := append([]parley.ToolRef{}, parley.ValueOf(agent.Tools)...)
 	for i := range r.Tools {
@@ -175,7 +175,7 @@ func (r *request) settings(agent *parley.Agent) (parley.Settings, error) {
 		}})
 	}
 	s.Tools = &refs
-	return s, nil
+	return s
 }
 
 // clientID is the member of a message's metadata with the id that its client gave it.
@@ -207,8 +207,8 @@ func (a *api) input(ctx context.Context, x *protocol.Exchange, c *chat, r *reque
 	if input.Content, err = parley.EncodeContent(content); err != nil {
 		return input, err
 	}
-	if input.Settings, err = r.settings(&c.agent); err != nil || last.ID == "" {
-		return input, err
+	if input.Settings = r.settings(&c.agent); last.ID == "" {
+		return input, nil
 	}
 	if err := parley.CheckText("messages.id", last.ID, parley.MaxNameBytes); err != nil {
 		return input, err
@@ -268,7 +268,7 @@ func begunBy(posted *store.Posted) begun {
 
 // begin posts the user's message, or asks it again.
 func (a *api) begin(ctx context.Context, x *protocol.Exchange, c *chat, r *request) (begun, error) {
-	if c.session.ID.IsZero() {
+	if c.session.IsZero() {
 		return a.beginNew(ctx, x, c, r)
 	}
 	if r.Trigger == triggerRegenerate || r.MessageID != "" {
@@ -287,8 +287,8 @@ func (a *api) begin(ctx context.Context, x *protocol.Exchange, c *chat, r *reque
 	if err != nil {
 		return begun{}, err
 	}
-	defer a.streams.Expect(c.session.ID).Close()
-	posted, err := a.engine.PostMessage(ctx, x.Principal, c.session.ID, input, once(x, c, r))
+	defer a.streams.Expect(c.session).Close()
+	posted, err := a.engine.PostMessage(ctx, x.Principal, c.session, input, once(x, c, r))
 	if err != nil {
 		return begun{}, err
 	}
@@ -300,7 +300,7 @@ func once(x *protocol.Exchange, c *chat, r *request) store.Idempotency {
 	key := x.R.Header.Get(idempotencyHeader)
 	last := r.last()
 	if key == "" && r.Trigger != triggerRegenerate && last.ID != "" {
-		key = hashed(x.Principal.ID.String(), c.name, c.session.ID.String(), last.ID, string(last.Parts))
+		key = hashed(x.Principal.ID.String(), c.name, c.session.String(), last.ID, string(last.Parts))
 	}
 	if key == "" {
 		return store.Idempotency{}
@@ -339,12 +339,12 @@ func (a *api) beginAgain(
 	var err error
 	if r.Trigger == triggerRegenerate {
 		opened, err = a.engine.Regenerate(ctx, x.Principal, known.ID,
-			engine.RegenerateInput{SessionID: c.session.ID, BranchInput: branch}, once(x, c, r))
+			engine.RegenerateInput{SessionID: c.session, BranchInput: branch}, once(x, c, r))
 	} else {
 		var input engine.MessageInput
 		if input, err = a.input(ctx, x, c, r); err == nil {
 			opened, err = a.engine.EditMessage(ctx, x.Principal, known.ID, engine.EditInput{
-				SessionID: c.session.ID, Content: input.Content, BranchInput: branch,
+				SessionID: c.session, Content: input.Content, BranchInput: branch,
 			}, once(x, c, r))
 		}
 	}
@@ -359,7 +359,7 @@ func (a *api) said(ctx context.Context, principal parley.Principal, c *chat, id 
 	own, _ := parley.ParseID(id)
 	paging := engine.Paging{Limit: parley.MaxPage, Order: engine.Descending}
 	for range searchPages {
-		page, err := a.engine.Messages(ctx, principal, c.session.ID, engine.MessageList{
+		page, err := a.engine.Messages(ctx, principal, c.session, engine.MessageList{
 			Paging: paging, Roles: []parley.Role{parley.RoleUser},
 		})
 		if err != nil {

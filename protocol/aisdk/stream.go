@@ -91,26 +91,25 @@ func (a *api) begun(x *protocol.Exchange) (*writer, error) {
 		if err != nil {
 			return nil, err
 		}
-		settings, err := r.settings(&c.agent)
+		w.turn, w.request = turn, r
+	case last.Role == "assistant" && r.Trigger != triggerRegenerate && !c.session.IsZero():
+		parts, err := last.read()
 		if err != nil {
 			return nil, err
 		}
-		w.projection = &projection{clients: clientTools(c, &parley.Message{Settings: settings})}
-		w.turn = turn
-	case last.Role == "assistant" && r.Trigger != triggerRegenerate && !c.session.ID.IsZero():
-		parts, err := last.read()
+		session, err := a.engine.Session(ctx, x.Principal, c.session)
 		if err != nil {
 			return nil, err
 		}
 		id, err := parley.ParseID(last.ID)
 		if err != nil {
-			id = c.session.TurnID
+			id = session.TurnID
 		}
 		turn, err := a.engine.Turn(ctx, x.Principal, id)
 		if err != nil {
 			return nil, err
 		}
-		if turn.SessionID != c.session.ID {
+		if turn.SessionID != c.session {
 			return nil, parley.InvalidField("messages", "the last answer is not of this chat")
 		}
 		if err := a.answer(ctx, x, turn, parts); err != nil {
@@ -156,11 +155,18 @@ func (a *api) resumed(x *protocol.Exchange) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.session.TurnID.IsZero() || waits(&c.session) { // also a chat that has no session yet
+	if c.session.IsZero() {
+		return nil, nil
+	}
+	session, err := a.engine.Session(ctx, x.Principal, c.session)
+	if err != nil {
+		return nil, err
+	}
+	if session.TurnID.IsZero() || waits(&session) {
 		return nil, nil
 	}
 	w := newWriter(a, x, c, known)
-	if err := w.fromRecord(ctx, c.session.TurnID); err != nil {
+	if err := w.fromRecord(ctx, session.TurnID); err != nil {
 		return nil, err
 	}
 	return w, w.open(ctx)
@@ -168,8 +174,9 @@ func (a *api) resumed(x *protocol.Exchange) (*writer, error) {
 
 // writer writes a turn's stream to its client. It implements stream.Writer.
 type writer struct {
-	*projection
+	*projection // nil until the first call needs it; see project
 
+	request *request // that began the turn; nil if the record has it
 	api     *api
 	x       *protocol.Exchange
 	chat    *chat
@@ -240,7 +247,7 @@ func (w *writer) has(parts []part) {
 // fromRecord reads what the record has of a turn. The stream is followed from an event before that, so nothing is
 // missed between the two; what comes twice is sent once.
 func (w *writer) fromRecord(ctx context.Context, id parley.ID) error {
-	session, err := w.api.engine.Session(ctx, w.x.Principal, w.chat.session.ID)
+	session, err := w.api.engine.Session(ctx, w.x.Principal, w.chat.session)
 	if err != nil {
 		return err
 	}
@@ -252,7 +259,7 @@ func (w *writer) fromRecord(ctx context.Context, id parley.ID) error {
 	if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
 		return err
 	}
-	if w.projection, err = w.api.project(ctx, w.x.Principal, w.chat, &trigger); err != nil {
+	if w.projection, err = w.api.project(ctx, w.x.Principal, w.chat, &session, &trigger); err != nil {
 		return err
 	}
 	rows, whole, err := w.api.rows(ctx, w.x.Principal, session.ID, engine.MessageList{TurnIDs: []parley.ID{id}})
