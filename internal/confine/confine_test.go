@@ -137,7 +137,8 @@ func TestACageHasBounds(t *testing.T) {
 		cages["another user"] = confine.Cage{User: &confine.User{UID: 65534, GID: 65534}}
 	}
 	for name, cage := range cages {
-		path, args := confine.Command(self, cage, "sh", []string{"-c", "sh -c 'id -u; id -G; cat /proc/self/limits; echo score $(cat /proc/self/oom_score_adj)'"})
+		const tell = "sh -c 'id -u; id -G; cat /proc/self/limits; echo score $(cat /proc/self/oom_score_adj)'"
+		path, args := confine.Command(self, cage, "sh", []string{"-c", tell})
 		command := exec.Command(path, args...)
 		command.Dir = "/"
 		out, err := command.CombinedOutput()

@@ -16,7 +16,7 @@ import (
 )
 
 // asServer reports whether this process was started to be a server, and has been one.
-var asServer = func() bool { return false } //nolint:gochecknoglobals // set by the tests of Linux
+var asServer = func() bool { return false }
 
 func TestMain(m *testing.M) {
 	Main(os.Args)
