@@ -50,8 +50,9 @@ type ArtifactQuery struct {
 }
 
 // ArtifactVersionQuery lists the versions of an artifact, newest first unless Ascending. After is the number of the
-// last one of the page before; 0: none.
+// last one of the page before; 0: none. ContentHash selects those with this content, unless it is zero.
 type ArtifactVersionQuery struct {
+	ContentHash parley.Hash
 	Ascending bool
 	After     int
 	Limit     int

@@ -110,6 +110,9 @@ func (t onShelf) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if whole, ok := answer.(tool.Result); ok {
+		return whole, nil
+	}
 	return tool.JSON(parley.EncodeJSON(answer))
 }
 
