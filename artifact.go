@@ -29,9 +29,9 @@ type Artifact struct {
 	Bytes       int64           `json:"size" doc:"Bytes of the newest version."`
 	// MediaType says what the bytes of a file are.
 	MediaType  string `json:"media_type,omitempty" doc:"Of kind file: the type of the newest version, detected from its bytes; null for other kinds."`
-	ArchivedAt  Time            `json:"archived_at"`
-	CreatedAt   Time            `json:"created_at"`
-	UpdatedAt   Time            `json:"updated_at" doc:"When it last got a version, or was changed otherwise."`
+	ArchivedAt Time   `json:"archived_at"`
+	CreatedAt  Time   `json:"created_at"`
+	UpdatedAt  Time   `json:"updated_at" doc:"When it last got a version, or was changed otherwise."`
 
 	// SearchName is the name in lower case, which lists search in.
 	SearchName string `json:"-"`
@@ -208,12 +208,12 @@ type ArtifactVersion struct {
 	RestoredFrom int    `json:"restored_from,omitempty" doc:"The version whose content was restored; null for others."`
 	Author       Author `json:"author"`
 	// SessionID and MessageID name the tool call that wrote it.
-	SessionID   ID    `json:"session_id"`
-	MessageID   ID    `json:"message_id"`
-	ContentHash Hash  `json:"content_hash" doc:"SHA-256 of its bytes."`
-	Bytes       int64 `json:"size" doc:"Bytes."`
+	SessionID   ID     `json:"session_id"`
+	MessageID   ID     `json:"message_id"`
+	ContentHash Hash   `json:"content_hash" doc:"SHA-256 of its bytes."`
+	Bytes       int64  `json:"size" doc:"Bytes."`
 	MediaType   string `json:"media_type,omitempty" doc:"Of kind file: the type, detected from the bytes; null for other kinds."`
-	CreatedAt   Time  `json:"created_at"`
+	CreatedAt   Time   `json:"created_at"`
 }
 
 // MarshalJSON writes null for absent fields.
@@ -221,10 +221,10 @@ func (v ArtifactVersion) MarshalJSON() ([]byte, error) {
 	type plain ArtifactVersion
 	return EncodeJSON(struct {
 		*plain
-		Parent       *int `json:"parent"`
-		Base         *int `json:"base"`
-		RestoredFrom *int `json:"restored_from"`
-		MediaType *string `json:"media_type"`
+		Parent       *int    `json:"parent"`
+		Base         *int    `json:"base"`
+		RestoredFrom *int    `json:"restored_from"`
+		MediaType    *string `json:"media_type"`
 	}{(*plain)(&v), OrNull(v.Parent), OrNull(v.Base), OrNull(v.RestoredFrom), OrNull(v.MediaType)})
 }
 

@@ -65,7 +65,10 @@ func (e *Engine) ExportArtifact(
 	}
 	a := &content.Artifact
 	if a.ProjectID.IsZero() {
-		return ArtifactExport{}, parley.Errorf(parley.CodeConflict, "This artifact belongs to no project, so it has no directory.")
+		return ArtifactExport{}, parley.Errorf(
+			parley.CodeConflict,
+			"This artifact belongs to no project, so it has no directory.",
+		)
 	}
 	call.about(in(a.SessionID, id))
 	tree, name, err := e.openProject(ctx, principal, a.ProjectID, input.Path)

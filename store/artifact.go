@@ -53,9 +53,9 @@ type ArtifactQuery struct {
 // last one of the page before; 0: none. ContentHash selects those with this content, unless it is zero.
 type ArtifactVersionQuery struct {
 	ContentHash parley.Hash
-	Ascending bool
-	After     int
-	Limit     int
+	Ascending   bool
+	After       int
+	Limit       int
 }
 
 // Artifacts stores documents with all their versions. A scope sees the artifacts of the sessions that it sees, and

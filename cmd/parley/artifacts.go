@@ -74,8 +74,9 @@ func readContent(path string, kind parley.ArtifactKind) (json.RawMessage, parley
 
 func createArtifactCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "create FILE", Short: "Make an artifact of a file, or of standard input with -"}
-	kind := command.Flags().String("kind", "", "json, markdown, text, code, csv, html, svg or file; by the file's name and "+
-		"bytes by default")
+	kind := command.Flags().
+		String("kind", "", "json, markdown, text, code, csv, html, svg or file; by the file's name and "+
+			"bytes by default")
 	return makingArtifact(shared, term, command, kind)
 }
 
@@ -276,7 +277,14 @@ func printDiff(term terminal, d *client.ArtifactDiff) error {
 		out.WriteByte('\n')
 	}
 	for _, file := range d.Files {
-		fmt.Fprintf(out, "version %d: %s, %d bytes, SHA-256 %s\n", file.Version, file.MediaType, file.Bytes, file.ContentHash)
+		fmt.Fprintf(
+			out,
+			"version %d: %s, %d bytes, SHA-256 %s\n",
+			file.Version,
+			file.MediaType,
+			file.Bytes,
+			file.ContentHash,
+		)
 	}
 	signs := map[parley.DiffOp]string{parley.DiffSame: " ", parley.DiffRemoved: "-", parley.DiffAdded: "+"}
 	for _, hunk := range d.Hunks {

@@ -199,7 +199,9 @@ func (t *Tree) directory(name, at string) error {
 
 // Replace writes a whole file: beside it and then over it, so that a reader sees either the old or the new text. It
 // creates missing directories. created reports that the file is new.
-func (t *Tree) Replace(name string, data []byte) (created bool, err error) { return t.ReplaceIf(name, data, nil) }
+func (t *Tree) Replace(name string, data []byte) (created bool, err error) {
+	return t.ReplaceIf(name, data, nil)
+}
 
 // ReplaceIf is Replace if may agrees, which is asked right before the file appears: there is the file that would be
 // replaced, open for reading, or nil. What somebody writes between the question and the answer is lost.

@@ -84,6 +84,9 @@ func (Source) Await(context.Context) {}
 // Faults implements tool.Source: the tools are always usable.
 func (Source) Faults() []tool.Fault { return nil }
 
+// pieces is an answer that is not JSON alone.
+type pieces []tool.Piece
+
 // onShelf is one tool.
 type onShelf struct {
 	definition  parley.ToolDefinition
@@ -110,8 +113,8 @@ func (t onShelf) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if whole, ok := answer.(tool.Result); ok {
-		return whole, nil
+	if shown, ok := answer.(pieces); ok {
+		return tool.Result{Pieces: shown}, nil
 	}
 	return tool.JSON(parley.EncodeJSON(answer))
 }

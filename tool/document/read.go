@@ -207,10 +207,10 @@ func (d *desk) show(ctx context.Context, a *parley.Artifact, number int) (any, e
 		return nil, err
 	}
 	said, err := parley.EncodeJSON(s)
-	return tool.Result{Pieces: []tool.Piece{
+	return pieces{
 		{Part: parley.Part{Type: parley.PartObject, Object: said}},
 		{Part: parley.Part{Type: parley.PartFile, Name: a.Name, MediaType: v.MediaType}, Data: data},
-	}}, err
+	}, err
 }
 
 // take reads lines while they fit.

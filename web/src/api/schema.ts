@@ -797,7 +797,7 @@ export interface components {
         };
         ArtifactDiff: {
             /** @description Of kind file: what each of the two versions is; null for others. */
-            files: components["schemas"]["FileVersion"][];
+            files: components["schemas"]["FileVersion"][] | null;
             /** Format: int64 */
             from: number;
             /** @description Of a text: the changed lines with those around them; null for json and file. */
