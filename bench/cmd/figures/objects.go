@@ -18,7 +18,6 @@ const (
 	objectStreams = 8
 	shortTokens   = 100 // of the answers whose first text and patch are timed
 	shortAnswers  = 10
-	liveFlush     = 120 * time.Millisecond // how often a reader of the default setting gets a piece
 )
 
 // objectFigures measures what the patches of large objects cost beside the same bytes as plain text, for readers who
@@ -51,9 +50,9 @@ func (l *lab) objects(ctx context.Context, out io.Writer, flush string) error {
 			}
 		}
 	}
-	how, bound := "merged every 120 ms", liveFlush
+	how, bound := "merged every 120 ms", "; bound 120 ms, the flush"
 	if flush != "" {
-		how, bound = "each token by itself", 0
+		how, bound = "each token by itself", ""
 	}
 	perToken := func(s objectSide) time.Duration { return medianOf(s.cpu) / objectTokens }
 	highest := func(s objectSide) float64 { return float64(medianOf(s.highest)) / mib }
@@ -62,7 +61,7 @@ func (l *lab) objects(ctx context.Context, out io.Writer, flush string) error {
 		ratio(perToken(object), perToken(text)), perToken(checked), ratio(perToken(checked), perToken(text)))
 	fmt.Fprintf(out, "  resident at the highest: text %.1f MB, object %.1f MB, of a schema %.1f MB\n", highest(text),
 		highest(object), highest(checked))
-	fmt.Fprintf(out, "  first text after %v, first patch after %v: %v later (bound %v)\n", medianOf(checked.first),
+	fmt.Fprintf(out, "  first text after %v, first patch after %v: %v later%s\n", medianOf(checked.first),
 		medianOf(checked.patch), medianOf(checked.patch)-medianOf(checked.first), bound)
 	return nil
 }
