@@ -16,13 +16,13 @@ import (
 	"example.org/parley/stream"
 )
 
-// MaxWait is how long a request waits for the end of its turn, which goes on without it.
+// MaxWait is how long a request waits for the end of its turn. The turn continues without it.
 const MaxWait = 10 * time.Minute
 
-// keepTime bounds the writing of a request's names after its client is gone.
+// keepTime bounds how long a request's names may take to be stored after its client is gone.
 const keepTime = 10 * time.Second
 
-// gap stands between the texts of several steps of a turn, which the client sees as one.
+// gap separates the texts of a turn's steps, which the client sees as one text.
 const gap = "\n\n"
 
 // complete answers a chat completion.
@@ -142,7 +142,7 @@ func (r *reply) answer(a *api) {
 	<-r.kept
 	switch {
 	case ctx.Err() != nil:
-		return // the client is gone; the turn goes on
+		return // the client is gone; the turn continues
 	case err != nil:
 		failure := failureOf(r.x.Problem(err))
 		r.fail(&failure)
@@ -221,7 +221,7 @@ func (r *reply) happened(e *parley.Event) error {
 			return err
 		}
 		switch waiting.Reason {
-		case parley.WaitChild, parley.WaitRateLimit, parley.WaitOutside: // it goes on by itself
+		case parley.WaitChild, parley.WaitRateLimit, parley.WaitOutside: // it continues by itself
 		default:
 			r.over, r.reason = true, waiting.Reason
 		}
@@ -256,7 +256,7 @@ func (r *reply) say(message parley.ID, kind parley.ContentKind, offset int, text
 		sent = p.sent
 	}
 	if offset > sent || offset+len(text) <= sent {
-		return // a hole is filled when the step settles
+		return // a gap is filled when the step settles
 	}
 	if p == nil {
 		r.pieces = append(r.pieces, piece{message: message, kind: kind})
@@ -367,7 +367,7 @@ func (r *reply) finish(a *api) {
 	if r.frames.Flush() != nil {
 		return
 	}
-	r.keep(context.WithoutCancel(ctx), a, ids) // before the client knows that it may go on
+	r.keep(context.WithoutCancel(ctx), a, ids) // before the client knows that it may continue
 	r.frames.Buffer = append(r.frames.Buffer, "data: [DONE]\n\n"...)
 	_ = r.frames.Flush() // the client may be gone
 }
@@ -470,7 +470,7 @@ type segment struct {
 	last                               parley.ID
 }
 
-// seen reads what a client sees of a turn: the texts of its steps as one, and the calls that wait for results.
+// seen reads the part of a turn that a client sees: the texts of its steps as one, and the calls that wait for results.
 // CodeTooLarge if the turn has more messages than maxAnswerPages hold.
 func (a *api) seen(ctx context.Context, principal parley.Principal, turn begun) (segment, error) {
 	s := segment{finish: "stop"}
@@ -569,7 +569,7 @@ func (s *segment) answers(id string) {
 	}
 }
 
-// use adds what a step used.
+// use adds a step's usage.
 func (s *segment) use(u *parley.Usage) {
 	if u == nil {
 		return
