@@ -72,7 +72,14 @@ func TestAnExportIsAuditedBeforeTheFileChanges(t *testing.T) {
 	remote := owner
 	remote.Local = false
 	anywhere := over(db, projectdir.Home())
-	if _, err := anywhere.ExportArtifact(t.Context(), remote, a.ID, engine.ArtifactExportInput{Path: "n.txt"}); parley.ErrorCode(err) !=
+	if _, err := anywhere.ExportArtifact(
+		t.Context(),
+		remote,
+		a.ID,
+		engine.ArtifactExportInput{Path: "n.txt"},
+	); parley.ErrorCode(
+		err,
+	) !=
 		parley.CodeForbidden {
 		t.Errorf("an export without roots: %v", err)
 	}

@@ -172,7 +172,8 @@ func TestAnImportReadsAFile(t *testing.T) {
 	at := "/v1/projects/" + project.ID.String() + "/artifacts/import"
 	picture := string(aPNG(t, 3))
 	for name, c := range map[string]struct{ text, kind, media string }{
-		"outline.md": {"# One\n", "markdown", ""}, "data.json": {`{"a": [1]}`, "json", ""}, "t.csv": {"a,b\n", "csv", ""},
+		"outline.md": {"# One\n", "markdown", ""}, "data.json": {`{"a": [1]}`, "json", ""},
+		"t.csv":   {"a,b\n", "csv", ""},
 		"main.go": {"package main\n", "code", ""}, "notes": {"é", "text", ""}, "p.svg": {"<svg/>", "svg", ""},
 		"p.png": {picture, "file", "image/png"}, "wrong.md": {"a\x00b", "file", "application/octet-stream"},
 	} {
@@ -263,7 +264,8 @@ func TestFilesOfProjectsByHostilePaths(t *testing.T) {
 		`{"kind":"text","name":"n","content":"hostile"}`)
 	for _, path := range []string{
 		"", ".", "..", "../outside/secret", "/etc/passwd", secret, "a/../../outside/secret", "./n", "docs//n", "n\x00",
-		".git/hooks/pre-commit", ".GIT/config", ".ssh/id_ed25519", ".env", "out/secret", "leads", "round", "twin.db", "pipe",
+		".git/hooks/pre-commit", ".GIT/config", ".ssh/id_ed25519", ".env", "out/secret", "leads", "round",
+		"twin.db", "pipe",
 		"docs/" + strings.Repeat("x/", 4096) + "n", strings.Repeat("x", 300),
 	} {
 		quoted := string(parley.AppendJSONString(nil, path))

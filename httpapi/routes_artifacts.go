@@ -167,8 +167,8 @@ func artifactRoutes() []route {
 			tag:    "artifacts",
 			verb:   engine.ReadArtifacts,
 			says:   "Read the content of an artifact",
-			about: "The bytes of a version, in a sandbox: JSON as application/json, a file as an attachment of its own " +
-				"type, everything else as plain text. " +
+			about: "The bytes of a version, in a sandbox: JSON as application/json, a file as an attachment of its " +
+				"own type, everything else as plain text. " +
 				"Supports ranges and If-None-Match; the ETag is the version's number in quotes.",
 			query: []parameter{
 				{name: "version", about: "The newest by default.", schema: integer(1, parley.MaxArtifactVersions)},
@@ -192,8 +192,8 @@ func artifactRoutes() []route {
 			tag:    "artifacts",
 			verb:   engine.WriteArtifacts,
 			says:   "Write an artifact to a file of its project",
-			about: "By the rules of the file tools: nothing outside the project's directory, nothing of the server, no " +
-				"places of secrets, no .git. A file that holds something else than a version of the artifact is 409 " +
+			about: "By the rules of the file tools: nothing outside the project's directory, nothing of the server, " +
+				"no places of secrets, no .git. A file that holds something else than a version of the artifact is 409 " +
 				"unless overwrite is true. For callers who may choose directories as projects.",
 			input:   inputOf[engine.ArtifactExportInput](`{"path":"docs/outline.md"}`),
 			serve:   serveExportArtifact,
@@ -207,8 +207,8 @@ func artifactRoutes() []route {
 			tag:    "artifacts",
 			verb:   engine.WriteArtifacts,
 			says:   "Make an artifact of a file of a project",
-			about: "A new artifact of the project, or with artifact_id a new version of one, by the rules of the file " +
-				"tools. What is not text becomes an artifact of kind file. A file has at most 4 MiB. For callers who " +
+			about: "A new artifact of the project, or with artifact_id a new version of one, by the rules of the " +
+				"file tools. What is not text becomes an artifact of kind file. A file has at most 4 MiB. For callers who " +
 				"may choose directories as projects.",
 			headers: idempotent(),
 			input:   inputOf[engine.ArtifactImportInput](`{"path":"docs/outline.md","labels":["novel"]}`),
@@ -223,8 +223,8 @@ func artifactRoutes() []route {
 			tag:    "artifacts",
 			verb:   engine.ReadArtifacts,
 			says:   "Compare two versions",
-			about: "A JSON Patch for kind json; type, size and hash of both for kind file; for the others the changed " +
-				"lines, with what changed inside them. " +
+			about: "A JSON Patch for kind json; type, size and hash of both for kind file; for the others the " +
+				"changed lines, with what changed inside them. " +
 				"Without parameters, it shows the change that made the newest version.",
 			query: []parameter{
 				{name: "from", about: "The parent of to by default.", schema: integer(1, parley.MaxArtifactVersions)},

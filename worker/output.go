@@ -77,7 +77,8 @@ func (o *outputs) offer(own []parley.ToolDefinition) []parley.ToolDefinition {
 	for slices.ContainsFunc(own, func(t parley.ToolDefinition) bool { return t.Name == o.tool }) {
 		o.tool = parley.Clip(o.tool, parley.MaxToolNameLength-1) + "_"
 	}
-	return append(slices.Clip(own[:min(len(own), parley.MaxTools-1)]), prompt.OutputTool(o.tool, *o.settings.Output.Schema))
+	return append(slices.Clip(own[:min(len(own), parley.MaxTools-1)]),
+		prompt.OutputTool(o.tool, *o.settings.Output.Schema))
 }
 
 // force makes the model call the tool in a step, or any tool if it has others. Providers refuse to force a model that
@@ -97,7 +98,9 @@ func (o *outputs) force(p *parley.Parameters, others bool) {
 }
 
 // filter reads the call of the tool as the answer's text, before the turn's middleware does.
-func (o *outputs) filter(next model.AnswerFilter) model.AnswerFilter { return prompt.AnswersByTool(o.tool, next) }
+func (o *outputs) filter(next model.AnswerFilter) model.AnswerFilter {
+	return prompt.AnswersByTool(o.tool, next)
+}
 
 // What is wrong with an answer, besides what its schema says.
 const (

@@ -270,13 +270,16 @@ func Content(ctx context.Context, from Store, scope store.Scope, id parley.ID, n
 	return content, err
 }
 
-// Holds reports whether bytes are a version of an artifact that the scope sees, apart from white space between the values
-// of JSON.
+// Holds reports whether bytes are a version of an artifact that the scope sees, apart from white space between the
+// values of JSON.
 func Holds(ctx context.Context, from Versions, scope store.Scope, a *parley.Artifact, data []byte) (bool, error) {
 	if a.Kind == parley.ArtifactJSON {
 		var compact bytes.Buffer
-		if json.Compact(&compact, data) != nil {
+		if !json.Valid(data) {
 			return false, nil
+		}
+		if err := json.Compact(&compact, data); err != nil {
+			return false, err
 		}
 		data = compact.Bytes()
 	}
