@@ -2,9 +2,12 @@ package parley
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Artifact is a document with numbered, immutable versions: what conversations produce. One in a session has the
@@ -24,9 +27,11 @@ type Artifact struct {
 	Version     int             `json:"version" doc:"Number of the newest version."`
 	ContentHash Hash            `json:"content_hash" doc:"SHA-256 of the newest version's bytes."`
 	Bytes       int64           `json:"size" doc:"Bytes of the newest version."`
-	ArchivedAt  Time            `json:"archived_at"`
-	CreatedAt   Time            `json:"created_at"`
-	UpdatedAt   Time            `json:"updated_at" doc:"When it last got a version, or was changed otherwise."`
+	// MediaType says what the bytes of a file are.
+	MediaType  string `json:"media_type,omitempty" doc:"Of kind file: the type of the newest version, detected from its bytes; null for other kinds."`
+	ArchivedAt Time   `json:"archived_at"`
+	CreatedAt  Time   `json:"created_at"`
+	UpdatedAt  Time   `json:"updated_at" doc:"When it last got a version, or was changed otherwise."`
 
 	// SearchName is the name in lower case, which lists search in.
 	SearchName string `json:"-"`
@@ -34,10 +39,19 @@ type Artifact struct {
 	Revision int64 `json:"-"`
 }
 
+// MarshalJSON writes null for absent fields.
+func (a Artifact) MarshalJSON() ([]byte, error) {
+	type plain Artifact
+	return EncodeJSON(struct {
+		*plain
+		MediaType *string `json:"media_type"`
+	}{(*plain)(&a), OrNull(a.MediaType)})
+}
+
 // ArtifactKind is what an artifact's content is. It never changes.
 type ArtifactKind string
 
-// The kinds. All but json are text.
+// The kinds. A file is bytes of any sort; all but it and json are text.
 const (
 	ArtifactJSON     ArtifactKind = "json"
 	ArtifactMarkdown ArtifactKind = "markdown"
@@ -46,12 +60,14 @@ const (
 	ArtifactCSV      ArtifactKind = "csv"
 	ArtifactHTML     ArtifactKind = "html"
 	ArtifactSVG      ArtifactKind = "svg"
+	ArtifactFile     ArtifactKind = "file"
 )
 
 // ArtifactKinds lists every kind.
 func ArtifactKinds() []ArtifactKind {
 	return []ArtifactKind{
 		ArtifactJSON, ArtifactMarkdown, ArtifactText, ArtifactCode, ArtifactCSV, ArtifactHTML, ArtifactSVG,
+		ArtifactFile,
 	}
 }
 
@@ -72,7 +88,7 @@ func (a *Artifact) Validate() error {
 		return err
 	}
 	if !slices.Contains(ArtifactKinds(), a.Kind) {
-		return InvalidField("kind", "%q is not one of json, markdown, text, code, csv, html, svg",
+		return InvalidField("kind", "%q is not one of json, markdown, text, code, csv, html, svg, file",
 			Clip(string(a.Kind), 32))
 	}
 	if a.Visibility != VisibilityPrivate && a.Visibility != VisibilityWorkspace {
@@ -103,6 +119,45 @@ func (a *Artifact) validateSchema() error {
 	return nil
 }
 
+// KindOfFile returns the kind of the artifact that a file becomes: by its extension if it is text, and ArtifactFile if
+// it is not.
+func KindOfFile(name string, content []byte) ArtifactKind {
+	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
+		return ArtifactFile
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".json":
+		return ArtifactJSON
+	case ".md", ".markdown":
+		return ArtifactMarkdown
+	case ".csv":
+		return ArtifactCSV
+	case ".html", ".htm":
+		return ArtifactHTML
+	case ".svg":
+		return ArtifactSVG
+	case ".go", ".py", ".js", ".ts", ".sql", ".sh":
+		return ArtifactCode
+	}
+	return ArtifactText
+}
+
+// EncodeDocument returns the bytes of a content as the API takes them: JSON itself, bytes of a file in base64, and text
+// as a string. CodeInvalid for what is not JSON and not text.
+func EncodeDocument(kind ArtifactKind, content []byte) (json.RawMessage, error) {
+	switch {
+	case kind == ArtifactFile:
+		return AppendJSONString(nil, base64.StdEncoding.EncodeToString(content)), nil
+	case kind == ArtifactJSON && !json.Valid(content):
+		return nil, InvalidField("content", "is not valid JSON")
+	case kind == ArtifactJSON:
+		return content, nil
+	case !utf8.Valid(content):
+		return nil, InvalidField("content", "is not text; make an artifact of kind file of it")
+	}
+	return AppendJSONString(nil, string(content)), nil
+}
+
 // CheckContent checks bytes that are to become a version of the artifact, apart from its schema. CodeTooLarge beyond
 // MaxDocumentBytes; CodeInvalid.
 func (a *Artifact) CheckContent(content []byte) error {
@@ -110,7 +165,11 @@ func (a *Artifact) CheckContent(content []byte) error {
 		return Errorf(CodeTooLarge, "The content is longer than %d bytes, the most that an artifact holds.",
 			MaxDocumentBytes)
 	}
-	if a.Kind != ArtifactJSON {
+	switch a.Kind {
+	case ArtifactFile:
+		return nil
+	case ArtifactJSON:
+	default:
 		return CheckText("content", string(content), MaxDocumentBytes)
 	}
 	if err := CheckJSON(content); err != nil {
@@ -122,10 +181,14 @@ func (a *Artifact) CheckContent(content []byte) error {
 	return nil
 }
 
-// MediaType is the type under which a version's bytes are served: nothing that a browser would run.
-func (a *Artifact) MediaType() string {
-	if a.Kind == ArtifactJSON {
+// ServedType is the type under which a version's bytes are served: nothing that a browser would run. detected is the
+// version's MediaType.
+func (a *Artifact) ServedType(detected string) string {
+	switch {
+	case a.Kind == ArtifactJSON:
 		return "application/json"
+	case a.Kind == ArtifactFile && !strings.HasPrefix(detected, "text/"):
+		return detected
 	}
 	return "text/plain; charset=utf-8"
 }
@@ -145,11 +208,12 @@ type ArtifactVersion struct {
 	RestoredFrom int    `json:"restored_from,omitempty" doc:"The version whose content was restored; null for others."`
 	Author       Author `json:"author"`
 	// SessionID and MessageID name the tool call that wrote it.
-	SessionID   ID    `json:"session_id"`
-	MessageID   ID    `json:"message_id"`
-	ContentHash Hash  `json:"content_hash" doc:"SHA-256 of its bytes."`
-	Bytes       int64 `json:"size" doc:"Bytes."`
-	CreatedAt   Time  `json:"created_at"`
+	SessionID   ID     `json:"session_id"`
+	MessageID   ID     `json:"message_id"`
+	ContentHash Hash   `json:"content_hash" doc:"SHA-256 of its bytes."`
+	Bytes       int64  `json:"size" doc:"Bytes."`
+	MediaType   string `json:"media_type,omitempty" doc:"Of kind file: the type, detected from the bytes; null for other kinds."`
+	CreatedAt   Time   `json:"created_at"`
 }
 
 // MarshalJSON writes null for absent fields.
@@ -157,10 +221,11 @@ func (v ArtifactVersion) MarshalJSON() ([]byte, error) {
 	type plain ArtifactVersion
 	return EncodeJSON(struct {
 		*plain
-		Parent       *int `json:"parent"`
-		Base         *int `json:"base"`
-		RestoredFrom *int `json:"restored_from"`
-	}{(*plain)(&v), OrNull(v.Parent), OrNull(v.Base), OrNull(v.RestoredFrom)})
+		Parent       *int    `json:"parent"`
+		Base         *int    `json:"base"`
+		RestoredFrom *int    `json:"restored_from"`
+		MediaType    *string `json:"media_type"`
+	}{(*plain)(&v), OrNull(v.Parent), OrNull(v.Base), OrNull(v.RestoredFrom), OrNull(v.MediaType)})
 }
 
 // Merged reports whether the version joins its writer's changes with those of others.

@@ -27,6 +27,15 @@ func ToolModelName(tokens int) string { return ModelName(tokens, 0) + "-tool" }
 // it has the tool's result, and when the answer arrives.
 func DelegateModelName(tokens int) string { return ModelName(tokens, 0) + "-delegate" }
 
+// ObjectModelName names a model that answers with a JSON object of strings in this many tokens of about 20 bytes, and
+// ProseModelName one that answers with the same bytes after a letter, which makes them a text.
+func ObjectModelName(tokens int, pace time.Duration) string {
+	return ModelName(tokens, pace) + "-object"
+}
+
+// ProseModelName is described at ObjectModelName.
+func ProseModelName(tokens int, pace time.Duration) string { return ModelName(tokens, pace) + "-prose" }
+
 // delegateArguments are the arguments with which such a model calls its tool.
 const delegateArguments = `{"agent":"works","task":"Please write two hundred words about the sea."}`
 
@@ -65,12 +74,13 @@ func provide(conn net.Conn) {
 		key := fmt.Sprint(tokens, pace, kind, calls)
 		frames, ok := cache[key]
 		if !ok {
-			frames = answer(tokens, pace)
-			if calls {
+			switch frames = answer(tokens, pace); {
+			case kind == "object" || kind == "prose":
+				frames = object(tokens, kind == "prose")
+			case calls && kind == "delegate":
+				frames = call("delegate_to_agent", delegateArguments)
+			case calls:
 				frames = call("current_time", `{"timezone":"UTC"}`)
-				if kind == "delegate" {
-					frames = call("delegate_to_agent", delegateArguments)
-				}
 			}
 			cache[key] = frames
 		}
@@ -163,6 +173,29 @@ func call(name, arguments string) [][]byte {
 		wire += chunk(frame(fmt.Sprintf(`{"tool_calls":[{"index":0,"function":{"arguments":%q}}]}`, piece), "null"))
 	}
 	return [][]byte{[]byte(wire + chunk(frame(`{}`, `"tool_calls"`)) + usage(12))}
+}
+
+// itemTokens is how many tokens an item of an object has.
+const itemTokens = 50
+
+// object makes the writes of an answer that is an object, or its text behind a letter: one per token.
+func object(tokens int, prose bool) [][]byte {
+	var writes [][]byte
+	for i := range tokens {
+		text := fmt.Sprintf(" word%03d and word%03d", i%1000, (i+1)%1000)
+		switch {
+		case i == 0 && prose:
+			text = `So {"items":["`
+		case i == 0:
+			text = `{"items":["`
+		case i == tokens-1:
+			text = `"]}`
+		case i%itemTokens == 0:
+			text = `","`
+		}
+		writes = append(writes, []byte(chunk(frame(fmt.Sprintf(`{"content":%q}`, text), "null"))))
+	}
+	return append(writes, []byte(chunk(frame(`{}`, `"stop"`))+usage(tokens)))
 }
 
 // writeSize is how much the provider sends at once when it does not pace itself: a handful of tokens, like a provider

@@ -81,7 +81,7 @@ func (c *Client) AllArtifacts(
 
 // CreateArtifact creates an artifact. With its first version. One in a session has the session's owner and visibility
 // and goes with it; one in a project is seen by the whole workspace unless it is private; one in neither is private
-// unless it is shared. A content has at most 4 MiB.
+// unless it is shared. A content has at most 4 MiB. The bytes of a file are given in base64.
 //
 // POST /v1/artifacts
 func (c *Client) CreateArtifact(ctx context.Context, input ArtifactInput, options ...Option) (parley.Artifact, error) {
@@ -107,7 +107,7 @@ type ArtifactInput struct {
 	Schema json.RawMessage `json:"schema,omitempty"`
 	// Who sees it, without a session. In a project everybody by default, else only its owner.
 	Visibility parley.Visibility `json:"visibility,omitempty"`
-	// The first version: a JSON value for kind json, a string for the others.
+	// The first version: a JSON value for kind json, base64 for kind file, a string for the others.
 	Content json.RawMessage `json:"content"`
 }
 
@@ -175,8 +175,9 @@ func (q *ArtifactContentQuery) values() url.Values {
 	return v.Values
 }
 
-// ArtifactContent reads the content of an artifact. The bytes of a version, in a sandbox: JSON as application/json,
-// everything else as plain text. Supports ranges and If-None-Match; the ETag is the version's number in quotes.
+// ArtifactContent reads the content of an artifact. The bytes of a version, in a sandbox: JSON as application/json, a
+// file as an attachment of its own type, everything else as plain text. Supports ranges and If-None-Match; the ETag
+// is the version's number in quotes.
 //
 // GET /v1/artifacts/{artifact}/content
 func (c *Client) ArtifactContent(
@@ -208,8 +209,9 @@ func (q *DiffArtifactQuery) values() url.Values {
 	return v.Values
 }
 
-// DiffArtifact compares two versions. A JSON Patch for kind json; for the others the changed lines, with what changed
-// inside them. Without parameters, it shows the change that made the newest version.
+// DiffArtifact compares two versions. A JSON Patch for kind json; type, size and hash of both for kind file; for the
+// others the changed lines, with what changed inside them. Without parameters, it shows the change that made the
+// newest version.
 //
 // GET /v1/artifacts/{artifact}/diff
 func (c *Client) DiffArtifact(
@@ -232,10 +234,67 @@ type ArtifactDiff struct {
 	To   int `json:"to"`
 	// Of a json artifact: the JSON Patch (RFC 6902) that makes to of from; null for others.
 	Patch []parley.JSONEdit `json:"patch"`
-	// Of the other kinds: the changed lines with those around them; null for json.
+	// Of a text: the changed lines with those around them; null for json and file.
 	Hunks []parley.TextHunk `json:"hunks"`
+	// Of kind file: what each of the two versions is; null for others.
+	Files []FileVersion `json:"files"`
 	// Whether hunks leave out changes because there are too many.
 	Truncated bool `json:"truncated"`
+}
+
+// FileVersion says what a version of a file is, since its bytes are not compared.
+type FileVersion struct {
+	Version   int    `json:"version"`
+	MediaType string `json:"media_type"`
+	// Bytes.
+	Bytes int64 `json:"size"`
+	// SHA-256 of the bytes.
+	ContentHash parley.Hash `json:"content_hash"`
+}
+
+// ExportArtifact writes an artifact to a file of its project. By the rules of the file tools: nothing outside the
+// project's directory, nothing of the server, no places of secrets, no .git. A file that holds something else than a
+// version of the artifact is 409 unless overwrite is true. For callers who may choose directories as projects.
+//
+// POST /v1/artifacts/{artifact}/export
+func (c *Client) ExportArtifact(
+	ctx context.Context,
+	artifact parley.ID,
+	input ArtifactExportInput,
+	options ...Option,
+) (ArtifactExport, error) {
+	return send[ArtifactExport](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/artifacts/" + artifact.String() + "/export",
+		input:   input,
+		options: options,
+	})
+}
+
+// ArtifactExport is a version of an artifact in a file.
+type ArtifactExport struct {
+	ArtifactID parley.ID `json:"artifact_id"`
+	ProjectID  parley.ID `json:"project_id"`
+	Version    int       `json:"version"`
+	// Relative to the project's directory.
+	Path string `json:"path"`
+	// Bytes.
+	Bytes int64 `json:"size"`
+	// SHA-256 of the bytes.
+	ContentHash parley.Hash `json:"content_hash"`
+	// Whether the file is new.
+	Created bool `json:"created"`
+}
+
+// ArtifactExportInput says where a version of an artifact is written.
+type ArtifactExportInput struct {
+	// The file, relative to the project's directory; missing directories are created.
+	Path string `json:"path"`
+	// The newest by default.
+	Version int `json:"version,omitempty"`
+	// Replace the file whatever it holds. Otherwise it is replaced only if it holds a version of this artifact, as after
+	// an earlier export.
+	Overwrite bool `json:"overwrite,omitempty"`
 }
 
 // ArtifactVersionsQuery are the query parameters of ArtifactVersions; zero values are left out.
@@ -315,7 +374,7 @@ type VersionInput struct {
 	BaseVersion int `json:"base_version,omitempty"`
 	// Join the change with later versions that do not touch the same places.
 	Merge bool `json:"merge,omitempty"`
-	// The whole content: a JSON value for kind json, a string for the others.
+	// The whole content: a JSON value for kind json, base64 for kind file, a string for the others.
 	Content json.RawMessage `json:"content,omitempty"`
 	// Passages to replace, one after the other; not for kind json.
 	Edits []TextEditInput `json:"edits,omitempty"`
@@ -375,4 +434,44 @@ func (c *Client) RestoreArtifactVersion(
 		keyed:   true,
 		options: options,
 	})
+}
+
+// ImportArtifact makes an artifact of a file of a project. A new artifact of the project, or with artifact_id a new
+// version of one, by the rules of the file tools. What is not text becomes an artifact of kind file. A file has at
+// most 4 MiB. For callers who may choose directories as projects.
+//
+// POST /v1/projects/{project}/artifacts/import
+func (c *Client) ImportArtifact(
+	ctx context.Context,
+	project parley.ID,
+	input ArtifactImportInput,
+	options ...Option,
+) (parley.Artifact, error) {
+	return send[parley.Artifact](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/projects/" + project.String() + "/artifacts/import",
+		input:   input,
+		keyed:   true,
+		options: options,
+	})
+}
+
+// ArtifactImportInput says which file becomes an artifact, or a version of one.
+type ArtifactImportInput struct {
+	// The file, relative to the project's directory.
+	Path string `json:"path"`
+	// An artifact of the project that gets a new version; a new artifact is made without it.
+	ArtifactID parley.ID `json:"artifact_id,omitzero"`
+	// With artifact_id, and needed there: the version that the file was made from.
+	Base int `json:"base_version,omitempty"`
+	// With artifact_id: join the changes with later versions that do not touch the same places.
+	Merge bool `json:"merge,omitempty"`
+	// Of a new artifact; by the name and the bytes of the file by default.
+	Kind parley.ArtifactKind `json:"kind,omitempty"`
+	// Of a new artifact; the file's by default.
+	Name string `json:"name,omitempty"`
+	// Of a new artifact.
+	Labels []string `json:"labels,omitempty"`
+	// Of a new artifact; the workspace sees it by default.
+	Visibility parley.Visibility `json:"visibility,omitempty"`
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -18,12 +19,12 @@ import (
 type ArtifactInput struct {
 	ProjectID  parley.ID           `json:"project_id,omitzero" doc:"The project that it belongs to; with session_id, that of the session."`
 	SessionID  parley.ID           `json:"session_id,omitzero" doc:"The session that it belongs to: it has the session's owner and visibility, and goes with it."`
-	Kind       parley.ArtifactKind `json:"kind" required:"true" enum:"json,markdown,text,code,csv,html,svg"`
+	Kind       parley.ArtifactKind `json:"kind" required:"true" enum:"json,markdown,text,code,csv,html,svg,file"`
 	Name       string              `json:"name" required:"true"`
 	Labels     []string            `json:"labels,omitempty"`
 	Schema     json.RawMessage     `json:"schema,omitempty" doc:"Of a json artifact: the JSON Schema that every version satisfies."`
 	Visibility parley.Visibility   `json:"visibility,omitempty" enum:"private,workspace" doc:"Who sees it, without a session. In a project everybody by default, else only its owner."`
-	Content    json.RawMessage     `json:"content" required:"true" doc:"The first version: a JSON value for kind json, a string for the others."`
+	Content    json.RawMessage     `json:"content" required:"true" doc:"The first version: a JSON value for kind json, base64 for kind file, a string for the others."`
 }
 
 // ArtifactPatch changes an artifact: absent fields stay.
@@ -39,7 +40,7 @@ type ArtifactPatch struct {
 type VersionInput struct {
 	BaseVersion int             `json:"base_version,omitempty" minimum:"1" doc:"The version that the change began with, unless If-Match names it. Content needs one; edits and a patch apply to the newest without it."`
 	Merge       bool            `json:"merge,omitempty" doc:"Join the change with later versions that do not touch the same places."`
-	Content     json.RawMessage `json:"content,omitempty" doc:"The whole content: a JSON value for kind json, a string for the others."`
+	Content     json.RawMessage `json:"content,omitempty" doc:"The whole content: a JSON value for kind json, base64 for kind file, a string for the others."`
 	Edits       []TextEditInput `json:"edits,omitempty" doc:"Passages to replace, one after the other; not for kind json."`
 	Patch       []JSONEditInput `json:"patch,omitempty" doc:"A JSON Patch (RFC 6902), for kind json."`
 }
@@ -75,8 +76,17 @@ type ArtifactDiff struct {
 	From      int               `json:"from"`
 	To        int               `json:"to"`
 	Patch     []parley.JSONEdit `json:"patch" doc:"Of a json artifact: the JSON Patch (RFC 6902) that makes to of from; null for others."`
-	Hunks     []parley.TextHunk `json:"hunks" doc:"Of the other kinds: the changed lines with those around them; null for json."`
+	Hunks     []parley.TextHunk `json:"hunks" doc:"Of a text: the changed lines with those around them; null for json and file."`
+	Files     []FileVersion     `json:"files" doc:"Of kind file: what each of the two versions is; null for others."`
 	Truncated bool              `json:"truncated" doc:"Whether hunks leave out changes because there are too many."`
+}
+
+// FileVersion says what a version of a file is, since its bytes are not compared.
+type FileVersion struct {
+	Version     int         `json:"version"`
+	MediaType   string      `json:"media_type"`
+	Bytes       int64       `json:"size" doc:"Bytes."`
+	ContentHash parley.Hash `json:"content_hash" doc:"SHA-256 of the bytes."`
 }
 
 // ArtifactContent is the bytes of a version.
@@ -192,7 +202,14 @@ func contentOf(kind parley.ArtifactKind, given json.RawMessage) ([]byte, error) 
 	if json.Unmarshal(given, &text) != nil || text == nil {
 		return nil, parley.InvalidField("content", "must be a string, because the artifact is not of kind json")
 	}
-	return []byte(*text), nil
+	if kind != parley.ArtifactFile {
+		return []byte(*text), nil
+	}
+	data, err := base64.StdEncoding.DecodeString(*text)
+	if err != nil {
+		return nil, parley.InvalidField("content", "must be the bytes in base64, because the artifact is of kind file")
+	}
+	return data, nil
 }
 
 // Artifact reads an artifact, without its content.
@@ -556,6 +573,9 @@ func (e *Engine) DiffArtifact(
 		}
 		from = max(version.Parent, 1)
 	}
+	if a.Kind == parley.ArtifactFile {
+		return e.diffFiles(ctx, call.Scope, id, from, to)
+	}
 	leave, err := e.documents.Enter(ctx, &a, 0, from, to)
 	if err != nil {
 		return ArtifactDiff{}, err
@@ -576,4 +596,17 @@ func (e *Engine) DiffArtifact(
 		diff.Hunks, diff.Truncated = document.DiffText(string(before), string(after))
 	}
 	return diff, err
+}
+
+// diffFiles says what two versions of a file are.
+func (e *Engine) diffFiles(ctx context.Context, scope store.Scope, id parley.ID, from, to int) (ArtifactDiff, error) {
+	diff := ArtifactDiff{From: from, To: to}
+	for _, number := range []int{from, to} {
+		v, err := e.store.ArtifactVersion(ctx, scope, id, number)
+		if err != nil {
+			return ArtifactDiff{}, err
+		}
+		diff.Files = append(diff.Files, FileVersion{v.Number, v.MediaType, v.Bytes, v.ContentHash})
+	}
+	return diff, nil
 }

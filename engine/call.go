@@ -81,6 +81,19 @@ func (c *Call) End(ctx context.Context) {
 	}
 }
 
+// record writes the call's entry now: for a change outside the store, which must not happen without its entry.
+func (c *Call) record(ctx context.Context) error {
+	entries := c.intent.Entries(parley.ID{}, parley.ID{})
+	if len(entries) == 0 {
+		return nil
+	}
+	if err := c.engine.store.AppendAudit(ctx, entries); err != nil {
+		return err
+	}
+	c.intent.Wrote()
+	return nil
+}
+
 // Unaudited drops the entry that End would write: the call concerns nobody's data, or was written before.
 func (c *Call) Unaudited() { c.over.Store(true) }
 

@@ -224,6 +224,7 @@ func (e *Engine) prepareReplay(
 	if err == nil {
 		request = prompt.Instructed(request, string(instruction))
 		r.encoded, r.filter, err = encodeAgain(ctx, layers, &call, r.model, &request)
+		r.filter = prompt.AnswersByTool(prompt.OutputToolOf(definitions), r.filter)
 	}
 	if err != nil {
 		return nil, errors.Join(files.err, err)

@@ -143,7 +143,8 @@ var permissions = [...]Permission{
 	{ReadArtifacts, "read, list and compare artifacts and their versions", ReachVisible, ReachVisible, ReachAll},
 	{
 		WriteArtifacts,
-		"create artifacts; write and restore versions; rename, label and archive artifacts",
+		"create artifacts; write and restore versions; rename, label and archive artifacts; with the right to choose " +
+			"directories, export and import them",
 		ReachNone,
 		ReachVisible,
 		ReachAll,

@@ -242,6 +242,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		`"kind":"json","content":{"a":{"b":1}},"schema":{"type":"object"}`: `{` +
 			`"patch":[{"op":"move","from":"/a/b","path":"/c"}]}`,
 		`"kind":"text","content":"one two"`: `{"edits":[{"old":"one","new":"1"}]}`,
+		`"kind":"file","content":"AP8="`:    `{"base_version":1,"content":"AA=="}`,
 	} {
 		made := "/v1/artifacts/" + idOf(do("createArtifact", artifact, 201, "POST", "/v1/artifacts",
 			`{"name":"n","labels":["l"],`+kind+`}`))
@@ -440,6 +441,11 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		),
 	)
 	do("getProject", reflect.TypeFor[parley.Project](), 200, "GET", "/v1/projects/"+project, "")
+	inProject := "/v1/projects/" + project + "/artifacts"
+	exported := idOf(do("createArtifact", artifact, 201, "POST", inProject, `{"kind":"text","name":"n","content":"x"}`))
+	do("exportArtifact", reflect.TypeFor[engine.ArtifactExport](), 200, "POST", "/v1/artifacts/"+exported+"/export",
+		`{"path":"n"}`)
+	do("importArtifact", artifact, 201, "POST", inProject+"/import", `{"path":"n"}`)
 	do("updateProject", reflect.TypeFor[parley.Project](), 200, "PATCH", "/v1/projects/"+project, `{"name":"Site"}`)
 	do("listProjects", reflect.TypeFor[page[parley.Project]](), 200, "GET", "/v1/projects", "")
 	do("listDirectories", reflect.TypeFor[engine.Directories](), 200, "GET", "/v1/directories", "")

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -253,7 +254,11 @@ func serveArtifactContent(a *api, x *exchange) error {
 		return err
 	}
 	header := x.w.Header()
-	header.Set("Content-Type", content.Artifact.MediaType())
+	header.Set("Content-Type", content.Artifact.ServedType(content.Version.MediaType))
+	if content.Artifact.Kind == parley.ArtifactFile {
+		header.Set("Content-Disposition",
+			mime.FormatMediaType("attachment", map[string]string{"filename": content.Artifact.Name}))
+	}
 	header.Set("Content-Security-Policy", filePolicy)
 	header.Set("Cache-Control", "private, no-cache")
 	header.Set("ETag", strconv.Quote(strconv.Itoa(content.Version.Number)))
@@ -263,6 +268,49 @@ func serveArtifactContent(a *api, x *exchange) error {
 	http.ServeContent(&patient{x.w, http.NewResponseController(x.w)}, x.r, "", time.Time{},
 		bytes.NewReader(content.Bytes))
 	return nil
+}
+
+func serveExportArtifact(a *api, x *exchange) error {
+	id, err := x.pathID("artifact")
+	if err != nil {
+		return err
+	}
+	var input engine.ArtifactExportInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	if err := x.hold(artifactHolds); err != nil {
+		return err
+	}
+	export, err := a.engine.ExportArtifact(x.r.Context(), x.principal, id, input)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, export)
+}
+
+func serveImportArtifact(a *api, x *exchange) error {
+	project, err := x.pathID("project")
+	if err != nil {
+		return err
+	}
+	var input engine.ArtifactImportInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	if err := x.hold(artifactHolds); err != nil {
+		return err
+	}
+	idempotency, err := x.idempotency(project.String())
+	if err != nil {
+		return err
+	}
+	artifact, _, err := a.engine.ImportArtifact(x.r.Context(), x.principal, project, input, idempotency)
+	if err != nil {
+		return err
+	}
+	x.w.Header().Set("Location", "/v1/artifacts/"+artifact.ID.String())
+	return sendJSON(x, http.StatusCreated, artifact)
 }
 
 func serveDiffArtifact(a *api, x *exchange) error {

@@ -133,6 +133,60 @@ func TestStaleVersionsAreRefusedOrMerged(t *testing.T) {
 	}
 }
 
+// TestMergedVersionsSatisfyTheirSchema: two changes that fit by themselves and not together are refused, and operations
+// of every kind are merged by what they change.
+func TestMergedVersionsSatisfyTheirSchema(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	made := want[parley.Artifact](s, 201, "POST", "/v1/artifacts",
+		`{"kind":"json","name":"n","content":{"a":1,"list":[1,2,3]},"schema":{"type":"object","maxProperties":3}}`)
+	at := "/v1/artifacts/" + made.ID.String()
+	want[parley.ArtifactVersion](s, 201, "POST", at+"/versions", `{"patch":[{"op":"add","path":"/b","value":1}]}`)
+	const mine = `{"base_version":1,"merge":true,"patch":[`
+	refused := want[Problem](s, 422, "POST", at+"/versions", mine+`{"op":"add","path":"/c","value":1}]}`)
+	if !strings.Contains(refused.Detail, "schema") {
+		t.Errorf("the refusal says %q", refused.Detail)
+	}
+	for _, change := range []string{
+		`{"op":"test","path":"/b","value":1}`, // it is not in version 1, which the change began with
+		`{"op":"test","path":"/a","value":2},{"op":"replace","path":"/a","value":3}`,
+		`{"op":"move","from":"/none","path":"/a"}`,
+	} {
+		want[Problem](s, 422, "POST", at+"/versions", mine+change+`]}`)
+	}
+	want[parley.ArtifactVersion](s, 201, "POST", at+"/versions",
+		mine+`{"op":"test","path":"/a","value":1},{"op":"move","from":"/list/0","path":"/list/2"},`+
+			`{"op":"copy","from":"/a","path":"/list/-"}]}`)
+	if got := s.do("GET", at+"/content", ""); string(got.body) != `{"a":1,"list":[2,3,1,1],"b":1}` {
+		t.Errorf("merged: %s", got.body)
+	}
+	want[Problem](s, 409, "POST", at+"/versions", mine+`{"op":"remove","path":"/list"}]}`)
+}
+
+// TestAnyTwoVersionsAreCompared: forwards, backwards, and of what does not exist.
+func TestAnyTwoVersionsAreCompared(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	made := want[parley.Artifact](s, 201, "POST", "/v1/artifacts", `{"kind":"json","name":"n","content":{"n":1}}`)
+	at := "/v1/artifacts/" + made.ID.String()
+	for _, n := range []string{"2", "3"} {
+		want[parley.ArtifactVersion](s, 201, "POST", at+"/versions",
+			`{"patch":[{"op":"replace","path":"/n","value":`+n+`}]}`)
+	}
+	for query, value := range map[string]string{
+		"from=1&to=3": "3", "from=3&to=1": "1", "to=2": "2", "from=1": "3", "": "3",
+	} {
+		diff := want[engine.ArtifactDiff](s, 200, "GET", at+"/diff?"+query, "")
+		if len(diff.Patch) != 1 || string(diff.Patch[0].Value) != value {
+			t.Errorf("?%s: %+v", query, diff)
+		}
+	}
+	if diff := want[engine.ArtifactDiff](s, 200, "GET", at+"/diff?from=2&to=2", ""); len(diff.Patch) != 0 {
+		t.Errorf("a version and itself: %+v", diff)
+	}
+	want[Problem](s, 404, "GET", at+"/diff?from=1&to=4", "")
+}
+
 // TestArtifactsRefuse: what a version or an artifact may not be is refused, and nothing is written.
 func TestArtifactsRefuse(t *testing.T) {
 	t.Parallel()

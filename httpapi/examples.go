@@ -141,14 +141,17 @@ const (
 	artifactExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
 		`"session_id":null,"owner_id":"` + otherIDExample + `","visibility":"private","kind":"markdown",` +
 		`"name":"Outline","labels":["novel"],"schema":null,"version":2,"content_hash":"` + hashExample +
-		`","size":29,"archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+		`","size":29,"media_type":null,"archived_at":null,"created_at":"` + timeExample + `","updated_at":"` +
+		timeExample + `"}`
 	artifactVersionExample = `{"artifact_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","number":2,"author":{"kind":"agent","id":"` + agentIDExample + `","name":"Release writer"},"session_id":"` +
 		sessionIDExample + `","message_id":"` + messageIDExample + `","content_hash":"` + hashExample +
-		`","size":29,"created_at":"` + timeExample + `","parent":1,"base":1,"restored_from":null}`
+		`","size":29,"media_type":null,"created_at":"` + timeExample + `","parent":1,"base":1,"restored_from":null}`
 	artifactDiffExample = `{"from":1,"to":2,"patch":null,"hunks":[{"from":3,"to":3,"lines":[{"op":"removed",` +
 		`"text":"It begins.","parts":null,"open":false},{"op":"added","text":"It began in the rain.","parts":null,` +
-		`"open":false}]}],"truncated":false}`
+		`"open":false}]}],"files":null,"truncated":false}`
+	artifactExportExample = `{"artifact_id":"` + otherIDExample + `","project_id":"` + otherIDExample +
+		`","version":2,"path":"docs/outline.md","size":29,"content_hash":"` + hashExample + `","created":true}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample +
 		`"],"removed":[],"turns":[],"children":[],"by":"holder"}`
 

@@ -25,7 +25,7 @@ func artifactRoutes() []route {
 			says:   "Create an artifact",
 			about: "With its first version. One in a session has the session's owner and visibility and goes with " +
 				"it; one in a project is seen by the whole workspace unless it is private; one in neither is private " +
-				"unless it is shared. A content has at most 4 MiB.",
+				"unless it is shared. A content has at most 4 MiB. The bytes of a file are given in base64.",
 			headers: idempotent(),
 			input: inputOf[engine.ArtifactInput](
 				`{"kind":"markdown","name":"Outline","labels":["novel"],"content":"# One\n\nIt begins.\n"}`,
@@ -167,7 +167,8 @@ func artifactRoutes() []route {
 			tag:    "artifacts",
 			verb:   engine.ReadArtifacts,
 			says:   "Read the content of an artifact",
-			about: "The bytes of a version, in a sandbox: JSON as application/json, everything else as plain text. " +
+			about: "The bytes of a version, in a sandbox: JSON as application/json, a file as an attachment of its " +
+				"own type, everything else as plain text. " +
 				"Supports ranges and If-None-Match; the ETag is the version's number in quotes.",
 			query: []parameter{
 				{name: "version", about: "The newest by default.", schema: integer(1, parley.MaxArtifactVersions)},
@@ -185,13 +186,45 @@ func artifactRoutes() []route {
 			lingers: true,
 		},
 		{
+			method: http.MethodPost,
+			paths:  []string{"/v1/artifacts/{artifact}/export"},
+			name:   "exportArtifact",
+			tag:    "artifacts",
+			verb:   engine.WriteArtifacts,
+			says:   "Write an artifact to a file of its project",
+			about: "By the rules of the file tools: nothing outside the project's directory, nothing of the server, " +
+				"no places of secrets, no .git. A file that holds something else than a version of the artifact is 409 " +
+				"unless overwrite is true. For callers who may choose directories as projects.",
+			input:   inputOf[engine.ArtifactExportInput](`{"path":"docs/outline.md"}`),
+			serve:   serveExportArtifact,
+			answers: found[engine.ArtifactExport]("What was written.", artifactExportExample),
+			fails:   conflicting(),
+		},
+		{
+			method: http.MethodPost,
+			paths:  []string{"/v1/projects/{project}/artifacts/import"},
+			name:   "importArtifact",
+			tag:    "artifacts",
+			verb:   engine.WriteArtifacts,
+			says:   "Make an artifact of a file of a project",
+			about: "A new artifact of the project, or with artifact_id a new version of one, by the rules of the " +
+				"file tools. What is not text becomes an artifact of kind file. A file has at most 4 MiB. For callers who " +
+				"may choose directories as projects.",
+			headers: idempotent(),
+			input:   inputOf[engine.ArtifactImportInput](`{"path":"docs/outline.md","labels":["novel"]}`),
+			serve:   serveImportArtifact,
+			answers: created[parley.Artifact]("The artifact.", artifactExample),
+			fails:   []parley.Code{parley.CodeConflict, parley.CodeTooLarge},
+		},
+		{
 			method: http.MethodGet,
 			paths:  []string{"/v1/artifacts/{artifact}/diff"},
 			name:   "diffArtifact",
 			tag:    "artifacts",
 			verb:   engine.ReadArtifacts,
 			says:   "Compare two versions",
-			about: "A JSON Patch for kind json; for the others the changed lines, with what changed inside them. " +
+			about: "A JSON Patch for kind json; type, size and hash of both for kind file; for the others the " +
+				"changed lines, with what changed inside them. " +
 				"Without parameters, it shows the change that made the newest version.",
 			query: []parameter{
 				{name: "from", about: "The parent of to by default.", schema: integer(1, parley.MaxArtifactVersions)},

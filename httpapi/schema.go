@@ -425,6 +425,7 @@ func amend(name string, s *huma.Schema) {
 		inputObjects(s, "schema")
 	case "ArtifactDiff":
 		s.Properties["patch"].Nullable, s.Properties["hunks"].Nullable = true, true
+		s.Properties["files"].Nullable = true
 	case "DiffLine":
 		s.Properties["parts"].Nullable = true
 	case "Session":

@@ -543,6 +543,9 @@ func (s *Store) ArtifactVersions(
 	if query.After > 0 {
 		l.must("v.number "+after+" ?", query.After)
 	}
+	if !query.ContentHash.IsZero() {
+		l.must("v.content_hash = ?", query.ContentHash)
+	}
 	limit, rows := limited(query.Limit)
 	return all(ctx, s, ordered(scope.WorkspaceID), scanArtifactVersion, "SELECT "+artifactVersionColumns+
 		" FROM parley.artifact_versions v WHERE "+l.where.String()+" ORDER BY v.number "+word+limit, rows, l.args...)

@@ -2026,7 +2026,7 @@ func updateKnowledgeBlockArgs(to []arg, of *parley.KnowledgeBlock) ([]arg, error
 // artifactColumns reads "a".
 const artifactColumns = "a.id, a.workspace_id, a.project_id, a.session_id, coalesce(s.owner_id, a.owner_id), " +
 	"coalesce(s.visibility, a.visibility), a.kind, a.name, a.search_name, a.labels, a.schema, a.version, " +
-	"a.content_hash, a.size, a.revision, a.archived_at, a.created_at, a.updated_at"
+	"a.content_hash, a.size, a.media_type, a.revision, a.archived_at, a.created_at, a.updated_at"
 
 // fillArtifact reads artifactColumns.
 func fillArtifact(r *row, to *parley.Artifact) error {
@@ -2049,6 +2049,7 @@ func fillArtifact(r *row, to *parley.Artifact) error {
 	to.Version = r.int()
 	to.ContentHash = r.hash()
 	to.Bytes = r.int64()
+	to.MediaType = r.text()
 	to.Revision = r.int64()
 	to.ArchivedAt = r.time()
 	to.CreatedAt = r.time()
@@ -2063,16 +2064,20 @@ func scanArtifact(r *row) (found parley.Artifact, err error) {
 
 // insertArtifactColumns and insertArtifactPlaces are for an INSERT INTO artifacts, with the arguments of insertArtifactArgs.
 const insertArtifactColumns = "id, workspace_id, project_id, session_id, owner_id, visibility, kind, name, search_name, labels, " +
-	"schema, version, content_hash, size, revision, idempotency_key, fingerprint, archived_at, " +
-	"created_at, updated_at"
+	"schema, version, content_hash, size, media_type, revision, idempotency_key, fingerprint, " +
+	"archived_at, created_at, updated_at"
 
-const insertArtifactPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20"
+const insertArtifactPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21"
 
 // insertArtifactArgs appends the arguments of its columns.
 func insertArtifactArgs(to []arg, of *transition.ArtifactRow) ([]arg, error) {
 	labels, err := encode(of.Labels)
 	if err != nil {
 		return nil, err
+	}
+	var mediaType arg
+	if of.MediaType != "" {
+		mediaType = of.MediaType
 	}
 	var idempotencyKey arg
 	if of.Idempotency.Key != "" {
@@ -2093,6 +2098,7 @@ func insertArtifactArgs(to []arg, of *transition.ArtifactRow) ([]arg, error) {
 		of.Version,
 		of.ContentHash,
 		of.Bytes,
+		mediaType,
 		of.Revision,
 		idempotencyKey,
 		of.Idempotency.Fingerprint,
@@ -2104,10 +2110,11 @@ func insertArtifactArgs(to []arg, of *transition.ArtifactRow) ([]arg, error) {
 
 // updateArtifactSet is for an UPDATE of artifacts, with the arguments of updateArtifactArgs.
 const updateArtifactSet = "session_id = $3, owner_id = $4, visibility = $5, name = $6, search_name = $7, labels = $8, " +
-	"version = $9, content_hash = $10, size = $11, revision = $12, archived_at = $13, updated_at = $14"
+	"version = $9, content_hash = $10, size = $11, media_type = $12, revision = $13, archived_at = $14, " +
+	"updated_at = $15"
 
 // updateArtifactPlace1 is the placeholder of an argument after these.
-const updateArtifactPlace1 = "$15"
+const updateArtifactPlace1 = "$16"
 
 // updateArtifactArgs appends the arguments of its columns.
 func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
@@ -2115,7 +2122,11 @@ func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 14),
+	var mediaType arg
+	if of.MediaType != "" {
+		mediaType = of.MediaType
+	}
+	return append(slices.Grow(to, 15),
 		of.SessionID,
 		of.OwnerID,
 		string(of.Visibility),
@@ -2125,6 +2136,7 @@ func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
 		of.Version,
 		of.ContentHash,
 		of.Bytes,
+		mediaType,
 		of.Revision,
 		of.ArchivedAt,
 		of.UpdatedAt,
@@ -2133,7 +2145,8 @@ func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
 
 // artifactVersionColumns reads "v".
 const artifactVersionColumns = "v.artifact_id, v.number, v.workspace_id, v.parent, v.base, v.restored_from, v.author_kind, " +
-	"v.author_id, v.author_name, v.session_id, v.message_id, v.content_hash, v.size, v.created_at"
+	"v.author_id, v.author_name, v.session_id, v.message_id, v.content_hash, v.size, v.media_type, " +
+	"v.created_at"
 
 // fillArtifactVersion reads artifactVersionColumns.
 func fillArtifactVersion(r *row, to *parley.ArtifactVersion) error {
@@ -2150,6 +2163,7 @@ func fillArtifactVersion(r *row, to *parley.ArtifactVersion) error {
 	to.MessageID = r.id()
 	to.ContentHash = r.hash()
 	to.Bytes = r.int64()
+	to.MediaType = r.text()
 	to.CreatedAt = r.time()
 	return nil
 }
@@ -2161,9 +2175,10 @@ func scanArtifactVersion(r *row) (found parley.ArtifactVersion, err error) {
 
 // insertArtifactVersionColumns and insertArtifactVersionPlaces are for an INSERT INTO artifact_versions, with the arguments of insertArtifactVersionArgs.
 const insertArtifactVersionColumns = "artifact_id, number, workspace_id, parent, base, restored_from, author_kind, author_id, " +
-	"author_name, session_id, message_id, content_hash, size, idempotency_key, fingerprint, created_at"
+	"author_name, session_id, message_id, content_hash, size, media_type, idempotency_key, fingerprint, " +
+	"created_at"
 
-const insertArtifactVersionPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16"
+const insertArtifactVersionPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17"
 
 // insertArtifactVersionArgs appends the arguments of its columns.
 func insertArtifactVersionArgs(to []arg, of *transition.ArtifactVersionRow) []arg {
@@ -2178,6 +2193,10 @@ func insertArtifactVersionArgs(to []arg, of *transition.ArtifactVersionRow) []ar
 	var restoredFrom arg
 	if of.RestoredFrom != 0 {
 		restoredFrom = of.RestoredFrom
+	}
+	var mediaType arg
+	if of.MediaType != "" {
+		mediaType = of.MediaType
 	}
 	var idempotencyKey arg
 	if of.Idempotency.Key != "" {
@@ -2197,6 +2216,7 @@ func insertArtifactVersionArgs(to []arg, of *transition.ArtifactVersionRow) []ar
 		of.MessageID,
 		of.ContentHash,
 		of.Bytes,
+		mediaType,
 		idempotencyKey,
 		of.Idempotency.Fingerprint,
 		of.CreatedAt,

@@ -463,6 +463,9 @@ func (s *Store) ArtifactVersions(
 	if query.After > 0 {
 		l.must("v.number "+after+" ?", query.After)
 	}
+	if !query.ContentHash.IsZero() {
+		l.must("v.content_hash = ?", query.ContentHash)
+	}
 	err = s.read(ctx, func(c *conn) error {
 		if _, err := c.artifact(scope, id); err != nil {
 			return err

@@ -1036,7 +1036,7 @@ CREATE TABLE artifacts (
   deleted_at      INTEGER,                  -- versions and contents are being purged
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL
-) WITHOUT ROWID;
+, media_type TEXT) WITHOUT ROWID;
 
 CREATE INDEX artifacts_recent ON artifacts (workspace_id, updated_at, id);
 
@@ -1062,7 +1062,7 @@ CREATE TABLE artifact_versions (
   size            INTEGER NOT NULL,         -- bytes
   idempotency_key TEXT,
   fingerprint     BLOB,
-  created_at      INTEGER NOT NULL,
+  created_at      INTEGER NOT NULL, media_type TEXT,
   PRIMARY KEY (artifact_id, number)
 ) WITHOUT ROWID;
 

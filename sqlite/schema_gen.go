@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "68d73021e73d73310686f0f187c61fa0c127fb9a3f5c3263bf03b39e6f4bc62c"
+const schemaHash = "c24b030a92086a57613ac6483e99d40017997a263f7c09091c8434bc07817cb9"

@@ -50,11 +50,12 @@ type ArtifactQuery struct {
 }
 
 // ArtifactVersionQuery lists the versions of an artifact, newest first unless Ascending. After is the number of the
-// last one of the page before; 0: none.
+// last one of the page before; 0: none. ContentHash selects those with this content, unless it is zero.
 type ArtifactVersionQuery struct {
-	Ascending bool
-	After     int
-	Limit     int
+	ContentHash parley.Hash
+	Ascending   bool
+	After       int
+	Limit       int
 }
 
 // Artifacts stores documents with all their versions. A scope sees the artifacts of the sessions that it sees, and

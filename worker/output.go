@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"iter"
 	"slices"
 	"strings"
 
@@ -70,10 +69,6 @@ func (o *outputs) choose() (err error) {
 	return nil
 }
 
-// outputToolAbout tells the model what the tool is for.
-const outputToolAbout = "Gives your final answer. Call it once, when you know the answer, instead of writing the " +
-	"answer as text: its arguments are the answer."
-
 // offer adds the tool whose arguments are the answer to the agent's tools, under a name that none of them has.
 func (o *outputs) offer(own []parley.ToolDefinition) []parley.ToolDefinition {
 	if o.tool == "" {
@@ -82,9 +77,8 @@ func (o *outputs) offer(own []parley.ToolDefinition) []parley.ToolDefinition {
 	for slices.ContainsFunc(own, func(t parley.ToolDefinition) bool { return t.Name == o.tool }) {
 		o.tool = parley.Clip(o.tool, parley.MaxToolNameLength-1) + "_"
 	}
-	return append(slices.Clip(own[:min(len(own), parley.MaxTools-1)]), parley.ToolDefinition{
-		Name: o.tool, Description: outputToolAbout, Parameters: *o.settings.Output.Schema,
-	})
+	return append(slices.Clip(own[:min(len(own), parley.MaxTools-1)]),
+		prompt.OutputTool(o.tool, *o.settings.Output.Schema))
 }
 
 // force makes the model call the tool in a step, or any tool if it has others. Providers refuse to force a model that
@@ -105,57 +99,7 @@ func (o *outputs) force(p *parley.Parameters, others bool) {
 
 // filter reads the call of the tool as the answer's text, before the turn's middleware does.
 func (o *outputs) filter(next model.AnswerFilter) model.AnswerFilter {
-	if o.tool == "" {
-		return next
-	}
-	return func(chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Chunk, error] {
-		chunks = asText(o.tool, chunks)
-		if next != nil {
-			chunks = next(chunks)
-		}
-		return chunks
-	}
-}
-
-// asText turns the first call of a tool into a text, and drops further ones.
-func asText(tool string, chunks iter.Seq2[model.Chunk, error]) iter.Seq2[model.Chunk, error] {
-	return func(yield func(model.Chunk, error) bool) {
-		text, others := -1, false
-		var dropped []int
-		for chunk, err := range chunks {
-			switch chunk.Kind {
-			case model.ChunkToolCall:
-				switch {
-				case chunk.Name != tool:
-					others = true
-				case text < 0:
-					text = chunk.Block
-					continue
-				case len(dropped) < MaxBlocks:
-					dropped = append(dropped, chunk.Block)
-				}
-			case model.ChunkArguments:
-				if chunk.Block == text {
-					chunk.Kind = model.ChunkText
-				}
-			case model.ChunkProviderData:
-				if chunk.Block == text && text >= 0 {
-					continue
-				}
-			case model.ChunkFinish:
-				if text >= 0 && !others && chunk.Finish == parley.FinishToolCalls {
-					chunk.Finish = parley.FinishStop
-				}
-			}
-			if chunk.Kind != model.ChunkFinish && chunk.Kind != model.ChunkUsage &&
-				slices.Contains(dropped, chunk.Block) {
-				continue
-			}
-			if !yield(chunk, err) {
-				return
-			}
-		}
-	}
+	return prompt.AnswersByTool(o.tool, next)
 }
 
 // What is wrong with an answer, besides what its schema says.

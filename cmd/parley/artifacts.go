@@ -26,6 +26,10 @@ func artifactsCommand(shared *flags, term terminal) *cobra.Command {
 		writeArtifactCommand(shared, term),
 		catArtifactCommand(shared, term),
 		artifactsVersionsCommand(shared, term),
+		uploadArtifactCommand(shared, term),
+		downloadArtifactCommand(shared, term),
+		artifactsExportCommand(shared, term),
+		artifactsImportCommand(shared, term),
 		diffArtifactCommand(shared, term),
 		restoreArtifactCommand(shared, term),
 		artifactsUpdateCommand(shared, term),
@@ -39,53 +43,54 @@ func artifactsCommand(shared *flags, term terminal) *cobra.Command {
 // artifactLabels returns an artifact's labels on one line.
 func artifactLabels(a *parley.Artifact) string { return strings.Join(a.Labels, ", ") }
 
-// artifactKinds are the kinds of files by their extensions; others are text.
-var artifactKinds = map[string]parley.ArtifactKind{ //nolint:gochecknoglobals // never written
-	".json": parley.ArtifactJSON, ".md": parley.ArtifactMarkdown, ".markdown": parley.ArtifactMarkdown,
-	".txt": parley.ArtifactText, ".csv": parley.ArtifactCSV, ".html": parley.ArtifactHTML, ".htm": parley.ArtifactHTML,
-	".svg": parley.ArtifactSVG, ".go": parley.ArtifactCode, ".py": parley.ArtifactCode, ".js": parley.ArtifactCode,
-	".ts": parley.ArtifactCode, ".sql": parley.ArtifactCode, ".sh": parley.ArtifactCode,
-}
-
-// readContent reads a file, or standard input for "-", as an artifact's content.
-func readContent(path string, kind parley.ArtifactKind) (json.RawMessage, error) {
+// readContent reads a file, or standard input for "-". By "" its kind is found by its name and bytes.
+func readContent(path string, kind parley.ArtifactKind) (json.RawMessage, parley.ArtifactKind, error) {
 	from := io.Reader(os.Stdin)
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		defer file.Close() //nolint:errcheck // it was only read
 		from = file
 	}
 	content, err := io.ReadAll(io.LimitReader(from, parley.MaxDocumentBytes+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(content) > parley.MaxDocumentBytes:
-		return nil, fmt.Errorf(
-			"%s is longer than %d bytes, the most that an artifact holds",
-			path,
-			parley.MaxDocumentBytes,
-		)
-	case kind != parley.ArtifactJSON:
-		return parley.AppendJSONString(nil, string(content)), nil
-	case !json.Valid(content):
-		return nil, fmt.Errorf("%s is not valid JSON", path)
+	if err != nil {
+		return nil, "", err
 	}
-	return content, nil
+	if len(content) > parley.MaxDocumentBytes {
+		return nil, "", fmt.Errorf("%s is longer than %d bytes, the most that an artifact holds", path,
+			parley.MaxDocumentBytes)
+	}
+	if kind == "" {
+		kind = parley.KindOfFile(path, content)
+	}
+	encoded, err := parley.EncodeDocument(kind, content)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	return encoded, kind, nil
 }
 
 func createArtifactCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "create FILE", Short: "Make an artifact of a file, or of standard input with -"}
+	kind := command.Flags().
+		String("kind", "", "json, markdown, text, code, csv, html, svg or file; by the file's name and "+
+			"bytes by default")
+	return makingArtifact(shared, term, command, kind)
+}
+
+func uploadArtifactCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "upload FILE", Short: "Make an artifact of kind file, such as an image or a PDF"}
+	return makingArtifact(shared, term, command, new(string(parley.ArtifactFile)))
+}
+
+// makingArtifact completes a command that makes an artifact of a file.
+func makingArtifact(shared *flags, term terminal, command *cobra.Command, kind *string) *cobra.Command {
 	var input client.ArtifactInput
-	var kind, project, session, visibility string
-	command := &cobra.Command{
-		Use:   "create FILE",
-		Short: "Make an artifact of a file, or of standard input with -",
-		Args:  cobra.ExactArgs(1),
-	}
+	var project, session, visibility string
+	command.Args = cobra.ExactArgs(1)
 	set := command.Flags()
-	set.StringVar(&kind, "kind", "", "json, markdown, text, code, csv, html or svg; by the file's extension by default")
 	set.StringVar(&input.Name, "name", "", "its name; the file's by default")
 	set.StringVar(&project, "project", "", "the project that it belongs to, by id")
 	set.StringVar(&session, "session", "", "the session that it belongs to, by id")
@@ -94,12 +99,6 @@ func createArtifactCommand(shared *flags, term terminal) *cobra.Command {
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) (err error) {
 		if input.Name == "" {
 			input.Name = filepath.Base(args[0])
-		}
-		if input.Kind = parley.ArtifactKind(kind); kind == "" {
-			input.Kind = parley.ArtifactText
-			if known, ok := artifactKinds[strings.ToLower(filepath.Ext(args[0]))]; ok {
-				input.Kind = known
-			}
 		}
 		for _, named := range []struct {
 			text string
@@ -112,7 +111,8 @@ func createArtifactCommand(shared *flags, term terminal) *cobra.Command {
 			}
 		}
 		input.Visibility = parley.Visibility(visibility)
-		if input.Content, err = readContent(args[0], input.Kind); err != nil {
+		input.Content, input.Kind, err = readContent(args[0], parley.ArtifactKind(*kind))
+		if err != nil {
 			return err
 		}
 		made, err := server.CreateArtifact(ctx, input)
@@ -133,7 +133,7 @@ func writeArtifactCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	command.Flags().IntVar(&input.BaseVersion, "base", 0, "the version that you began with; needed")
 	command.Flags().BoolVar(&input.Merge, "merge", false, "join your changes with later ones of other places")
-	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, rest []string) error {
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
 		if input.BaseVersion == 0 {
 			return errors.New(
 				"name the version that you began with, as in --base 3; parley artifacts versions lists them",
@@ -143,7 +143,7 @@ func writeArtifactCommand(shared *flags, term terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if input.Content, err = readContent(rest[0], a.Kind); err != nil {
+		if input.Content, _, err = readContent(args[1], a.Kind); err != nil {
 			return err
 		}
 		version, err := server.WriteArtifactVersion(ctx, id, input)
@@ -160,10 +160,10 @@ func restoreArtifactCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "restore ARTIFACT VERSION",
 		Short: "Write the content of an earlier version as a new one",
 		Args:  cobra.ExactArgs(2),
-		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, rest []string) error {
-			number, err := strconv.Atoi(rest[0])
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+			number, err := strconv.Atoi(args[1])
 			if err != nil {
-				return fmt.Errorf("%q is not the number of a version", rest[0])
+				return fmt.Errorf("%q is not the number of a version", args[1])
 			}
 			version, err := server.RestoreArtifactVersion(ctx, id, number)
 			if err != nil {
@@ -203,6 +203,47 @@ func catArtifactCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+func downloadArtifactCommand(shared *flags, term terminal) *cobra.Command {
+	var version int
+	command := &cobra.Command{
+		Use:   "download ARTIFACT [FILE]",
+		Short: "Save the content of an artifact in a new file, which has the artifact's name by default",
+		Args:  cobra.RangeArgs(1, 2),
+	}
+	command.Flags().IntVar(&version, "version", 0, "the newest by default")
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+		a, err := server.Artifact(ctx, id)
+		if err != nil {
+			return err
+		}
+		to := filepath.Base(a.Name) // names lead nowhere else
+		if len(args) > 1 {
+			to = args[1]
+		}
+		content, err := server.ArtifactContent(ctx, id, client.ArtifactContentQuery{Version: version})
+		if err != nil {
+			return err
+		}
+		defer content.Close() //nolint:errcheck // the body was read
+		file, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		size, err := io.Copy(file, content)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return errors.Join(err, os.Remove(to)) // not half of it
+		}
+		_, err = fmt.Fprintf(term.out, "%s: %d bytes\n", to, size)
+		return err
+	})
+	return command
+}
+
+func printExport(term terminal, e *client.ArtifactExport) error {
+	_, err := fmt.Fprintf(term.out, "version %d is in %s\n", e.Version, e.Path)
+	return err
+}
+
 func diffArtifactCommand(shared *flags, term terminal) *cobra.Command {
 	var from, to int
 	command := &cobra.Command{
@@ -234,6 +275,16 @@ func printDiff(term terminal, d *client.ArtifactDiff) error {
 			fmt.Fprintf(out, " %s", edit.Value)
 		}
 		out.WriteByte('\n')
+	}
+	for _, file := range d.Files {
+		fmt.Fprintf(
+			out,
+			"version %d: %s, %d bytes, SHA-256 %s\n",
+			file.Version,
+			file.MediaType,
+			file.Bytes,
+			file.ContentHash,
+		)
 	}
 	signs := map[parley.DiffOp]string{parley.DiffSame: " ", parley.DiffRemoved: "-", parley.DiffAdded: "+"}
 	for _, hunk := range d.Hunks {

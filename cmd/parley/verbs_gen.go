@@ -1117,7 +1117,7 @@ func artifactsListCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
 	addReference(command, &query.Project, "project", "only artifacts of this project")
 	addReference(command, &query.Session, "session", "only artifacts of this session")
-	command.Flags().Var(wordsFlag(&query.Kind), "kind", "only artifacts of this kind; repeatable: json, markdown, text, code, csv, html, svg")
+	command.Flags().Var(wordsFlag(&query.Kind), "kind", "only artifacts of this kind; repeatable: json, markdown, text, code, csv, html, svg, file")
 	command.Flags().Var(wordFlag(&query.Label), "label", "only artifacts with this label")
 	command.Flags().Var(wordFlag(&query.Name), "name", "only artifacts whose name contains this, in any case")
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived artifacts; any shows all: false, true, any")
@@ -1220,6 +1220,55 @@ func artifactsVersionsCommand(shared *flags, term terminal) *cobra.Command {
 			return err
 		}
 		return printPage(term, shared, &page, artifactsVersionsTable())
+	})
+	return command
+}
+
+// artifactsExportCommand makes parley artifacts export: POST /v1/artifacts/{artifact}/export.
+func artifactsExportCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "export ARTIFACT PATH", Short: "Write an artifact to a file of its project's directory", Args: cobra.ExactArgs(2)}
+	var input client.ArtifactExportInput
+	command.Flags().Var(numberFlag(&input.Version), "version", "the newest by default")
+	command.Flags().BoolVar(&input.Overwrite, "overwrite", false, "replace the file whatever it holds. Otherwise it is replaced only if it holds a version of this artifact, as after an earlier export")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+		input.Path = args[1]
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.ExportArtifact(ctx, id, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, printExport)
+	})
+	return command
+}
+
+// artifactsImportCommand makes parley artifacts import: POST /v1/projects/{project}/artifacts/import.
+func artifactsImportCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "import PROJECT PATH", Short: "Make an artifact of a file in a project's directory", Args: cobra.ExactArgs(2)}
+	var input client.ArtifactImportInput
+	addReference(command, &input.ArtifactID, "artifact", "an artifact of the project that gets a new version; a new artifact is made without it")
+	command.Flags().Var(numberFlag(&input.Base), "base", "with artifact_id, and needed there: the version that the file was made from")
+	command.Flags().BoolVar(&input.Merge, "merge", false, "with artifact_id: join the changes with later versions that do not touch the same places")
+	command.Flags().Var(wordFlag(&input.Kind), "kind", "of a new artifact; by the name and the bytes of the file by default: json, markdown, text, code, csv, html, svg, file")
+	command.Flags().Var(wordFlag(&input.Name), "name", "of a new artifact; the file's by default")
+	command.Flags().Var(wordsFlag(&input.Labels), "label", "of a new artifact")
+	command.Flags().Var(wordFlag(&input.Visibility), "visibility", "of a new artifact; the workspace sees it by default: private, workspace")
+	sets := addSets(command)
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, args []string) error {
+		input.Path = args[1]
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.ImportArtifact(ctx, id, input)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &made, asRow(artifactsTable()))
 	})
 	return command
 }
@@ -2158,6 +2207,7 @@ func printArtifact(term terminal, shared *flags, got *parley.Artifact) error {
 		{"version", strconv.Itoa(got.Version)},
 		{"content hash", got.ContentHash.String()},
 		{"size", strconv.FormatInt(got.Bytes, 10)},
+		{"media type", got.MediaType},
 		{"archived at", got.ArchivedAt.String()},
 		{"created at", got.CreatedAt.String()},
 		{"updated at", got.UpdatedAt.String()},

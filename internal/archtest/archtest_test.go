@@ -115,7 +115,10 @@ var rules = []struct {
 	{"internal/schema", []string{"."}},
 	{"internal/partialjson", []string{".", "event"}},
 	{"internal/timetable", []string{"."}},
-	{"internal/artifact", []string{".", "internal/document", "internal/inflight", "internal/schema", "store"}},
+	{
+		"internal/artifact",
+		[]string{".", "internal/document", "internal/inflight", "internal/schema", "internal/upload", "store"},
+	},
 	{"internal/upload", []string{"."}},
 	{"internal/document", []string{"."}},
 	{"internal/imports", []string{"."}},

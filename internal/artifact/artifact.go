@@ -15,6 +15,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/internal/document"
 	"example.org/parley/internal/schema"
+	"example.org/parley/internal/upload"
 	"example.org/parley/store"
 )
 
@@ -28,6 +29,13 @@ type Store interface {
 	Artifact(ctx context.Context, scope store.Scope, id parley.ID) (parley.Artifact, error)
 	ArtifactVersion(ctx context.Context, scope store.Scope, id parley.ID, number int) (parley.ArtifactVersion, error)
 	ArtifactContent(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]store.ArtifactContent, error)
+}
+
+// Versions is where versions are found by their contents.
+type Versions interface {
+	ArtifactVersions(
+		ctx context.Context, scope store.Scope, id parley.ID, query store.ArtifactVersionQuery,
+	) ([]parley.ArtifactVersion, error)
 }
 
 // Writing is a change of an artifact. One of Content, Edits, Patch and Restore says what to write.
@@ -64,7 +72,7 @@ func Create(
 	if err != nil {
 		return parley.Artifact{}, false, err
 	}
-	creating.Content = pack(nil, nil, content)
+	creating.Content, creating.Version.MediaType = pack(nil, nil, content), mediaType(&creating.Artifact, content)
 	return to.CreateArtifact(ctx, creating)
 }
 
@@ -108,7 +116,7 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 			base,
 			a.Version,
 		)
-	case base != a.Version && !w.Merge:
+	case base != a.Version && (!w.Merge || a.Kind == parley.ArtifactFile): // bytes are never merged
 		return none, false, parley.StaleVersion(base, a.Version)
 	}
 	chain, newest, on, err := read(ctx, to, a.WorkspaceID, a.ContentHash)
@@ -128,6 +136,7 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 	version := w.Version
 	version.ArtifactID, version.WorkspaceID = a.ID, a.WorkspaceID
 	version.Base, version.Parent, version.RestoredFrom = base, a.Version, w.Restore
+	version.MediaType = mediaType(&a, content)
 	return to.WriteArtifact(ctx, store.NewArtifactVersion{
 		Version: version, Content: pack(chain, on, content), MaxStorage: w.MaxStorage,
 		Idempotency: w.Idempotency,
@@ -153,6 +162,8 @@ func (w *Writing) apply(ctx context.Context, to Store, a *parley.Artifact, began
 	switch {
 	case w.Restore != 0:
 		return Content(ctx, to, w.Scope, a.ID, w.Restore)
+	case a.Kind == parley.ArtifactFile && (w.Patch != nil || w.Edits != nil):
+		return nil, parley.InvalidField("content", "a file is only written whole")
 	case w.Patch != nil && a.Kind != parley.ArtifactJSON:
 		return nil, parley.InvalidField("patch", "only a json artifact takes one; use edits")
 	case w.Patch != nil:
@@ -241,6 +252,14 @@ func check(ctx context.Context, a *parley.Artifact, content []byte) ([]byte, err
 	return compact.Bytes(), err
 }
 
+// mediaType detects what the bytes of a file are; "" for other kinds.
+func mediaType(a *parley.Artifact, content []byte) string {
+	if a.Kind != parley.ArtifactFile {
+		return ""
+	}
+	return upload.TypeOf(content)
+}
+
 // Content reads the bytes of a version.
 func Content(ctx context.Context, from Store, scope store.Scope, id parley.ID, number int) ([]byte, error) {
 	version, err := from.ArtifactVersion(ctx, scope, id, number)
@@ -249,6 +268,25 @@ func Content(ctx context.Context, from Store, scope store.Scope, id parley.ID, n
 	}
 	_, content, _, err := read(ctx, from, version.WorkspaceID, version.ContentHash)
 	return content, err
+}
+
+// Holds reports whether bytes are a version of an artifact that the scope sees, apart from white space between the
+// values of JSON.
+func Holds(ctx context.Context, from Versions, scope store.Scope, a *parley.Artifact, data []byte) (bool, error) {
+	if a.Kind == parley.ArtifactJSON {
+		var compact bytes.Buffer
+		if !json.Valid(data) {
+			return false, nil
+		}
+		if err := json.Compact(&compact, data); err != nil {
+			return false, err
+		}
+		data = compact.Bytes()
+	}
+	found, err := from.ArtifactVersions(ctx, scope, a.ID, store.ArtifactVersionQuery{
+		ContentHash: parley.HashOf(data), Limit: 1,
+	})
+	return len(found) > 0, err
 }
 
 // span is after how many versions a content is kept on nothing. Between, each content has a position, and is a patch on

@@ -200,9 +200,15 @@ func (t *Tree) directory(name, at string) error {
 // Replace writes a whole file: beside it and then over it, so that a reader sees either the old or the new text. It
 // creates missing directories. created reports that the file is new.
 func (t *Tree) Replace(name string, data []byte) (created bool, err error) {
+	return t.ReplaceIf(name, data, nil)
+}
+
+// ReplaceIf is Replace if may agrees, which is asked right before the file appears: there is the file that would be
+// replaced, open for reading, or nil. What somebody writes between the question and the answer is lost.
+func (t *Tree) ReplaceIf(name string, data []byte, may func(there *os.File) error) (created bool, err error) {
 	next := name
 	for range maxLinks {
-		if next, created, err = t.replaceOnce(next, data); next == "" || err != nil {
+		if next, created, err = t.replaceOnce(next, data, may); next == "" || err != nil {
 			return created, err
 		}
 	}
@@ -210,7 +216,9 @@ func (t *Tree) Replace(name string, data []byte) (created bool, err error) {
 }
 
 // replaceOnce is one step of Replace: either the file is replaced, or next is the target of a link with its name.
-func (t *Tree) replaceOnce(name string, data []byte) (next string, created bool, err error) {
+func (t *Tree) replaceOnce(
+	name string, data []byte, may func(there *os.File) error,
+) (next string, created bool, err error) {
 	if err := t.writable(name, filepath.Join(t.path, filepath.FromSlash(name))); err != nil {
 		return "", false, err
 	}
@@ -239,7 +247,7 @@ func (t *Tree) replaceOnce(name string, data []byte) (next string, created bool,
 	if err := t.addable(folder, base, name); err != nil {
 		return "", false, err
 	}
-	created, err = t.replaceIn(folder, name, data)
+	created, err = t.replaceIn(folder, name, data, may)
 	return "", created, err
 }
 
@@ -307,7 +315,9 @@ func (t *Tree) openFolder(from *os.Root, relative, name string) (folder *os.Root
 }
 
 // replaceIn replaces a file of an open directory by its last name, so that no changing link can lead elsewhere.
-func (t *Tree) replaceIn(folder *os.Root, name string, data []byte) (created bool, err error) {
+func (t *Tree) replaceIn(
+	folder *os.Root, name string, data []byte, may func(there *os.File) error,
+) (created bool, err error) {
 	base := path.Base(name)
 	mode := fs.FileMode(0o644)
 	switch info, err := folder.Lstat(base); {
@@ -323,17 +333,40 @@ func (t *Tree) replaceIn(folder *os.Root, name string, data []byte) (created boo
 		}
 		mode = info.Mode().Perm()
 	}
-	if err := overwrite(folder, base, data, mode); err != nil {
-		return false, FileError(name, err)
+	ask := func() error { return nil }
+	if may != nil {
+		ask = func() (err error) {
+			created, err = t.ask(folder, name, may)
+			return err
+		}
 	}
-	return created, nil
+	err = overwrite(folder, name, data, mode, ask)
+	return created, err
 }
 
-func overwrite(folder *os.Root, base string, data []byte, mode fs.FileMode) error {
+// ask shows may the file that is about to be replaced, and reports whether there is none.
+func (t *Tree) ask(folder *os.Root, name string, may func(there *os.File) error) (none bool, err error) {
+	there, err := folder.OpenFile(path.Base(name), os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, may(nil)
+	case err != nil:
+		return false, FileError(name, err)
+	}
+	defer func() { _ = there.Close() }() // read only
+	if err := t.opened(name, there); err != nil {
+		return false, err
+	}
+	return false, may(there)
+}
+
+// overwrite writes a file beside the one of the name's last part, asks, and moves it there.
+func overwrite(folder *os.Root, name string, data []byte, mode fs.FileMode, ask func() error) error {
+	base := path.Base(name)
 	beside := "." + base + "." + rand.Text()[:8]
 	file, err := folder.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
-		return err
+		return FileError(name, err)
 	}
 	_, err = file.Write(data)
 	if err == nil {
@@ -342,13 +375,19 @@ func overwrite(folder *os.Root, base string, data []byte, mode fs.FileMode) erro
 	if closing := file.Close(); err == nil {
 		err = closing
 	}
+	refused := error(nil)
 	if err == nil {
-		err = folder.Rename(beside, base)
+		if refused = ask(); refused == nil {
+			err = folder.Rename(beside, base)
+		}
 	}
-	if err != nil {
+	if refused != nil || err != nil {
 		_ = folder.Remove(beside) // the first error says what went wrong
 	}
-	return err
+	if err != nil {
+		return FileError(name, err)
+	}
+	return refused
 }
 
 // whereRoot is Where for a directory.
@@ -398,6 +437,41 @@ func moved(opened string) error {
 		"%q changed while it was opened; try again",
 		parley.Clip(filepath.Base(opened), 128),
 	)
+}
+
+// maxPathBytes bounds a path inside a project.
+const maxPathBytes = 4096
+
+// Inside checks a path in a project that somebody gave, and returns it in the form that a Tree takes: with slashes,
+// relative to the project, "." for the project itself.
+func Inside(text string) (string, error) {
+	if err := parley.CheckText("path", text, maxPathBytes); err != nil {
+		return "", err
+	}
+	if strings.HasPrefix(text, "/") {
+		return "", parley.InvalidField(
+			"path",
+			"%q begins at the root; paths here are relative to the project",
+			parley.Clip(text, 128),
+		)
+	}
+	cleaned := path.Clean(text)
+	if cleaned == ".." || strings.HasPrefix(cleaned, "../") {
+		return "", parley.InvalidField("path", "%q leads out of the project", parley.Clip(text, 128))
+	}
+	if simple := strings.TrimSuffix(
+		text,
+		"/",
+	); simple != cleaned &&
+		simple != "" { // a grant about a path sees one spelling of it
+		return "", parley.InvalidField(
+			"path",
+			"%q is not in its shortest form: write %q",
+			parley.Clip(text, 128),
+			parley.Clip(cleaned, 128),
+		)
+	}
+	return cleaned, nil
 }
 
 // FileError says what went wrong with a path, without the project's location.

@@ -31,7 +31,7 @@ func CreateArtifact(creating *store.NewArtifact, now parley.Time) (parley.Artifa
 		a.Labels = []string{}
 	}
 	v.ArtifactID, v.WorkspaceID, v.Number, v.CreatedAt = a.ID, a.WorkspaceID, 1, now
-	a.Version, a.ContentHash, a.Bytes = 1, creating.Content.Hash, creating.Content.Bytes
+	a.Version, a.ContentHash, a.Bytes, a.MediaType = 1, creating.Content.Hash, creating.Content.Bytes, v.MediaType
 	v.ContentHash, v.Bytes = a.ContentHash, a.Bytes
 	return a, v
 }
@@ -55,7 +55,7 @@ func WriteArtifact(
 	a.Version++
 	a.Revision++
 	a.UpdatedAt = max(now, a.UpdatedAt)
-	a.ContentHash, a.Bytes = writing.Content.Hash, writing.Content.Bytes
+	a.ContentHash, a.Bytes, a.MediaType = writing.Content.Hash, writing.Content.Bytes, v.MediaType
 	v.Number, v.CreatedAt, v.ContentHash, v.Bytes = a.Version, now, a.ContentHash, a.Bytes
 	return v, nil
 }

@@ -28,6 +28,7 @@ func testArtifacts(t *testing.T, open Open) {
 		"ContentsCountForQuotas":         artifactQuota,
 		"ContentsCountForTheirOwner":     artifactOwnersQuota,
 		"ChangesAreToldAndAudited":       artifactTold,
+		"VersionsAreFoundByTheirContent": artifactHeld,
 	})
 }
 
@@ -114,6 +115,39 @@ func artifactCreated(t *testing.T, w *world) {
 		a.ProjectID = parley.NewID()
 	}))
 	refused(t, "an artifact in no project", err, parley.CodeNotFound)
+}
+
+// artifactHeld: a list selects the versions with a content, and a file keeps its media type.
+func artifactHeld(t *testing.T, w *world) {
+	creating := w.newArtifact("n", "one", func(a *parley.Artifact) { a.Kind = parley.ArtifactFile })
+	creating.Version.MediaType = "image/png"
+	a, _, err := w.store.CreateArtifact(w.ctx, creating)
+	must(t, "CreateArtifact", err)
+	for n, text := range []string{"two", "one", "three"} {
+		writing := w.version(&a, n+1, text, nil)
+		writing.Version.MediaType = "image/" + text
+		_, _, err := w.store.WriteArtifact(w.ctx, writing)
+		must(t, "WriteArtifact", err)
+	}
+	for text, wanted := range map[string][]int{"one": {3, 1}, "two": {2}, "four": nil} {
+		found, err := w.store.ArtifactVersions(w.ctx, w.scope, a.ID,
+			store.ArtifactVersionQuery{ContentHash: parley.HashOf([]byte(text)), Limit: 10})
+		must(t, "ArtifactVersions", err)
+		var numbers []int
+		for i := range found {
+			numbers = append(numbers, found[i].Number)
+		}
+		if diff := cmp.Diff(wanted, numbers); diff != "" {
+			t.Errorf("versions with %q (-want +got):\n%s", text, diff)
+		}
+	}
+	first, err := w.store.ArtifactVersion(w.ctx, w.scope, a.ID, 1)
+	must(t, "ArtifactVersion", err)
+	a, err = w.store.Artifact(w.ctx, w.scope, a.ID)
+	must(t, "Artifact", err)
+	if first.MediaType != "image/png" || a.MediaType != "image/three" {
+		t.Errorf("the media types are %q and %q", first.MediaType, a.MediaType)
+	}
 }
 
 func artifactRepeated(t *testing.T, w *world) {

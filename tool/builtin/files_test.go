@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.org/parley"
+	"example.org/parley/internal/projectdir"
 	"example.org/parley/tool"
 )
 
@@ -374,12 +375,12 @@ func TestSearchFiles(t *testing.T) {
 func TestPathsHaveOneSpelling(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"./secret/a.txt", "drafts/../secret/a.txt", "secret//a.txt", "secret/./a.txt"} {
-		if name, err := insidePath(text); err == nil {
+		if name, err := projectdir.Inside(text); err == nil {
 			t.Errorf("%q is read as %q", text, name)
 		}
 	}
 	for text, want := range map[string]string{"secret/a.txt": "secret/a.txt", "src/": "src", ".": ".", "": "."} {
-		if name, err := insidePath(text); err != nil || name != want {
+		if name, err := projectdir.Inside(text); err != nil || name != want {
 			t.Errorf("%q is %q, %v", text, name, err)
 		}
 	}

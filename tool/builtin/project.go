@@ -2,17 +2,12 @@ package builtin
 
 import (
 	"bytes"
-	"path"
-	"strings"
 	"unicode/utf8"
 
 	"example.org/parley"
 	"example.org/parley/internal/projectdir"
 	"example.org/parley/tool"
 )
-
-// maxPathBytes bounds a path inside a project.
-const maxPathBytes = 4096
 
 // fixed holds the constant parts of a tool.
 type fixed struct {
@@ -33,7 +28,7 @@ type inProject struct {
 // open opens the session's project directory and checks a path in it, which it returns with slashes and relative to the
 // directory. It resolves and checks the directory at each call, because a directory chosen earlier may be private now.
 func (p inProject) open(call tool.Call, text string) (tree *projectdir.Tree, name string, err error) {
-	if name, err = insidePath(text); err != nil {
+	if name, err = projectdir.Inside(text); err != nil {
 		return nil, "", err
 	}
 	if call.ProjectPath == "" {
@@ -44,38 +39,6 @@ func (p inProject) open(call tool.Call, text string) (tree *projectdir.Tree, nam
 	}
 	tree, err = p.policy.Open(call.ProjectPath)
 	return tree, name, err
-}
-
-// insidePath checks a path of a call and returns it in the form of os.Root: with slashes, relative to the project, "."
-// for the project itself.
-func insidePath(text string) (string, error) {
-	if err := parley.CheckText("path", text, maxPathBytes); err != nil {
-		return "", err
-	}
-	if strings.HasPrefix(text, "/") {
-		return "", parley.InvalidField(
-			"path",
-			"%q begins at the root; paths here are relative to the project",
-			parley.Clip(text, 128),
-		)
-	}
-	cleaned := path.Clean(text)
-	if cleaned == ".." || strings.HasPrefix(cleaned, "../") {
-		return "", parley.InvalidField("path", "%q leads out of the project", parley.Clip(text, 128))
-	}
-	if simple := strings.TrimSuffix(
-		text,
-		"/",
-	); simple != cleaned &&
-		simple != "" { // a grant about a path sees one spelling of it
-		return "", parley.InvalidField(
-			"path",
-			"%q is not in its shortest form: write %q",
-			parley.Clip(text, 128),
-			parley.Clip(cleaned, 128),
-		)
-	}
-	return cleaned, nil
 }
 
 // isText reports whether bytes are text: UTF-8 without NUL. The end may lie within a rune.

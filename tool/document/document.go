@@ -84,6 +84,9 @@ func (Source) Await(context.Context) {}
 // Faults implements tool.Source: the tools are always usable.
 func (Source) Faults() []tool.Fault { return nil }
 
+// pieces is an answer that is not JSON alone.
+type pieces []tool.Piece
+
 // onShelf is one tool.
 type onShelf struct {
 	definition  parley.ToolDefinition
@@ -109,6 +112,9 @@ func (t onShelf) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	answer, err := t.answer(ctx, call)
 	if err != nil {
 		return tool.Result{}, err
+	}
+	if shown, ok := answer.(pieces); ok {
+		return tool.Result{Pieces: shown}, nil
 	}
 	return tool.JSON(parley.EncodeJSON(answer))
 }

@@ -72,6 +72,9 @@ func (s shelf) write(ctx context.Context, call tool.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.Kind == parley.ArtifactFile {
+		return nil, parley.Errorf(parley.CodeUnsupported, "the artifact is a file, which people write")
+	}
 	content, err := contentOf(a.Kind, given.Content)
 	if err != nil {
 		return nil, err
@@ -105,6 +108,9 @@ func (d *desk) create(ctx context.Context, call tool.Call, given *writing) (any,
 	version, err := d.authored(ctx, call)
 	if err != nil {
 		return nil, err
+	}
+	if given.Kind == parley.ArtifactFile {
+		return nil, parley.InvalidField("kind", "a file is made by people; write a text or JSON")
 	}
 	a := parley.Artifact{
 		ID: parley.NewID(), WorkspaceID: call.WorkspaceID, ProjectID: d.session.ProjectID, SessionID: d.session.ID,

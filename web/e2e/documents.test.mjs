@@ -173,3 +173,20 @@ once('lists are narrowed, and follow what happens elsewhere; a table has its row
   right(page);
   right(phone);
 });
+
+test('a file is shown as its picture, or can be downloaded; it is compared by what it is, and not edited', async () => {
+  const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+  const made = await document('file', 'dot.png', dot);
+  const page = await tab(`/documents/${made.id}`);
+  const picture = page.getByRole('img', { name: 'dot.png' });
+  await picture.waitFor();
+  await until(() => picture.evaluate((img) => img.complete && img.naturalWidth === 1), 'the picture is drawn');
+  await accessible(page, 'a file');
+  assert.equal(await page.getByRole('link', { name: 'Edit', exact: true }).count(), 0);
+  await server.ask('POST', `/v1/artifacts/${made.id}/versions`, { base_version: 1, content: Buffer.from('%PDF-1.7\n').toString('base64') });
+  await page.getByText('application/pdf').waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Download' }).getAttribute('href'), `/v1/artifacts/${made.id}/content?version=2`);
+  await page.getByRole('link', { name: 'Changes' }).click();
+  await page.getByText('image/png').waitFor();
+  right(page);
+});

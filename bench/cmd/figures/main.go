@@ -93,6 +93,7 @@ func parts() []part {
 		{"schedules", scheduleFigures},
 		{"documents", documentFigures},
 		{"protocols", protocolFigures},
+		{"objects", objectFigures},
 	}
 }
 

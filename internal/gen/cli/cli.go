@@ -143,7 +143,7 @@ func (v *verb) usage() (use, accepts string) {
 
 // more is the name of the arguments in a function that has read the first one.
 func (v *verb) more() string {
-	if v.kind == change && v.positional != "" {
+	if (v.kind == change || v.kind == create) && v.positional != "" {
 		return "args"
 	}
 	return "_"

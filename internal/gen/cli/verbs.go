@@ -437,6 +437,16 @@ func verbs() []verb {
 			},
 		},
 		{
+			noun: "artifacts", name: "export", kind: create, operation: "exportArtifact", place: "ARTIFACT",
+			says: "Write an artifact to a file of its project's directory", positional: "path", prints: "printExport",
+		},
+		{
+			noun: "artifacts", name: "import", kind: create, operation: "importArtifact", place: "PROJECT",
+			says: "Make an artifact of a file in a project's directory", positional: "path",
+			flags:  map[string]string{"labels": "label", "base_version": "base", "artifact_id": "artifact"},
+			prints: "asRow(artifactsTable())",
+		},
+		{
 			noun: "knowledge", name: "list", kind: list, operation: "listKnowledgeItems",
 			says: "List what agents know, newest first", columns: knowledgeColumns(),
 		},

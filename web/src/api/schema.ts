@@ -706,8 +706,10 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @enum {string} */
-            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | "file";
             labels: string[];
+            /** @description Of kind file: the type of the newest version, detected from its bytes; null for other kinds. */
+            media_type: string | null;
             name: string;
             /** Format: uuid */
             owner_id: string;
@@ -794,9 +796,11 @@ export interface components {
             type: "artifact.deleted";
         };
         ArtifactDiff: {
+            /** @description Of kind file: what each of the two versions is; null for others. */
+            files: components["schemas"]["FileVersion"][] | null;
             /** Format: int64 */
             from: number;
-            /** @description Of the other kinds: the changed lines with those around them; null for json. */
+            /** @description Of a text: the changed lines with those around them; null for json and file. */
             hunks: components["schemas"]["TextHunk"][] | null;
             /** @description Of a json artifact: the JSON Patch (RFC 6902) that makes to of from; null for others. */
             patch: components["schemas"]["JSONEdit"][] | null;
@@ -805,11 +809,71 @@ export interface components {
             /** @description Whether hunks leave out changes because there are too many. */
             truncated: boolean;
         };
+        ArtifactExport: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description SHA-256 of the bytes. */
+            content_hash: string | null;
+            /** @description Whether the file is new. */
+            created: boolean;
+            /** @description Relative to the project's directory. */
+            path: string;
+            /** Format: uuid */
+            project_id: string | null;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            size: number;
+            /** Format: int64 */
+            version: number;
+        };
+        ArtifactExportInput: {
+            /** @description Replace the file whatever it holds. Otherwise it is replaced only if it holds a version of this artifact, as after an earlier export. */
+            overwrite?: boolean;
+            /** @description The file, relative to the project's directory; missing directories are created. */
+            path: string | null;
+            /**
+             * Format: int64
+             * @description The newest by default.
+             */
+            version?: number;
+        };
+        ArtifactImportInput: {
+            /**
+             * Format: uuid
+             * @description An artifact of the project that gets a new version; a new artifact is made without it.
+             */
+            artifact_id?: string | null;
+            /**
+             * Format: int64
+             * @description With artifact_id, and needed there: the version that the file was made from.
+             */
+            base_version?: number;
+            /**
+             * @description Of a new artifact; by the name and the bytes of the file by default.
+             * @enum {string}
+             */
+            kind?: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | "file";
+            /** @description Of a new artifact. */
+            labels?: string[];
+            /** @description With artifact_id: join the changes with later versions that do not touch the same places. */
+            merge?: boolean;
+            /** @description Of a new artifact; the file's by default. */
+            name?: string;
+            /** @description The file, relative to the project's directory. */
+            path: string | null;
+            /**
+             * @description Of a new artifact; the workspace sees it by default.
+             * @enum {string}
+             */
+            visibility?: "private" | "workspace";
+        };
         ArtifactInput: {
-            /** @description The first version: a JSON value for kind json, a string for the others. */
+            /** @description The first version: a JSON value for kind json, base64 for kind file, a string for the others. */
             content: unknown;
             /** @enum {string|null} */
-            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | null;
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | "file" | null;
             labels?: string[];
             name: string | null;
             /**
@@ -892,6 +956,8 @@ export interface components {
             content_hash: string | null;
             /** Format: date-time */
             created_at: string;
+            /** @description Of kind file: the type, detected from the bytes; null for other kinds. */
+            media_type: string | null;
             /** Format: uuid */
             message_id: string | null;
             /**
@@ -2945,6 +3011,18 @@ export interface components {
              * @enum {string}
              */
             type: "file";
+        };
+        FileVersion: {
+            /** @description SHA-256 of the bytes. */
+            content_hash: string | null;
+            media_type: string;
+            /**
+             * Format: int64
+             * @description Bytes.
+             */
+            size: number;
+            /** Format: int64 */
+            version: number;
         };
         Finding: {
             do: string;
@@ -7229,7 +7307,7 @@ export interface components {
              * @description The version that the change began with, unless If-Match names it. Content needs one; edits and a patch apply to the newest without it.
              */
             base_version?: number;
-            /** @description The whole content: a JSON value for kind json, a string for the others. */
+            /** @description The whole content: a JSON value for kind json, base64 for kind file, a string for the others. */
             content?: unknown;
             /** @description Passages to replace, one after the other; not for kind json. */
             edits?: components["schemas"]["TextEditInput"][];
@@ -7449,6 +7527,9 @@ export type ArtifactCreatedEvent = components['schemas']['ArtifactCreatedEvent']
 export type ArtifactDeleted = components['schemas']['ArtifactDeleted'];
 export type ArtifactDeletedEvent = components['schemas']['ArtifactDeletedEvent'];
 export type ArtifactDiff = components['schemas']['ArtifactDiff'];
+export type ArtifactExport = components['schemas']['ArtifactExport'];
+export type ArtifactExportInput = components['schemas']['ArtifactExportInput'];
+export type ArtifactImportInput = components['schemas']['ArtifactImportInput'];
 export type ArtifactInput = components['schemas']['ArtifactInput'];
 export type ArtifactPatch = components['schemas']['ArtifactPatch'];
 export type ArtifactUpdated = components['schemas']['ArtifactUpdated'];
@@ -7537,6 +7618,7 @@ export type FeatureInput = components['schemas']['FeatureInput'];
 export type FieldProblem = components['schemas']['FieldProblem'];
 export type File = components['schemas']['File'];
 export type FilePart = components['schemas']['FilePart'];
+export type FileVersion = components['schemas']['FileVersion'];
 export type Finding = components['schemas']['Finding'];
 export type FirstByte = components['schemas']['FirstByte'];
 export type ForkInput = components['schemas']['ForkInput'];

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Artifact, ArtifactDiff, DiffLine, JsonEdit, TextHunk } from '../api/types';
+import { size } from '../components/format';
 import { Badge, Failed, Input, Loading } from '../components/ui';
 import { changesOf } from './queries';
 
@@ -39,6 +40,7 @@ function Number({ name, value, most, onChoose }: { name: string; value: number; 
 }
 
 function Difference({ diff }: { diff: ArtifactDiff }) {
+  if (diff.files) return <Files files={diff.files} />;
   const none = diff.patch ? diff.patch.length === 0 : diff.hunks?.length === 0;
   if (none) return <p className="text-sm text-soft">Nothing: the two versions are the same.</p>;
   return (
@@ -47,6 +49,22 @@ function Difference({ diff }: { diff: ArtifactDiff }) {
       {diff.hunks && <Hunks hunks={diff.hunks} />}
       {diff.truncated && <p className="mt-2 text-sm text-soft">There are more changes than can be shown.</p>}
     </>
+  );
+}
+
+// Files says what two versions of a file are: their bytes are not compared.
+function Files({ files }: { files: NonNullable<ArtifactDiff['files']> }) {
+  return (
+    <ul className="divide-y divide-line rounded-xl border border-line text-sm">
+      {files.map((file, i) => (
+        <li key={i} className="flex flex-wrap items-baseline gap-x-3 gap-y-1 px-3 py-2">
+          <span className="font-medium">version {file.version}</span>
+          <span>{file.media_type}</span>
+          <span className="text-soft">{size(file.size)}</span>
+          <span className="font-mono text-xs [overflow-wrap:anywhere] text-faint">SHA-256 {file.content_hash}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useState } from 'react';
-import type { Artifact } from '../api/types';
+import type { Artifact, ArtifactVersion } from '../api/types';
+import { size } from '../components/format';
 import { jsonOf, JsonTree } from '../components/json';
 import { CodeBlock } from '../markdown/code';
 import { Markdown } from '../markdown/markdown';
@@ -22,7 +23,27 @@ export function Content({ document, text, source }: { document: Artifact; text: 
       return <Drawing name={document.name} text={text} />;
     case 'json':
       return <Tree text={text} />;
+    case 'file':
+      return null; // Bytes shows it
   }
+}
+
+const SHOWN = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
+
+// Bytes shows a version of a file: an image, or what it is and where it can be downloaded.
+export function Bytes({ document, version }: { document: Artifact; version: ArtifactVersion }) {
+  const address = `/v1/artifacts/${document.id}/content?version=${version.number}`;
+  return (
+    <>
+      {SHOWN.has(version.media_type ?? '') && <img src={address} alt={document.name} className="mx-auto mb-4 max-h-[70dvh] max-w-full rounded-xl border border-line bg-white p-2" />}
+      <p className="text-sm text-soft">
+        {version.media_type}, {size(version.size)} ·{' '}
+        <a href={address} download={document.name} className="text-accent underline underline-offset-2">
+          Download
+        </a>
+      </p>
+    </>
+  );
 }
 
 function Source({ document, text }: { document: Artifact; text: string }) {

@@ -34,7 +34,7 @@ export function NewDocument({ open, project, onClose, onCreated }: { open: boole
       </Field>
       <Field label="Kind" hint="It stays the same in all versions.">
         <Select value={kind} onChange={(event) => setKind(event.target.value as Artifact['kind'])}>
-          {Object.entries(KINDS).map(([one, shown]) => (
+          {Object.entries(KINDS).filter(([one]) => one !== 'file').map(([one, shown]) => (
             <option key={one} value={one}>
               {shown}
             </option>

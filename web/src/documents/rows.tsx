@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Braces, Code, FileText, Globe, Image, Table, Type } from 'lucide-react';
+import { Braces, Code, File, FileText, Globe, Image, Table, Type } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { Artifact } from '../api/types';
 import { size, time } from '../components/format';
@@ -8,7 +8,7 @@ import { Badge, Button, Failed, Loading } from '../components/ui';
 import { type DocumentFilter, documentList } from './queries';
 import { KINDS } from './words';
 
-const ICONS: Record<Artifact['kind'], typeof FileText> = { markdown: FileText, text: Type, json: Braces, code: Code, csv: Table, html: Globe, svg: Image };
+const ICONS: Record<Artifact['kind'], typeof FileText> = { markdown: FileText, text: Type, json: Braces, code: Code, csv: Table, html: Globe, svg: Image, file: File };
 
 // Documents lists documents, last changed first; empty is shown if there are none.
 export function Documents({ filter, empty }: { filter: DocumentFilter; empty: ReactNode }) {

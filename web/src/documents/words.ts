@@ -1,6 +1,6 @@
 import type { Artifact, ArtifactVersion } from '../api/types';
 
-export const KINDS: Record<Artifact['kind'], string> = { markdown: 'Markdown', text: 'Text', json: 'JSON', code: 'Code', csv: 'Table', html: 'HTML', svg: 'SVG' };
+export const KINDS: Record<Artifact['kind'], string> = { markdown: 'Markdown', text: 'Text', json: 'JSON', code: 'Code', csv: 'Table', html: 'HTML', svg: 'SVG', file: 'File' };
 
 // authorOf names who wrote a version.
 export const authorOf = ({ author }: ArtifactVersion) => author.name || (author.kind === 'agent' ? 'an agent' : 'somebody');

@@ -10,7 +10,7 @@ import { Badge, Button, cx, Failed, Loading, Page } from '../components/ui';
 import { DocumentMenu } from '../documents/actions';
 import { Changes } from '../documents/changes';
 import { Comment } from '../documents/comment';
-import { Content } from '../documents/content';
+import { Bytes, Content } from '../documents/content';
 import { Edit } from '../documents/edit';
 import { History } from '../documents/history';
 import { contentOf, documentOf, versionOf } from '../documents/queries';
@@ -46,8 +46,9 @@ function Open({ document }: { document: Artifact }) {
   const navigate = useNavigate();
   const reader = useReader();
   const mayWrite = !reader && !document.archived_at;
+  const mayEdit = mayWrite && document.kind !== 'file';
   const version = numberIn(search.version, document.version) ?? document.version;
-  const tab = search.tab === 'edit' && !mayWrite ? 'read' : (search.tab ?? 'read');
+  const tab = search.tab === 'edit' && !mayEdit ? 'read' : (search.tab ?? 'read');
   const show = (next: { tab?: DocumentTab; version?: string; from?: string }) => void navigate({ to: '/documents/$id', params: { id: document.id }, search: next, replace: true });
   return (
     <Page wide title={document.name} actions={<DocumentMenu document={document} version={version} mayWrite={!reader} />}>
@@ -56,7 +57,7 @@ function Open({ document }: { document: Artifact }) {
         <Tab document={document} name="read" open={tab} search={version === document.version ? {} : { version: String(version) }}>
           Read
         </Tab>
-        {mayWrite && (
+        {mayEdit && (
           <Tab document={document} name="edit" open={tab} search={{ tab: 'edit' }}>
             Edit
           </Tab>
@@ -133,12 +134,14 @@ function About({ document }: { document: Artifact }) {
 const SOURCES = new Set<Artifact['kind']>(['markdown', 'json', 'csv', 'html', 'svg']); // are shown in two ways
 
 function Read({ document, version }: { document: Artifact; version: number }) {
-  const content = useQuery(contentOf(document.id, version));
+  const isFile = document.kind === 'file';
+  const content = useQuery({ ...contentOf(document.id, version), enabled: !isFile });
   const written = useQuery(versionOf(document.id, version));
   const reader = useReader();
   const [source, setSource] = useState(false);
   const here = useRef<HTMLDivElement>(null);
   const session: ID | null = document.session_id ?? written.data?.session_id ?? null;
+  if (isFile) return written.data ? <Bytes document={document} version={written.data} /> : written.isError ? <Failed error={written.error} onRetry={() => void written.refetch()} /> : <Loading what="the file" />;
   if (content.isPending) return <Loading what="the text" />;
   if (content.isError) return <Failed error={content.error} onRetry={() => void content.refetch()} />;
   return (
