@@ -110,6 +110,7 @@ type reply struct {
 
 	reason parley.WaitReason // what the turn waits for; "" once it ended
 	over   bool              // the turn ended, or waits for somebody
+	ended  parley.Turn       // as it ended
 }
 
 // piece is how much of a message's text was sent.
@@ -214,7 +215,11 @@ func (r *reply) Beat() error {
 func (r *reply) happened(e *parley.Event) error {
 	switch {
 	case e.Type.EndsTurn():
-		r.over = true
+		var end event.TurnEnd
+		if err := json.Unmarshal(e.Data, &end); err != nil {
+			return err
+		}
+		r.over, r.ended = true, end.Turn
 	case e.Type == parley.EventSessionWaiting:
 		var waiting event.SessionWaiting
 		if err := json.Unmarshal(e.Data, &waiting); err != nil {
@@ -326,19 +331,16 @@ func (r *reply) finish(a *api) {
 		from.sequence = 0 // the calls that still wait stand before the results
 	}
 	seen, err := a.seen(ctx, r.x.Principal, from)
-	var turn parley.Turn
-	if err == nil && r.reason == "" {
-		turn, err = a.engine.Turn(ctx, r.x.Principal, r.turn.turn)
-	}
 	if err != nil {
 		f := failureOf(r.x.Problem(err))
 		r.fail(&f)
 		return
 	}
-	if f := r.failure(&turn); f != nil {
+	if f := r.failure(&r.ended); f != nil {
 		r.fail(f)
 		return
 	}
+	recorded := answered(seen.text, seen.refusal, seen.calls)
 	if r.reason == parley.WaitToolResult {
 		seen.finish = "tool_calls"
 	} else {
@@ -354,20 +356,18 @@ func (r *reply) finish(a *api) {
 		seen.text = string(r.text)
 	}
 	said := answered(seen.text, seen.refusal, seen.calls)
-	ids := []parley.ForeignID{{
-		Protocol: foreignProtocol, Name: said.hash(r.history).String(), TargetID: seen.last,
-	}}
+	if name := said.hash(r.history); r.turn.waits != "" || name != recorded.hash(r.history) {
+		// The next request finds any other answer by what the record has of it; see recognise.
+		r.keep(context.WithoutCancel(ctx), a, []parley.ForeignID{{
+			Protocol: foreignProtocol, Name: name.String(), TargetID: seen.last,
+		}})
+	}
 	if r.frames == nil {
-		r.keep(context.WithoutCancel(ctx), a, ids)
 		r.x.W.Header().Set("Content-Type", "application/json")
 		_, _ = r.x.W.Write(r.whole(&seen)) // the client may be gone
 		return
 	}
 	r.ends(&seen)
-	if r.frames.Flush() != nil {
-		return
-	}
-	r.keep(context.WithoutCancel(ctx), a, ids) // before the client knows that it may continue
 	r.frames.Buffer = append(r.frames.Buffer, "data: [DONE]\n\n"...)
 	_ = r.frames.Flush() // the client may be gone
 }
