@@ -35,13 +35,9 @@ type Store interface {
 	store.TurnLog
 	store.Replays
 	store.DryRuns
-	store.Agents
-	store.Schedules
-	store.Webhooks
+	store.Entities
 	Knowledge
-	store.Artifacts
 	store.Teams
-	store.Projects
 	store.Keys
 	store.Workspaces
 	store.SignIns
@@ -56,7 +52,6 @@ type Store interface {
 	store.Loops
 	store.Usage
 	store.ResponseCache
-	store.Files
 	Compactions
 	store.Outside
 	Sharing

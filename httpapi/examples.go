@@ -118,19 +118,6 @@ const (
 		`"overlap":"skip","missed":"once","author":{"kind":"person","id":"` + otherIDExample +
 		`","name":"ada"},"next_at":"` + timeExample + `","last_run":` + scheduleRunExample +
 		`,"skipped_in_a_row":0,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
-	webhookExample = webhookFields + `"secret":null,"created_at":"` + timeExample +
-		`","updated_at":"` + timeExample + `"}`
-	newWebhookExample = webhookFields + `"secret":"whsec_ZXhhbXBsZS1zaG93bi1vbmNl","created_at":"` + timeExample +
-		`","updated_at":"` + timeExample + `"}`
-	webhookFields = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","name":"Tickets",` +
-		`"url":"https://example.com/hooks/parley","events":["session.*"],"filter":{"session_ids":[],"agent_ids":[],` +
-		`"project_ids":[],"tags":["support"],"types":[]},"status":"active","reason":null,"owner":{"kind":"person",` +
-		`"id":"` + otherIDExample + `","name":"ada"},"failing_since":null,"previous_secret_until":null,`
-	webhookAnswerExample   = `{"delivered":true,"response_status":200,"error":null,"took_ms":41}`
-	webhookDeliveryExample = `{"id":"` + otherIDExample + `","webhook_id":"` + otherIDExample + `","session_id":"` +
-		sessionIDExample + `","event_sequence":7,"event_type":"session.completed","status":"dead","attempts":11,` +
-		`"response_status":503,"error":"the endpoint answered 503","next_at":null,"created_at":"` + timeExample +
-		`","updated_at":"` + timeExample + `"}`
 	knowledgeExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` +
 		agentIDExample + `","scope":"agent","kind":"preference","text":"Releases are cut on Tuesdays.",` +
 		`"confidence":90,"pinned":true,"status":"active","author":{"kind":"agent","id":"` + agentIDExample +

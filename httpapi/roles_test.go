@@ -3,34 +3,12 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	"example.org/parley"
 	"example.org/parley/engine"
 )
-
-// rolesTable is the table of docs/roles.md, from the engine's.
-func rolesTable() string {
-	var out strings.Builder
-	out.WriteString("| verb | is | reader | member | admin |\n|---|---|---|---|---|\n")
-	for _, p := range engine.Permissions() {
-		fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s |\n", p.Verb, p.About, p.Reader, p.Member, p.Admin)
-	}
-	return out.String()
-}
-
-func TestRolesPageShowsTheTable(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../docs/roles.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if table := rolesTable(); !strings.Contains(string(page), table) {
-		t.Errorf("docs/roles.md does not hold the table of the engine:\n%s", table)
-	}
-}
 
 // Every verb of the table is asked over HTTP by every role, on a session that
 // another owns and shares, and on things of the workspace.

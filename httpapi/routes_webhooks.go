@@ -7,6 +7,22 @@ import (
 	"example.org/parley/engine"
 )
 
+const (
+	webhookExample = webhookFields + `"secret":null,"created_at":"` + timeExample +
+		`","updated_at":"` + timeExample + `"}`
+	newWebhookExample = webhookFields + `"secret":"whsec_ZXhhbXBsZS1zaG93bi1vbmNl","created_at":"` + timeExample +
+		`","updated_at":"` + timeExample + `"}`
+	webhookFields = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","name":"Tickets",` +
+		`"url":"https://example.com/hooks/parley","events":["session.*"],"filter":{"session_ids":[],"agent_ids":[],` +
+		`"project_ids":[],"tags":["support"],"types":[]},"status":"active","reason":null,"owner":{"kind":"person",` +
+		`"id":"` + otherIDExample + `","name":"ada"},"failing_since":null,"previous_secret_until":null,`
+	webhookAnswerExample   = `{"delivered":true,"response_status":200,"error":null,"took_ms":41}`
+	webhookDeliveryExample = `{"id":"` + otherIDExample + `","webhook_id":"` + otherIDExample + `","session_id":"` +
+		sessionIDExample + `","event_sequence":7,"event_type":"session.completed","status":"dead","attempts":11,` +
+		`"response_status":503,"error":"the endpoint answered 503","next_at":null,"created_at":"` + timeExample +
+		`","updated_at":"` + timeExample + `"}`
+)
+
 // webhookRoutes returns the routes of the subscriptions that post events to addresses.
 func webhookRoutes() []route {
 	return []route{

@@ -92,26 +92,15 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 	const fromHere = "(SELECT item_id FROM parley.knowledge_sources WHERE workspace_id = $1 AND session_id = $2)"
 	for _, statement := range []string{"knowledge WHERE workspace_id = $1 AND id IN " + fromHere,
 		"knowledge_sources WHERE workspace_id = $1 AND item_id IN " + fromHere,
-		"knowledge_blocks WHERE workspace_id = $1 AND session_id = $2",
-		"parked WHERE workspace_id = $1 AND session_id = $2",
-		"compactions WHERE workspace_id = $1 AND session_id = $2",
-		"replays WHERE workspace_id = $1 AND session_id = $2",
-		"dry_calls WHERE workspace_id = $1 AND session_id = $2",
-		"deliveries WHERE workspace_id = $1 AND session_id = $2",
-		"webhook_lanes WHERE workspace_id = $1 AND session_id = $2",
-		"webhook_deliveries WHERE workspace_id = $1 AND session_id = $2",
 		// a delegation goes with the later one of its sessions: the end of what the other works on for it reads the row
 		"delegations d WHERE workspace_id = $1 AND from_session_id = $2 AND NOT EXISTS (SELECT FROM parley.sessions s" +
 			" WHERE s.workspace_id = $1 AND s.id = d.to_session_id)",
 		"delegations d WHERE workspace_id = $1 AND to_session_id = $2 AND NOT EXISTS (SELECT FROM parley.sessions s" +
-			" WHERE s.workspace_id = $1 AND s.id = d.from_session_id)",
-		"inbox_items WHERE workspace_id = $1 AND session_id = $2",
-		"outside WHERE workspace_id = $1 AND session_id = $2",
-		"foreign_ids WHERE workspace_id = $1 AND session_id = $2",
-		"shares WHERE workspace_id = $1 AND session_id = $2", "shares WHERE workspace_id = $1 AND reader_id = $2",
-		"budgets WHERE workspace_id = $1 AND subject_id = $2", "budgets WHERE workspace_id = $1 AND session_id = $2",
-		"rates WHERE workspace_id = $1 AND subject_id = $2"} {
+			" WHERE s.workspace_id = $1 AND s.id = d.from_session_id)"} {
 		b.write("DELETE FROM parley."+statement, workspaceID, sessionID)
+	}
+	for _, statement := range purgedWithSession() {
+		b.write(statement, workspaceID, sessionID)
 	}
 	b.buryArtifacts("session_id = $2", workspaceID, sessionID)
 	b.write(forgetLog, workspaceID, logID[0])

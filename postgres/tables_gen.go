@@ -2462,3 +2462,25 @@ func insertSignInArgs(to []arg, of *store.NewSignIn) []arg {
 		of.ExpiresAt,
 	)
 }
+
+// purgedWithSession returns the statements that delete what goes with a session. Each takes the workspace and the session.
+func purgedWithSession() []string {
+	return []string{
+		"DELETE FROM parley.outside WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.foreign_ids WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.shares WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.shares WHERE workspace_id = $1 AND reader_id = $2",
+		"DELETE FROM parley.inbox_items WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.deliveries WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.webhook_lanes WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.webhook_deliveries WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.knowledge_blocks WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.budgets WHERE workspace_id = $1 AND subject_id = $2",
+		"DELETE FROM parley.budgets WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.dry_calls WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.replays WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.compactions WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.parked WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.rates WHERE workspace_id = $1 AND subject_id = $2",
+	}
+}

@@ -74,21 +74,12 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	if err := t.buryArtifacts(h.WorkspaceID, "session_id = ?1", h.ID); err != nil {
 		return false, err
 	}
-	for _, statement := range []string{
+	for _, statement := range append(purgedWithSession(),
 		"DELETE FROM knowledge WHERE id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
 		"DELETE FROM knowledge_sources WHERE item_id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
-		"DELETE FROM knowledge_blocks WHERE session_id = ?", "DELETE FROM session_logs WHERE session_id = ?",
-		"DELETE FROM parked WHERE session_id = ?", "DELETE FROM compactions WHERE session_id = ?",
-		"DELETE FROM replays WHERE session_id = ?", "DELETE FROM dry_calls WHERE session_id = ?",
-		"DELETE FROM webhook_lanes WHERE session_id = ?", "DELETE FROM webhook_deliveries WHERE session_id = ?",
-		"DELETE FROM deliveries WHERE session_id = ?", purgeSent, purgeReceived,
-		"DELETE FROM inbox_items WHERE session_id = ?",
-		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM foreign_ids WHERE session_id = ?",
-		"DELETE FROM shares WHERE session_id = ?",
-		"DELETE FROM shares WHERE reader_id = ?",
-		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM budgets WHERE session_id = ?",
-		"DELETE FROM rates WHERE subject_id = ?",
-		"DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?"} {
+		"DELETE FROM session_logs WHERE session_id = ?", purgeSent, purgeReceived,
+		"DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?",
+	) {
 		if _, err := t.exec(statement, h.ID); err != nil {
 			return false, err
 		}

@@ -2419,3 +2419,25 @@ func insertSignInArgs(to []arg, of *store.NewSignIn) []arg {
 		&of.ExpiresAt,
 	)
 }
+
+// purgedWithSession returns the statements that delete what goes with a session. Each takes the session.
+func purgedWithSession() []string {
+	return []string{
+		"DELETE FROM outside WHERE session_id = ?",
+		"DELETE FROM foreign_ids WHERE session_id = ?",
+		"DELETE FROM shares WHERE session_id = ?",
+		"DELETE FROM shares WHERE reader_id = ?",
+		"DELETE FROM inbox_items WHERE session_id = ?",
+		"DELETE FROM deliveries WHERE session_id = ?",
+		"DELETE FROM webhook_lanes WHERE session_id = ?",
+		"DELETE FROM webhook_deliveries WHERE session_id = ?",
+		"DELETE FROM knowledge_blocks WHERE session_id = ?",
+		"DELETE FROM budgets WHERE subject_id = ?",
+		"DELETE FROM budgets WHERE session_id = ?",
+		"DELETE FROM dry_calls WHERE session_id = ?",
+		"DELETE FROM replays WHERE session_id = ?",
+		"DELETE FROM compactions WHERE session_id = ?",
+		"DELETE FROM parked WHERE session_id = ?",
+		"DELETE FROM rates WHERE subject_id = ?",
+	}
+}

@@ -27,16 +27,12 @@ type Store interface {
 	TurnLog
 	Replays
 	DryRuns
-	Agents
-	Schedules
-	Webhooks
+	Entities
 	WebhookLanes
 	Knowledge
-	Artifacts
 	Teams
 	Delegations
 	Inbox
-	Projects
 	Keys
 	Workspaces
 	SignIns
@@ -53,7 +49,6 @@ type Store interface {
 	Summaries
 	Approvals
 	ResponseCache
-	Files
 
 	// Listen adds a listener for every commit of this process and, as far as hints arrive, of other processes
 	// (Commit.Remote). Call it before the first transition.
@@ -62,6 +57,16 @@ type Store interface {
 	Ping(ctx context.Context) error
 	// Close ends the store's goroutines and closes its files. Committed work stays.
 	Close() error
+}
+
+// Entities are the things with an identity and a table of their own whose methods the engine uses as they are.
+type Entities interface {
+	Agents
+	Schedules
+	Webhooks
+	Artifacts
+	Projects
+	Files
 }
 
 // Scope is the viewer: every query names the workspace, and whatever the principal may not see is CodeNotFound, as if

@@ -1,24 +1,8 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
-
 	"example.org/parley"
 )
-
-func knowledgeCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "knowledge", Short: "See and change what agents know"}
-	command.AddCommand(
-		knowledgeListCommand(shared, term),
-		knowledgeShowCommand(shared, term),
-		knowledgeCreateCommand(shared, term),
-		knowledgeUpdateCommand(shared, term),
-		knowledgePinCommand(shared, term),
-		knowledgeApproveCommand(shared, term),
-		knowledgeForgetCommand(shared),
-	)
-	return command
-}
 
 // knowledgeState says whether prompts are told an item.
 func knowledgeState(k *parley.KnowledgeItem) string {

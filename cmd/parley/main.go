@@ -96,7 +96,6 @@ func rootCommand(term terminal) *cobra.Command {
 		agentsCommand(shared, term),
 		teamCommand(shared, term),
 		sessionsCommand(shared, term),
-		projectsCommand(shared, term),
 		limitsShowCommand(shared, term),
 		messagesCommand(shared, term),
 		callsCommand(shared, term),
@@ -111,9 +110,7 @@ func rootCommand(term terminal) *cobra.Command {
 		queueCommand(shared, term),
 		turnsCommand(shared, term),
 		loopsCommand(shared, term),
-		schedulesCommand(shared, term),
 		webhooksCommand(shared, term),
-		knowledgeCommand(shared, term),
 		artifactsCommand(shared, term),
 		workspaceCommand(shared, term),
 		keysCommand(shared, term),
@@ -132,6 +129,7 @@ func rootCommand(term terminal) *cobra.Command {
 		openapiCommand(term),
 		referenceCommand(term),
 	)
+	root.AddCommand(generatedNouns(shared, term)...)
 	root.SetIn(term.in)
 	root.SetOut(term.out)
 	root.SetErr(term.err)

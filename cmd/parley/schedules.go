@@ -3,25 +3,9 @@ package main
 import (
 	"fmt"
 
-	"github.com/spf13/cobra"
-
 	"example.org/parley"
 	"example.org/parley/client"
 )
-
-func schedulesCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "schedules", Short: "Make agents work at set times"}
-	command.AddCommand(
-		schedulesListCommand(shared, term),
-		schedulesShowCommand(shared, term),
-		schedulesCreateCommand(shared, term),
-		schedulesUpdateCommand(shared, term),
-		schedulesDeleteCommand(shared),
-		schedulesPreviewCommand(shared, term),
-		schedulesRunsCommand(shared, term),
-	)
-	return command
-}
 
 // scheduleWhen says when a schedule is due.
 func scheduleWhen(s *parley.Schedule) string {

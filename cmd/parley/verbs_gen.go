@@ -1731,6 +1731,40 @@ func signInsEndCommand(shared *flags) *cobra.Command {
 	return command
 }
 
+// generatedNouns makes the commands whose verbs are all generated.
+func generatedNouns(shared *flags, term terminal) []*cobra.Command {
+	projects := &cobra.Command{Use: "projects", Short: "List, choose, show, change and delete projects"}
+	projects.AddCommand(
+		projectsListCommand(shared, term),
+		projectsShowCommand(shared, term),
+		projectsCreateCommand(shared, term),
+		projectsUpdateCommand(shared, term),
+		projectsRenameCommand(shared, term),
+		projectsDeleteCommand(shared),
+	)
+	schedules := &cobra.Command{Use: "schedules", Short: "Make agents work at set times"}
+	schedules.AddCommand(
+		schedulesListCommand(shared, term),
+		schedulesShowCommand(shared, term),
+		schedulesCreateCommand(shared, term),
+		schedulesUpdateCommand(shared, term),
+		schedulesDeleteCommand(shared),
+		schedulesPreviewCommand(shared, term),
+		schedulesRunsCommand(shared, term),
+	)
+	knowledge := &cobra.Command{Use: "knowledge", Short: "See and change what agents know"}
+	knowledge.AddCommand(
+		knowledgeListCommand(shared, term),
+		knowledgeShowCommand(shared, term),
+		knowledgeCreateCommand(shared, term),
+		knowledgeUpdateCommand(shared, term),
+		knowledgePinCommand(shared, term),
+		knowledgeApproveCommand(shared, term),
+		knowledgeForgetCommand(shared),
+	)
+	return []*cobra.Command{projects, schedules, knowledge}
+}
+
 // agentsTable is the table of agents.
 func agentsTable() table[parley.Agent] {
 	return table[parley.Agent]{

@@ -54,6 +54,8 @@ var rules = []struct {
 	{"internal/gen/cli", []string{".", "internal/gen/operations"}},
 	{"internal/gen/client", []string{".", "model", "event", "internal/gen/operations"}},
 	{"internal/gen/settings", []string{"setting"}},
+	{"internal/gen/closed", []string{"."}},
+	{"internal/gen/roles", []string{"engine"}},
 	{"internal/gen/tables", []string{".", "internal/tables"}},
 	{"internal/gen/openapi", []string{"httpapi"}},
 	{"internal/gen/schema", []string{"internal/sqlschema"}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"example.org/parley/internal/gen/closed"
 	"example.org/parley/internal/gen/events"
 	"example.org/parley/internal/gen/output"
 	"example.org/parley/internal/gen/schema"
@@ -14,7 +15,7 @@ import (
 )
 
 func generators() []output.Generator {
-	return []output.Generator{events.Files, settings.Files, schema.Files, tables.Files}
+	return []output.Generator{closed.Files, events.Files, settings.Files, schema.Files, tables.Files}
 }
 
 func main() {

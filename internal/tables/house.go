@@ -29,7 +29,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "insert", Kind: Inserts, Of: of[transition.DeliveryRow]()},
 		},
 		Columns: []Column{
-			{Name: "session_id", Kind: ID, Field: "SessionID", In: "insert"},
+			{Name: "session_id", Kind: ID, Field: "SessionID", In: "insert", Purged: true},
 			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "insert"},
 			{Name: "kind", Kind: Text, Field: "Kind", In: "insert"},
 			{Name: "key", Kind: ID, Field: "Key", In: "insert"},
@@ -129,7 +129,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 		Keys: keys{SQLite: {"webhook_id", "session_id"}, Postgres: {"workspace_id", "webhook_id", "session_id"}},
 		Columns: []Column{
 			{Name: "webhook_id", Kind: ID},
-			{Name: "session_id", Kind: ID},
+			{Name: "session_id", Kind: ID, Purged: true},
 			{Name: "workspace_id", Kind: ID},
 			{Name: "through", Kind: Integer},
 			{Name: "attempts", Kind: Integer},
@@ -148,7 +148,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "id", Kind: ID, Field: "ID", In: "read insert"},
 			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "read insert"},
 			{Name: "webhook_id", Kind: ID, Field: "WebhookID", In: "read insert"},
-			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert"},
+			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert", Purged: true},
 			{Name: "event_sequence", Kind: Integer, Field: "EventSequence", In: "read insert"},
 			{Name: "event_type", Kind: Text, Field: "EventType", In: "read insert"},
 			{Name: "status", Kind: Text, Field: "Status", In: "read insert"},
@@ -214,7 +214,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 		Columns: []Column{
 			{Name: "id", Kind: ID, Field: "ID", In: "read insert"},
 			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "read insert"},
-			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert"},
+			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert", Purged: true},
 			{Name: "n", Kind: Integer, Field: "N", In: "read insert"},
 			{Name: "beginning", Kind: Text, Field: "Beginning", In: "read insert"},
 			{Name: "text", Kind: Text, Field: "Text", In: "read insert"},
@@ -354,7 +354,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 		Keys: keys{SQLite: {"workspace_id", "subject_id"}, Postgres: {"workspace_id", "subject_id"}},
 		Columns: []Column{
 			{Name: "workspace_id", Kind: ID},
-			{Name: "subject_id", Kind: ID},
+			{Name: "subject_id", Kind: ID, Purged: true},
 			{Name: "revision", Kind: Integer},
 			{Name: "tokens", Kind: Integer},
 			{Name: "cost", Kind: Integer},
@@ -364,7 +364,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "reserved_tokens", Kind: Integer},
 			{Name: "reserved_cost", Kind: Integer},
 			{Name: "warned", Kind: Integer},
-			{Name: "session_id", Kind: ID},
+			{Name: "session_id", Kind: ID, Purged: true},
 		},
 	},
 	{
@@ -373,7 +373,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 		Columns: []Column{
 			{Name: "id", Kind: ID},
 			{Name: "workspace_id", Kind: ID},
-			{Name: "session_id", Kind: ID},
+			{Name: "session_id", Kind: ID, Purged: true},
 			{Name: "owner_id", Kind: ID},
 			{Name: "agent_id", Kind: ID},
 			{Name: "model", Kind: Text},
@@ -391,7 +391,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 		Columns: []Column{
 			{Name: "call_id", Kind: ID},
 			{Name: "workspace_id", Kind: ID},
-			{Name: "session_id", Kind: ID},
+			{Name: "session_id", Kind: ID, Purged: true},
 			{Name: "replay_of", Kind: ID},
 			{Name: "answer", Kind: Text},
 			{Name: "created_at", Kind: Integer},
@@ -405,7 +405,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "insert", Kind: Inserts, Of: of[parley.Compaction](), Upsert: true},
 		},
 		Columns: []Column{
-			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert"},
+			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert", Purged: true},
 			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "read insert"},
 			{Name: "id", Kind: ID, Field: "ID", In: "read insert"},
 			{Name: "state", Kind: Text, Field: "State", In: "read insert"},
@@ -439,7 +439,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 		Columns: []Column{
 			{Name: "workspace_id", Kind: ID},
 			{Name: "subject_id", Kind: ID},
-			{Name: "session_id", Kind: ID},
+			{Name: "session_id", Kind: ID, Purged: true},
 			{Name: "parked_at", Kind: Integer},
 		},
 	},
@@ -448,7 +448,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 		Keys: keys{SQLite: {"workspace_id", "subject_id"}, Postgres: {"workspace_id", "subject_id"}},
 		Columns: []Column{
 			{Name: "workspace_id", Kind: ID},
-			{Name: "subject_id", Kind: ID},
+			{Name: "subject_id", Kind: ID, Purged: true},
 			{Name: "used_until", Kind: Integer},
 		},
 	},

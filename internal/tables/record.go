@@ -297,7 +297,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "title", Kind: Text, Field: "Title", In: "read insert update"},
 			{Name: "summary", Kind: Text, Field: "Summary", In: "read insert update"},
 			{Name: "agent_id", Kind: ID, Field: "AgentID", In: "read insert"},
-			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert"},
+			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert", Purged: true},
 			{Name: "message_id", Kind: ID, Field: "MessageID", In: "read insert update"},
 			{Name: "source_session_id", Kind: ID, Field: "SourceSessionID", In: "read insert update"},
 			{Name: "source_message_id", Kind: ID, Field: "SourceMessageID", In: "read insert update"},

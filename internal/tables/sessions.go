@@ -167,7 +167,7 @@ var sessions = []Table{ //nolint:gochecknoglobals // never written
 		Name: "outside",
 		Keys: keys{SQLite: {"session_id"}, Postgres: {"workspace_id", "session_id"}},
 		Columns: []Column{
-			{Name: "session_id", Kind: ID},
+			{Name: "session_id", Kind: ID, Purged: true},
 			{Name: "workspace_id", Kind: ID},
 			{Name: "message_id", Kind: ID},
 			{Name: "turn_id", Kind: ID},
@@ -193,7 +193,7 @@ var sessions = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "protocol", Kind: Text, Field: "Protocol", In: "read insert"},
 			{Name: "principal_id", Kind: ID, Field: "PrincipalID", In: "read insert"},
 			{Name: "name", Kind: Text, Field: "Name", In: "read insert"},
-			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert"},
+			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert", Purged: true},
 			{Name: "target_id", Kind: ID, Field: "TargetID", In: "read insert"},
 			{Name: "created_at", Kind: Integer, Field: "CreatedAt", In: "read insert"},
 		},
@@ -206,8 +206,8 @@ var sessions = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "insert", Kind: Inserts, Of: of[parley.Share](), Spare: 1},
 		},
 		Columns: []Column{
-			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert"},
-			{Name: "reader_id", Kind: ID, Field: "ReaderID", In: "read insert"},
+			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert", Purged: true},
+			{Name: "reader_id", Kind: ID, Field: "ReaderID", In: "read insert", Purged: true},
 			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "read insert"},
 			{Name: "shared_kind", Kind: Text, Field: "SharedBy.Kind", In: "read insert"},
 			{Name: "shared_by", Kind: ID, Field: "SharedBy.ID", In: "read insert"},

@@ -59,6 +59,7 @@ type Column struct {
 	Only    Database // 0: both. A column of one database does not move with a copy
 	Derived string   // SQL for the value on SQLite, which has no such column
 	Joined  bool     // a column of another table
+	Purged  bool     // of ids: the row is deleted with the session that it names
 }
 
 // ListKind is the use of a list.

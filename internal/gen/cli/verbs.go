@@ -44,6 +44,18 @@ type verb struct {
 // pointer to the row.
 type column struct{ title, member, cell string }
 
+// noun is a command whose verbs are all generated; the others are written in cmd/parley.
+type noun struct{ name, says string }
+
+// nouns returns the generated nouns.
+func nouns() []noun {
+	return []noun{
+		{"projects", "List, choose, show, change and delete projects"},
+		{"schedules", "Make agents work at set times"},
+		{"knowledge", "See and change what agents know"},
+	}
+}
+
 // verbs returns the generated verbs.
 func verbs() []verb {
 	session := map[string]string{"created_from": "since", "created_to": "until"}
