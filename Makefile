@@ -216,11 +216,14 @@ properties: ## account for every message in CASES lives of sessions
 bench: ## measure the figures of bench/README.md, with their references, in one run
 	go run ./bench/cmd/figures
 
+# Figures and pictures are those of the browser that people have; tests take its headless shell if there is one.
+BROWSER := $(or $(PARLEY_CHROMIUM),/usr/bin/chromium)
+
 bench-page: build $(PAGE_PACKAGES) ## measure the page's figures in Chromium, ROUNDS rounds each (3)
-	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_E2E_DEADLINE=180000 node bench/page/figures.mjs '' -rounds $${ROUNDS:-3}
+	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_CHROMIUM=$(BROWSER) PARLEY_E2E_DEADLINE=180000 node bench/page/figures.mjs '' -rounds $${ROUNDS:-3}
 
 pictures: build $(PAGE_PACKAGES) ## take the pictures in docs/page anew, in Chromium; needs the shell of SQLite
-	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley node web/e2e/pictures.mjs docs/page
+	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_CHROMIUM=$(BROWSER) node web/e2e/pictures.mjs docs/page
 
 lint: lint-go lint-openapi lint-deploy ## run every linter
 

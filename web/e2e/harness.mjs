@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -104,9 +104,13 @@ export async function until(holds, what = String(holds)) {
   }
 }
 
+// The headless shell is Chromium without windows, extensions and the rest of a desktop's browser: the same engine for a
+// quarter less processor time.
+const SHELL = '/usr/bin/chromium-headless-shell';
+
 export function browser() {
   return chromium.launch({
-    executablePath: process.env.PARLEY_CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: process.env.PARLEY_CHROMIUM ?? (existsSync(SHELL) ? SHELL : '/usr/bin/chromium'),
     // --process-per-site: tabs share a process and the code that it has compiled.
     args: ['--no-sandbox', '--process-per-site', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   });
