@@ -102,14 +102,16 @@ check: ## in a minute or two: compile, vet and run the short tests, without Post
 test: ## everything, from scratch: linters, deploy/, vendors' SDKs, the page, unit tests, stores, whole processes beside a short fuzz run; prints the time of each stage
 	.ci/prepare
 	@mkdir -p .cache && rm -f .cache/stages
-	@.ci/stage lint $(MAKE) lint
-	@.ci/stage deploy $(MAKE) test-deploy
-	@.ci/stage vendors $(MAKE) test-vendors
+	@# Neither the linters nor the vendors' SDKs fill two cores. The page's build follows: it replaces files that they read.
+	@.ci/stage lint $(MAKE) lint > .cache/lint.log 2>&1 & lint=$$!; code=0; \
+	  { .ci/stage deploy $(MAKE) test-deploy && .ci/stage vendors $(MAKE) test-vendors; } || code=$$?; \
+	  wait $$lint || code=$$?; cat .cache/lint.log; exit $$code
 	@.ci/stage page $(MAKE) test-page
-	@.ci/stage unit $(MAKE) test-unit
-	@# Databases and whole processes leave a part of two cores idle, waiting for disks, leases and browsers: fuzzing takes that.
-	@.ci/stage fuzz nice -n 19 $(MAKE) fuzz FUZZTIME=5000x > .cache/fuzz.log 2>&1 & fuzz=$$!; code=0; \
-	  { .ci/stage stores $(MAKE) test-stores && .ci/stage e2e $(MAKE) e2e; } || code=$$?; wait $$fuzz || code=$$?; cat .cache/fuzz.log; exit $$code
+	@# The rest leaves a part of two cores idle, waiting for disks, leases and browsers: fuzzing takes that, and a tenth
+	@# of what is contended, so that it ends before the last stage.
+	@.ci/stage fuzz nice -n 10 $(MAKE) fuzz FUZZTIME=5000x > .cache/fuzz.log 2>&1 & fuzz=$$!; code=0; \
+	  { .ci/stage unit $(MAKE) test-unit && .ci/stage stores $(MAKE) test-stores && .ci/stage e2e $(MAKE) e2e; } || code=$$?; \
+	  wait $$fuzz || code=$$?; cat .cache/fuzz.log; exit $$code
 	@echo "seconds of each stage:"; cat .cache/stages
 
 # Generates the page's types, and TypeScript clients for a test. It needs TypeScript 5: the page's version, 7, is not a library.
@@ -219,11 +221,14 @@ properties: ## account for every message in CASES lives of sessions
 bench: ## measure the figures of bench/README.md, with their references, in one run
 	go run ./bench/cmd/figures
 
+# Figures and pictures are those of the browser that people have; tests take its headless shell if there is one.
+BROWSER := $(or $(PARLEY_CHROMIUM),/usr/bin/chromium)
+
 bench-page: build $(PAGE_PACKAGES) ## measure the page's figures in Chromium, ROUNDS rounds each (3)
-	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_E2E_DEADLINE=180000 node bench/page/figures.mjs '' -rounds $${ROUNDS:-3}
+	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_CHROMIUM=$(BROWSER) PARLEY_E2E_DEADLINE=180000 node bench/page/figures.mjs '' -rounds $${ROUNDS:-3}
 
 pictures: build $(PAGE_PACKAGES) ## take the pictures in docs/page anew, in Chromium; needs the shell of SQLite
-	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley node web/e2e/pictures.mjs docs/page
+	PARLEY_E2E_BINARY=$(CURDIR)/bin/parley PARLEY_CHROMIUM=$(BROWSER) node web/e2e/pictures.mjs docs/page
 
 lint: lint-go lint-openapi lint-deploy ## run every linter
 
