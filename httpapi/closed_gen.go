@@ -17,7 +17,7 @@ func closedWords() map[reflect.Type]string {
 		reflect.TypeFor[parley.ApprovalReason]():   "rule agent_changed tool_changed",
 		reflect.TypeFor[parley.ApprovalScope]():    "once session change tree",
 		reflect.TypeFor[parley.ApprovalState]():    "pending approved denied expired cancelled",
-		reflect.TypeFor[parley.ArtifactKind]():     "json markdown text code csv html svg",
+		reflect.TypeFor[parley.ArtifactKind]():     "json markdown text code csv html svg file",
 		reflect.TypeFor[parley.AuthorKind]():       "person service agent",
 		reflect.TypeFor[parley.Backoff]():          "exponential linear",
 		reflect.TypeFor[parley.CallOutcome]():      "open completed failed cancelled interrupted",
