@@ -11,6 +11,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/engine"
 	"example.org/parley/internal/projectdir"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/live"
 	"example.org/parley/llm"
 	"example.org/parley/llm/sim"
@@ -45,7 +46,7 @@ const (
 
 func newHouse(t *testing.T, by runs) *house {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	store, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

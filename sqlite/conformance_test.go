@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"testing"
 
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
 	"example.org/parley/store/storetest"
@@ -11,7 +12,7 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) store.Store {
-		store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+		store, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/engine"
 	"example.org/parley/httpapi"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/live"
 	"example.org/parley/llm"
 	"example.org/parley/llm/sim"
@@ -82,7 +83,7 @@ func openWith(t *testing.T, env func(string) string) *house {
 		t.Fatal(err)
 	}
 	log = h.telemetry.Logger(log)
-	if h.store, err = sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{Log: log}); err != nil {
+	if h.store, err = sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	models, err := llm.NewRegistry(

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.org/parley"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/live"
 	"example.org/parley/model"
 	"example.org/parley/sqlite"
@@ -278,7 +279,7 @@ type rig struct {
 // newRig opens an empty store. Pauses between attempts return immediately.
 func newRig(t testing.TB) *rig {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	db, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

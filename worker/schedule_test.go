@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
 )
@@ -27,7 +28,7 @@ type agenda struct {
 
 func newAgenda(t *testing.T) *agenda {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	db, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

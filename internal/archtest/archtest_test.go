@@ -65,6 +65,7 @@ var rules = []struct {
 	{"internal/markdown", nil},
 	{"internal/modulepath", nil},
 	{"internal/pgtest", nil},
+	{"internal/sqlitetest", []string{"sqlite"}},
 	{"internal/bounded", nil},
 	{"setting", []string{"."}},
 	{"prompt", []string{".", "setting", "model"}},
