@@ -193,7 +193,8 @@ func artifactRoutes() []route {
 			verb:   engine.WriteArtifacts,
 			says:   "Write an artifact to a file of its project",
 			about: "By the rules of the file tools: nothing outside the project's directory, nothing of the server, " +
-				"no places of secrets, no .git. A file that holds something else than a version of the artifact is 409 " +
+				"no places of secrets, no .git. A file that holds something else than a version of the artifact " +
+				"is 409 " +
 				"unless overwrite is true. For callers who may choose directories as projects.",
 			input:   inputOf[engine.ArtifactExportInput](`{"path":"docs/outline.md"}`),
 			serve:   serveExportArtifact,
@@ -208,7 +209,8 @@ func artifactRoutes() []route {
 			verb:   engine.WriteArtifacts,
 			says:   "Make an artifact of a file of a project",
 			about: "A new artifact of the project, or with artifact_id a new version of one, by the rules of the " +
-				"file tools. What is not text becomes an artifact of kind file. A file has at most 4 MiB. For callers who " +
+				"file tools. What is not text becomes an artifact of kind file. A file has at most 4 MiB. For " +
+				"callers who " +
 				"may choose directories as projects.",
 			headers: idempotent(),
 			input:   inputOf[engine.ArtifactImportInput](`{"path":"docs/outline.md","labels":["novel"]}`),

@@ -1,5 +1,5 @@
-// Package sqlitetest gives tests new SQLite databases for a tenth of the processor time that their schema takes: each is
-// a copy of one that the test's process made before.
+// Package sqlitetest gives tests new SQLite databases for a tenth of the processor time that their schema takes: each
+// is a copy of one that the test's process made before.
 package sqlitetest
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 // made is the file of an empty database, as sqlite.Open leaves it.
-var made = sync.OnceValues(func() (file []byte, err error) {
+var made = sync.OnceValues(func() (file []byte, err error) { //nolint:gochecknoglobals // made once in each process
 	dir, err := os.MkdirTemp("", "parley-sqlite-")
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 // Command described generates files from the API's description as the program itself serves it: the document, the Go
-// client, the command line's plain verbs, and the table of the roles. `make generate` runs it at the module's root after the command gen,
-// because the API depends on gen's output. Its test fails if the committed files differ from its output.
+// client, the command line's plain verbs, and the table of the roles. `make generate` runs it at the module's root
+// after the command gen, because the API depends on gen's output. Its test fails if the committed files differ from its
+// output.
 package main
 
 import (
