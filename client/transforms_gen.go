@@ -265,13 +265,13 @@ func (q *TransformDefinitionQuery) values() url.Values {
 // GET /v1/transforms/definitions/{definition}
 func (c *Client) TransformDefinition(
 	ctx context.Context,
-	definition parley.ID,
+	definition string,
 	query TransformDefinitionQuery,
 	options ...Option,
 ) (parley.TransformDefinition, error) {
 	return send[parley.TransformDefinition](ctx, c, request{
 		method:  http.MethodGet,
-		path:    "/v1/transforms/definitions/" + definition.String(),
+		path:    "/v1/transforms/definitions/" + url.PathEscape(definition),
 		query:   query.values(),
 		options: options,
 	})
@@ -283,13 +283,13 @@ func (c *Client) TransformDefinition(
 // PATCH /v1/transforms/definitions/{definition}
 func (c *Client) UpdateTransformDefinition(
 	ctx context.Context,
-	definition parley.ID,
+	definition string,
 	input DefinitionPatch,
 	options ...Option,
 ) (parley.TransformDefinition, error) {
 	return send[parley.TransformDefinition](ctx, c, request{
 		method:  http.MethodPatch,
-		path:    "/v1/transforms/definitions/" + definition.String(),
+		path:    "/v1/transforms/definitions/" + url.PathEscape(definition),
 		input:   input,
 		options: options,
 	})
@@ -333,13 +333,13 @@ func (q *TransformDefinitionVersionsQuery) values() url.Values {
 // GET /v1/transforms/definitions/{definition}/versions
 func (c *Client) TransformDefinitionVersions(
 	ctx context.Context,
-	definition parley.ID,
+	definition string,
 	query TransformDefinitionVersionsQuery,
 	options ...Option,
 ) (Page[parley.TransformDefinition], error) {
 	return send[Page[parley.TransformDefinition]](ctx, c, request{
 		method:  http.MethodGet,
-		path:    "/v1/transforms/definitions/" + definition.String() + "/versions",
+		path:    "/v1/transforms/definitions/" + url.PathEscape(definition) + "/versions",
 		query:   query.values(),
 		options: options,
 	})
@@ -349,7 +349,7 @@ func (c *Client) TransformDefinitionVersions(
 // query.Cursor; query.Limit is the size of a page. It ends after an error.
 func (c *Client) AllTransformDefinitionVersions(
 	ctx context.Context,
-	definition parley.ID,
+	definition string,
 	query TransformDefinitionVersionsQuery,
 	options ...Option,
 ) iter.Seq2[parley.TransformDefinition, error] {
