@@ -424,7 +424,9 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["schema"] = schema
 	case "ArtifactInput", "TransformWriteInput", "DefinedOutputInput":
 		inputObjects(s, "schema")
-	case "TransformOutput":
+	case "Transform":
+		s.Properties["trigger_message_id"].Nullable = true
+	case "TransformOutput", "TransformTarget":
 		s.Properties["schema"] = object("JSON Schema of a json artifact; null for none.")
 		s.Properties["schema"].Nullable = true
 	case "ArtifactDiff":
