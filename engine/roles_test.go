@@ -395,7 +395,8 @@ func TestRolesAndVerbs(t *testing.T) {
 				agents := row.Verb == engine.WriteAgents || row.Verb == engine.GrantAgents      // everybody sees agents
 				signIns := row.Verb == engine.ReadSignIns || row.Verb == engine.EndSignIns      // there are none
 				webhooks := row.Verb == engine.ReadWebhooks || row.Verb == engine.WriteWebhooks // nor these
-				defined := row.Verb == engine.SetTransforms                                     // everybody sees definitions
+				// everybody sees definitions
+				defined := row.Verb == engine.SetTransforms
 				want := expect(who.reach, who.owns, shared || agents || signIns || webhooks || defined)
 				if err := act(who.principal, session.ID); parley.ErrorCode(err) != want {
 					t.Errorf("%s by %s on a %s session: %v, want %q", row.Verb, who.name, visibility, err, want)

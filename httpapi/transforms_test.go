@@ -162,7 +162,9 @@ func TestATransformIsCancelledAndRetried(t *testing.T) {
 		t.Errorf("the retry: %+v", again)
 	}
 	want[parley.Transform](s, 200, "POST", "/v1/transforms/"+again.ID.String()+"/cancel", "")
-	failed := s.transformed(`{"name":"No","instructions":"Write.","model":"sim/fail-auth-9","outputs":[{"kind":"text"}]}`)
+	failed := s.transformed(
+		`{"name":"No","instructions":"Write.","model":"sim/fail-auth-9","outputs":[{"kind":"text"}]}`,
+	)
 	if failed.Status != parley.TransformFailed || failed.Failure == nil || failed.Failure.Class != parley.ClassAuth {
 		t.Errorf("failed: %+v", failed)
 	}

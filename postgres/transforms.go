@@ -40,9 +40,18 @@ func (w *changes) MoveTransform(h *transition.Head, moved *transition.MovedTrans
 	if err != nil {
 		return err
 	}
-	w.write("UPDATE parley.transforms SET status = $3, chunks = $4, last_chunk_at = $5, failure = $6, started_at = $7, "+
-		"ended_at = $8 WHERE workspace_id = $1 AND id = $2", moved.WorkspaceID, moved.ID, string(moved.Status),
-		moved.Chunks, moved.LastChunkAt, failure, moved.StartedAt, moved.EndedAt)
+	w.write(
+		"UPDATE parley.transforms SET status = $3, chunks = $4, last_chunk_at = $5, failure = $6, started_at = $7, "+
+			"ended_at = $8 WHERE workspace_id = $1 AND id = $2",
+		moved.WorkspaceID,
+		moved.ID,
+		string(moved.Status),
+		moved.Chunks,
+		moved.LastChunkAt,
+		failure,
+		moved.StartedAt,
+		moved.EndedAt,
+	)
 	if moved.End == nil {
 		return nil
 	}
@@ -352,8 +361,16 @@ func (a *attempt) keepDefinition(d *parley.TransformDefinition, key store.Idempo
 			" WHERE workspace_id = $1 AND id = $2",
 			updateTransformDefinitionArgs([]arg{d.WorkspaceID, d.ID}, &row)...)
 	}
-	b.write("INSERT INTO parley.transform_definition_versions (definition_id, version, workspace_id, body, created_at, "+
-		"changed_by) VALUES ($1, $2, $3, $4, $5, $6)", d.ID, d.Version, d.WorkspaceID, body, d.UpdatedAt, d.ChangedByID)
+	b.write(
+		"INSERT INTO parley.transform_definition_versions (definition_id, version, workspace_id, body, created_at, "+
+			"changed_by) VALUES ($1, $2, $3, $4, $5, $6)",
+		d.ID,
+		d.Version,
+		d.WorkspaceID,
+		body,
+		d.UpdatedAt,
+		d.ChangedByID,
+	)
 	a.extra = append(a.extra, b.statements...)
 	a.tx.Means(d.ID)
 	return nil
@@ -422,7 +439,12 @@ func (s *Store) TransformDefinitions(
 		l.must("d.slug "+after+" ?", q.AfterSlug)
 	}
 	limit, rows := limited(q.Limit)
-	return page(ctx, s, ordered(workspaceID), scanTransformDefinition,
-		"SELECT d.body FROM parley.transform_definitions d WHERE "+l.where.String()+" ORDER BY d.slug "+word+limit, rows,
+	return page(
+		ctx,
+		s,
+		ordered(workspaceID),
+		scanTransformDefinition,
+		"SELECT d.body FROM parley.transform_definitions d WHERE "+l.where.String()+" ORDER BY d.slug "+word+limit,
+		rows,
 		l.args...)
 }

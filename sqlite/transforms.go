@@ -149,7 +149,11 @@ func (s *Store) Transform(ctx context.Context, scope store.Scope, id parley.ID) 
 	var l list
 	l.must("f.id = ?", id)
 	l.ofTransforms(scope)
-	found, err := s.transforms(ctx, "SELECT "+transformColumns+fmt.Sprintf(transformTables, "")+l.where.String(), l.args)
+	found, err := s.transforms(
+		ctx,
+		"SELECT "+transformColumns+fmt.Sprintf(transformTables, "")+l.where.String(),
+		l.args,
+	)
 	if err != nil || len(found) == 0 {
 		return parley.Transform{}, orNotFound(err, "transform")
 	}

@@ -53,7 +53,9 @@ func (f *transforms) written(a *answer) (wrong string, failure *parley.Failure, 
 	switch {
 	case errors.Is(err, transform.ErrUnreadable):
 		return "", &parley.Failure{
-			Class: parley.ClassLimit, Sentence: "The transform's owner may no longer read one of its inputs.", Attempts: 1,
+			Class:    parley.ClassLimit,
+			Sentence: "The transform's owner may no longer read one of its inputs.",
+			Attempts: 1,
 		}, nil
 	case wrong == "" && err == nil:
 		f.end = end

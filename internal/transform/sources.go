@@ -24,7 +24,7 @@ type cited struct {
 
 // citations checks what a model cites. One that leads nowhere is dropped: then the whole inputs count as the source.
 type citations struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // one answer is read: it ends with it
 	from   artifact.Reader
 	places *artifact.Places
 	scope  store.Scope

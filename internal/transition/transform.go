@@ -41,7 +41,9 @@ func (t *Tx) startTransform(h *Head, turn *parley.Turn) {
 	}
 	moved := h.Changes.NewTransform
 	if moved == nil {
-		h.Changes.Transform = &MovedTransform{Transform: parley.Transform{ID: turn.TransformID, WorkspaceID: h.WorkspaceID}}
+		h.Changes.Transform = &MovedTransform{
+			Transform: parley.Transform{ID: turn.TransformID, WorkspaceID: h.WorkspaceID},
+		}
 		moved = &h.Changes.Transform.Transform
 	}
 	moved.Status, moved.StartedAt = parley.TransformStreaming, t.now
@@ -103,7 +105,8 @@ func WriteTransformed(
 		return v, false
 	}
 	v.ArtifactID, v.WorkspaceID, v.Number, v.CreatedAt = a.ID, a.WorkspaceID, a.Newest+1, now
-	v.Parent, v.Base, v.ContentHash, v.Bytes = w.Output.BaseVersion, w.Output.BaseVersion, w.Content.Hash, w.Content.Bytes
+	v.Parent, v.Base = w.Output.BaseVersion, w.Output.BaseVersion
+	v.ContentHash, v.Bytes = w.Content.Hash, w.Content.Bytes
 	v.Conflict = a.Version != w.Output.BaseVersion || a.ArchivedAt != 0
 	a.Newest++
 	a.Revision++

@@ -161,7 +161,8 @@ func transformWrites(t *testing.T, w *world) {
 	}
 	for i, number := range []int{2, 1} {
 		out := &ended.Outputs[i]
-		if out.Version != number || out.Conflict || out.Purged || len(out.Sources) != 1 || out.Sources[0].Target != "/b" {
+		if out.Version != number || out.Conflict || out.Purged || len(out.Sources) != 1 ||
+			out.Sources[0].Target != "/b" {
 			t.Errorf("output %d: %+v", i+1, out)
 		}
 		version, err := w.store.ArtifactVersion(w.ctx, w.scope, out.ArtifactID, number)
