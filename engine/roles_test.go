@@ -49,6 +49,44 @@ func (h *house) artifactIn(t *testing.T, id parley.ID) parley.ID {
 	return made.ID
 }
 
+// ownerOf returns the owner of a session, as a member.
+func (h *house) ownerOf(t *testing.T, id parley.ID) (parley.Principal, parley.Session) {
+	t.Helper()
+	session, err := h.Session(t.Context(), h.admin, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parley.Principal{ID: session.OwnerID, WorkspaceID: session.WorkspaceID, Role: parley.RoleMember}, session
+}
+
+// transformIn returns a new transform of a session's owner, which is as visible as the session.
+func (h *house) transformIn(t *testing.T, id parley.ID) parley.ID {
+	t.Helper()
+	owner, session := h.ownerOf(t, id)
+	made, _, err := h.RunTransform(t.Context(), owner, engine.RunTransformInput{
+		Name: "x", Instructions: "x", Visibility: session.Visibility,
+		Outputs: []engine.TransformWriteInput{{Kind: parley.ArtifactText}},
+	}, store.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.ID
+}
+
+// definitionFor returns a new definition of a session's owner.
+func (h *house) definitionFor(t *testing.T, id parley.ID) string {
+	t.Helper()
+	owner, _ := h.ownerOf(t, id)
+	made, _, err := h.CreateTransformDefinition(t.Context(), owner, engine.DefinitionInput{
+		Name: "of " + parley.NewID().String()[24:], Instructions: "x",
+		Outputs: []engine.DefinedOutputInput{{Kind: parley.ArtifactText}},
+	}, store.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.ID.String()
+}
+
 // agentFor returns a new agent of a session's owner.
 func (h *house) agentFor(t *testing.T, id parley.ID) string {
 	t.Helper()
@@ -261,6 +299,28 @@ func TestRolesAndVerbs(t *testing.T) {
 		engine.DropArtifacts: func(p parley.Principal, s parley.ID) error {
 			return h.DeleteArtifact(ctx, p, h.artifactIn(t, s))
 		},
+		engine.ReadTransforms: func(p parley.Principal, s parley.ID) error {
+			_, err := h.Transform(ctx, p, h.transformIn(t, s))
+			return err
+		},
+		engine.RunTransforms: func(p parley.Principal, s parley.ID) error {
+			_, _, err := h.RetryTransform(ctx, p, h.transformIn(t, s), store.Idempotency{})
+			if parley.ErrorCode(err) == parley.CodeConflict {
+				return nil // allowed, but it has not failed
+			}
+			return err
+		},
+		engine.StopTransforms: func(p parley.Principal, s parley.ID) error {
+			_, err := h.CancelTransform(ctx, p, h.transformIn(t, s))
+			if code := parley.ErrorCode(err); code == parley.CodeConflict || code == parley.CodeNothingToCancel {
+				return nil // allowed, but there is nothing to stop
+			}
+			return err
+		},
+		engine.SetTransforms: func(p parley.Principal, s parley.ID) error {
+			_, err := h.UpdateTransformDefinition(ctx, p, h.definitionFor(t, s), engine.DefinitionPatch{})
+			return err
+		},
 		engine.ReadWebhooks: func(p parley.Principal, _ parley.ID) error {
 			_, err := h.Webhooks(ctx, p, engine.Paging{})
 			return err
@@ -335,7 +395,9 @@ func TestRolesAndVerbs(t *testing.T) {
 				agents := row.Verb == engine.WriteAgents || row.Verb == engine.GrantAgents      // everybody sees agents
 				signIns := row.Verb == engine.ReadSignIns || row.Verb == engine.EndSignIns      // there are none
 				webhooks := row.Verb == engine.ReadWebhooks || row.Verb == engine.WriteWebhooks // nor these
-				want := expect(who.reach, who.owns, shared || agents || signIns || webhooks)
+				// everybody sees definitions
+				defined := row.Verb == engine.SetTransforms
+				want := expect(who.reach, who.owns, shared || agents || signIns || webhooks || defined)
 				if err := act(who.principal, session.ID); parley.ErrorCode(err) != want {
 					t.Errorf("%s by %s on a %s session: %v, want %q", row.Verb, who.name, visibility, err, want)
 				}

@@ -255,6 +255,21 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		do("updateArtifact", artifact, 200, "PATCH", made, `{"archived":true}`)
 	}
 	do("listArtifacts", reflect.TypeFor[page[parley.Artifact]](), 200, "GET", "/v1/artifacts?archived=any", "")
+	transform, definition := reflect.TypeFor[parley.Transform](), reflect.TypeFor[parley.TransformDefinition]()
+	ran := "/v1/transforms/" + idOf(do("runTransform", transform, 201, "POST", "/v1/transforms",
+		`{"name":"n","instructions":"i","cite":true,"model":"sim/lorem-1000-100","outputs":[{"kind":"text"}]}`))
+	do("getTransform", transform, 200, "GET", ran, "")
+	do("cancelTransform", transform, 200, "POST", ran+"/cancel", "")
+	do("retryTransform", transform, 201, "POST", ran+"/retry", "")
+	do("listTransforms", reflect.TypeFor[page[parley.Transform]](), 200, "GET", "/v1/transforms", "")
+	do("createTransformDefinition", definition, 201, "POST", "/v1/transforms/definitions",
+		`{"name":"d","instructions":"i","outputs":[{"kind":"json","schema":{"type":"object"}}]}`)
+	do("getTransformDefinition", definition, 200, "GET", "/v1/transforms/definitions/d", "")
+	do("updateTransformDefinition", definition, 200, "PATCH", "/v1/transforms/definitions/d", `{"cite":true}`)
+	do("listTransformDefinitionVersions", reflect.TypeFor[page[parley.TransformDefinition]](), 200, "GET",
+		"/v1/transforms/definitions/d/versions", "")
+	do("listTransformDefinitions", reflect.TypeFor[page[parley.TransformDefinition]](), 200, "GET",
+		"/v1/transforms/definitions", "")
 	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
 	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",
 		`{"every":"1h"}`)

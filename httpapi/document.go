@@ -375,7 +375,7 @@ func (r *registry) response(answer answer) *huma.Response {
 // pathAbout describes a variable of paths.
 func pathAbout(name string) string {
 	switch name {
-	case "agent", "lead":
+	case "agent", "lead", "definition":
 		return "The " + name + "'s id or slug."
 	case "client":
 		return "The name that a window or tab has given itself."
@@ -394,7 +394,7 @@ func pathParameter(name string) *huma.Param {
 		Schema:      &huma.Schema{Type: huma.TypeString},
 	}
 	switch name {
-	case "agent", "lead", "client":
+	case "agent", "lead", "definition", "client":
 	case "version":
 		s := integer(1, 1<<30)
 		p.Schema = &s

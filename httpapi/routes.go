@@ -37,6 +37,7 @@ func sections() []section {
 		{"webhooks", "Addresses to which the events of sessions are posted.", webhookRoutes},
 		{"knowledge", "What agents know from earlier work.", knowledgeRoutes},
 		{"artifacts", "Documents with all their versions.", artifactRoutes},
+		{"transforms", "Generations that read documents and write others.", transformRoutes},
 		{"compactions", "Summaries that stand for earlier messages.", compactionRoutes},
 		{"events", "Streams of what happens.", eventRoutes},
 		{"projects", "Directories of work.", projectRoutes},

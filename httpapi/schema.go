@@ -269,8 +269,13 @@ func amend(name string, s *huma.Schema) {
 		schema := object("The JSON Schema that every version satisfies; null for none.")
 		schema.Nullable = true
 		s.Properties["schema"] = schema
-	case "ArtifactInput":
+	case "ArtifactInput", "TransformWriteInput", "DefinedOutputInput":
 		inputObjects(s, "schema")
+	case "Transform":
+		s.Properties["trigger_message_id"].Nullable = true
+	case "TransformOutput", "TransformTarget":
+		s.Properties["schema"] = object("JSON Schema of a json artifact; null for none.")
+		s.Properties["schema"].Nullable = true
 	case "ArtifactDiff":
 		s.Properties["patch"].Nullable, s.Properties["hunks"].Nullable = true, true
 		s.Properties["files"].Nullable = true

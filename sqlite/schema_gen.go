@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "c24b030a92086a57613ac6483e99d40017997a263f7c09091c8434bc07817cb9"
+const schemaHash = "53db4f5e0a839fcc0636ae8a40512139eab7736a84066e3adc2c0dab631b8b74"

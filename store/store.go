@@ -65,6 +65,7 @@ type Entities interface {
 	Schedules
 	Webhooks
 	Artifacts
+	Transforms
 	Projects
 	Files
 }

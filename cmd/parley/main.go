@@ -112,6 +112,8 @@ func rootCommand(term terminal) *cobra.Command {
 		loopsCommand(shared, term),
 		webhooksCommand(shared, term),
 		artifactsCommand(shared, term),
+		transformsCommand(shared, term),
+
 		workspaceCommand(shared, term),
 		keysCommand(shared, term),
 		auditCommand(shared, term),

@@ -1273,6 +1273,63 @@ func artifactsImportCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// transformsListCommand makes parley transforms list: GET /v1/transforms.
+func transformsListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List transforms, the latest first", Args: cobra.NoArgs}
+	var query client.TransformsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	addReference(command, &query.Project, "project", "only transforms of this project")
+	addReference(command, &query.Session, "session", "only transforms that messages of this session asked for")
+	command.Flags().Var(wordFlag(&query.Definition), "definition", "only runs of this definition, by id or slug")
+	addReference(command, &query.Run, "run", "only transforms of this run of a pipeline")
+	command.Flags().Var(wordFlag(&query.Status), "status", "only transforms in this state: pending, streaming, completed, failed, cancelled")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.Transform], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.Transforms(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, transformsTable())
+	})
+	return command
+}
+
+// transformsShowCommand makes parley transforms show: GET /v1/transforms/{transform}.
+func transformsShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show TRANSFORM", Short: "Show a transform", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.Transform(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, asRow(transformsTable()))
+	})
+	return command
+}
+
+// transformsDefinitionsCommand makes parley transforms definitions: GET /v1/transforms/definitions.
+func transformsDefinitionsCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "definitions", Short: "List definitions of transforms, by slug", Args: cobra.NoArgs}
+	var query client.TransformDefinitionsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(wordFlag(&query.Status), "status", "active, the default, hides archived definitions; any shows all: active, archived, any")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.TransformDefinition], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.TransformDefinitions(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, transformsDefinitionsTable())
+	})
+	return command
+}
+
 // knowledgeListCommand makes parley knowledge list: GET /v1/knowledge.
 func knowledgeListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List what agents know, newest first", Args: cobra.NoArgs}
@@ -2239,6 +2296,7 @@ func printArtifact(term terminal, shared *flags, got *parley.Artifact) error {
 		{"labels", strings.Join(got.Labels, ", ")},
 		{"schema", clipped(got.Schema)},
 		{"version", strconv.Itoa(got.Version)},
+		{"newest version", strconv.Itoa(got.Newest)},
 		{"content hash", got.ContentHash.String()},
 		{"size", strconv.FormatInt(got.Bytes, 10)},
 		{"media type", got.MediaType},
@@ -2259,6 +2317,39 @@ func artifactsVersionsTable() table[parley.ArtifactVersion] {
 				row.Author.Name,
 				strconv.FormatInt(row.Bytes, 10),
 				row.CreatedAt.String(),
+			}
+		},
+	}
+}
+
+// transformsTable is the table of transforms.
+func transformsTable() table[parley.Transform] {
+	return table[parley.Transform]{
+		titles: []string{"ID", "NAME", "STATUS", "WRITES", "SESSION", "CREATED"},
+		row: func(row *parley.Transform) []string {
+			return []string{
+				orDash(row.ID),
+				row.Name,
+				string(row.Status),
+				transformWrites(row),
+				orDash(row.SessionID),
+				row.CreatedAt.String(),
+			}
+		},
+	}
+}
+
+// transformsDefinitionsTable is the table of definitions.
+func transformsDefinitionsTable() table[parley.TransformDefinition] {
+	return table[parley.TransformDefinition]{
+		titles: []string{"SLUG", "NAME", "VERSION", "STATUS", "CHANGED"},
+		row: func(row *parley.TransformDefinition) []string {
+			return []string{
+				row.Slug,
+				row.Name,
+				strconv.Itoa(row.Version),
+				string(row.Status),
+				row.UpdatedAt.String(),
 			}
 		},
 	}

@@ -70,6 +70,10 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 		fmt.Sprintf(`{"agent_id":%q,"text":%q}`, e.ids["agent"], mark))
 	e.ids["artifact"] = s.made(owner, "POST", "/v1/artifacts",
 		fmt.Sprintf(`{"kind":"text","name":%q,"content":%q,"visibility":%q}`, mark, mark, visibility))
+	e.ids["transform"] = s.made(owner, "POST", "/v1/transforms", fmt.Sprintf(
+		`{"name":%q,"instructions":%q,"outputs":[{"kind":"text"}],"visibility":%q}`, mark, mark, visibility))
+	e.ids["definition"] = s.made(owner, "POST", "/v1/transforms/definitions",
+		fmt.Sprintf(`{"name":%q,"instructions":%q,"outputs":[{"kind":"text"}]}`, mark, mark))
 	e.ids["reader"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s}`, settings))
 	e.ids["key"] = s.made(admin, "POST", "/v1/keys", fmt.Sprintf(`{"name":%q}`, mark))
 	e.ids["sign_in"] = s.signIn(owner)

@@ -122,6 +122,7 @@ var rules = []struct {
 		"internal/artifact",
 		[]string{".", "internal/document", "internal/inflight", "internal/schema", "internal/upload", "store"},
 	},
+	{"internal/transform", []string{".", "internal/artifact", "internal/document", "internal/schema", "store"}},
 	{"internal/upload", []string{"."}},
 	{"internal/document", []string{"."}},
 	{"internal/imports", []string{"."}},
@@ -141,7 +142,7 @@ var rules = []struct {
 		},
 	}, // it reads and searches sessions
 	{"tool/team", []string{".", "tool", "store"}}, // it reads the agents of teams
-	{"tool/document", []string{".", "tool", "store", "internal/artifact", "internal/document"}},
+	{"tool/document", []string{".", "tool", "store", "internal/artifact", "internal/document", "internal/transform"}},
 	{
 		"tool/*",
 		[]string{".", "tool", "internal/inflight", "internal/netguard", "internal/program", "internal/schema"},
@@ -161,6 +162,7 @@ var rules = []struct {
 			"internal/projectdir",
 			"internal/schema",
 			"internal/timetable",
+			"internal/transform",
 			"internal/upload",
 			"internal/webhook",
 			"internal/words",
@@ -177,11 +179,13 @@ var rules = []struct {
 			"prompt",
 			"setting",
 			"live",
+			"internal/artifact",
 			"internal/caught",
 			"internal/inflight",
 			"internal/dryrun",
 			"internal/schema",
 			"internal/timetable",
+			"internal/transform",
 			"internal/upload",
 			"internal/webhook",
 			"event",

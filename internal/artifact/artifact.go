@@ -19,16 +19,22 @@ import (
 	"example.org/parley/store"
 )
 
+// Reader is what reading contents needs of a store.
+type Reader interface {
+	Artifact(ctx context.Context, scope store.Scope, id parley.ID) (parley.Artifact, error)
+	ArtifactVersion(ctx context.Context, scope store.Scope, id parley.ID, number int) (parley.ArtifactVersion, error)
+	ArtifactContent(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]store.ArtifactContent, error)
+}
+
 // Store is what this package needs of a store.
 type Store interface {
+	Reader
+
 	CreateArtifact(ctx context.Context, artifact store.NewArtifact) (parley.Artifact, bool, error)
 	WriteArtifact(ctx context.Context, version store.NewArtifactVersion) (parley.ArtifactVersion, bool, error)
 	WrittenVersion(
 		ctx context.Context, workspaceID, artifactID parley.ID, idempotency store.Idempotency,
 	) (*parley.ArtifactVersion, error)
-	Artifact(ctx context.Context, scope store.Scope, id parley.ID) (parley.Artifact, error)
-	ArtifactVersion(ctx context.Context, scope store.Scope, id parley.ID, number int) (parley.ArtifactVersion, error)
-	ArtifactContent(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]store.ArtifactContent, error)
 }
 
 // Versions is where versions are found by their contents.
@@ -42,7 +48,7 @@ type Versions interface {
 type Writing struct {
 	Scope      store.Scope // of the writer
 	ArtifactID parley.ID
-	// Base is the version that the change began with; 0: the newest.
+	// Base is the version that the change began with; 0: the current one.
 	Base int
 	// Merge joins the change with later versions that do not touch the same places.
 	Merge bool
@@ -109,12 +115,12 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 		base = a.Version
 	}
 	switch {
-	case base < 1 || base > a.Version:
+	case base < 1 || base > a.Newest:
 		return none, false, parley.InvalidField(
 			"base_version",
 			"there is no version %d; the newest is %d",
 			base,
-			a.Version,
+			a.Newest,
 		)
 	case base != a.Version && (!w.Merge || a.Kind == parley.ArtifactFile): // bytes are never merged
 		return none, false, parley.StaleVersion(base, a.Version)
@@ -261,7 +267,7 @@ func mediaType(a *parley.Artifact, content []byte) string {
 }
 
 // Content reads the bytes of a version.
-func Content(ctx context.Context, from Store, scope store.Scope, id parley.ID, number int) ([]byte, error) {
+func Content(ctx context.Context, from Reader, scope store.Scope, id parley.ID, number int) ([]byte, error) {
 	version, err := from.ArtifactVersion(ctx, scope, id, number)
 	if err != nil {
 		return nil, err
@@ -289,6 +295,28 @@ func Holds(ctx context.Context, from Versions, scope store.Scope, a *parley.Arti
 	return len(found) > 0, err
 }
 
+// Pack checks content that is to become a version of an artifact, and packs it on the version that it replaces; base 0
+// packs it on nothing. Errors are CodeInvalid and CodeTooLarge for the content, and those of the store.
+func Pack(
+	ctx context.Context, from Reader, a *parley.Artifact, base int, content []byte,
+) (packed store.ArtifactContent, err error) {
+	if content, err = check(ctx, a, content); err != nil {
+		return packed, err
+	}
+	var chain []store.ArtifactContent
+	var on []byte
+	if base > 0 {
+		version, err := from.ArtifactVersion(ctx, store.Scope{WorkspaceID: a.WorkspaceID}, a.ID, base)
+		if err != nil {
+			return packed, err
+		}
+		if chain, _, on, err = read(ctx, from, a.WorkspaceID, version.ContentHash); err != nil {
+			return packed, err
+		}
+	}
+	return pack(chain, on, content), nil
+}
+
 // span is after how many versions a content is kept on nothing. Between, each content has a position, and is a patch on
 // the one at that position without its lowest bit, as in skip lists: 7 is on 6, which is on 4, which is on 0. So at
 // most six patches make a content, and small changes of a large document take little more room than the changes.
@@ -297,7 +325,7 @@ const span = 64
 // read unpacks a content. next is the content in its chain that the next one is a patch on.
 func read(
 	ctx context.Context,
-	from Store,
+	from Reader,
 	workspaceID parley.ID,
 	hash parley.Hash,
 ) (chain []store.ArtifactContent, content, next []byte, err error) {

@@ -459,6 +459,18 @@ func verbs() []verb {
 			prints: "asRow(artifactsTable())",
 		},
 		{
+			noun: "transforms", name: "list", kind: list, operation: "listTransforms", columns: transformColumns(),
+			says: "List transforms, the latest first",
+		},
+		{
+			noun: "transforms", name: "show", kind: show, operation: "getTransform", place: "TRANSFORM",
+			says: "Show a transform", prints: "asRow(transformsTable())",
+		},
+		{
+			noun: "transforms", name: "definitions", kind: list, operation: "listTransformDefinitions",
+			columns: definitionColumns(), says: "List definitions of transforms, by slug",
+		},
+		{
 			noun: "knowledge", name: "list", kind: list, operation: "listKnowledgeItems",
 			says: "List what agents know, newest first", columns: knowledgeColumns(),
 		},
@@ -631,6 +643,20 @@ func artifactColumns() []column {
 	return []column{
 		{"ID", "id", ""}, {"KIND", "kind", ""}, {"NAME", "name", ""}, {"VERSION", "version", ""},
 		{"LABELS", "", "artifactLabels"}, {"CHANGED", "updated_at", ""},
+	}
+}
+
+func transformColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"NAME", "name", ""}, {"STATUS", "status", ""}, {"WRITES", "", "transformWrites"},
+		{"SESSION", "session_id", ""}, {"CREATED", "created_at", ""},
+	}
+}
+
+func definitionColumns() []column {
+	return []column{
+		{"SLUG", "slug", ""}, {"NAME", "name", ""}, {"VERSION", "version", ""}, {"STATUS", "status", ""},
+		{"CHANGED", "updated_at", ""},
 	}
 }
 
