@@ -40,6 +40,7 @@ type Store interface {
 	store.Webhooks
 	Knowledge
 	store.Artifacts
+	store.Lineages
 	store.Teams
 	store.Projects
 	store.Keys

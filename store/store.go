@@ -34,6 +34,7 @@ type Store interface {
 	Knowledge
 	Artifacts
 	Lineages
+	Transforms
 	Teams
 	Delegations
 	Inbox
