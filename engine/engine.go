@@ -41,6 +41,7 @@ type Store interface {
 	Knowledge
 	store.Artifacts
 	store.Lineages
+	store.Transforms
 	store.Teams
 	store.Projects
 	store.Keys
