@@ -75,6 +75,10 @@ func (l *lab) lineage(ctx context.Context, out io.Writer, database string) (err 
 			Nodes, Edges []any
 			Truncated    bool
 		}
+		before, err := l.spent(again, address)
+		if err != nil {
+			return err
+		}
 		for i := range took {
 			// Another artifact each time: what stands beside the first ones is in no cache.
 			path := fmt.Sprintf("/v1/artifacts/%s/lineage?%s", lineageID(walk.of-lineageSign(walk.of)*i), walk.query)
@@ -84,11 +88,27 @@ func (l *lab) lineage(ctx context.Context, out io.Writer, database string) (err 
 			}
 			took[i] = time.Since(began)
 		}
-		fmt.Fprintf(out, "%s: %d transforms, %s: %s over HTTP, the slowest of %d %s (bound 50 ms); the last: %d nodes, "+
-			"%d edges, truncated %v\n", database, lineageLayers*lineageLayer, walk.what, medianOf(took), lineageWalks,
-			took[len(took)-1], len(found.Nodes), len(found.Edges), found.Truncated)
+		after, err := l.spent(again, address)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s: %d transforms, %s: %s over HTTP (bound 50 ms), the slowest of %d %s, CPU %s each; "+
+			"the last: %d nodes, %d edges, truncated %v\n", database, lineageLayers*lineageLayer, walk.what,
+			medianOf(took).Round(100*time.Microsecond), lineageWalks, took[len(took)-1].Round(100*time.Microsecond),
+			((after - before) / lineageWalks).Round(100*time.Microsecond), len(found.Nodes), len(found.Edges),
+			found.Truncated)
 	}
 	return nil
+}
+
+// spent is the CPU time of a server and of its database.
+func (l *lab) spent(server *parleyRun, address string) (time.Duration, error) {
+	took, err := server.CPU()
+	if err != nil || address == "" {
+		return took, err
+	}
+	more, err := l.postgresCPU()
+	return took + more, err
 }
 
 // lineageSign is the direction in which the ids beside an artifact's exist: the last one's before it, the first
