@@ -6,7 +6,7 @@ type InboxType string
 // The types. A question and an approval wait for an answer; a briefing and an alert want to be read.
 const (
 	InboxBriefing InboxType = "briefing" // what an agent has found or decided
-	InboxQuestion InboxType = "question" // what an agent needs to know to go on
+	InboxQuestion InboxType = "question" // what an agent needs to know to continue
 	InboxApproval InboxType = "approval" // a call of background work that a person must approve
 	InboxAlert    InboxType = "alert"    // something that went wrong without anybody looking
 )

@@ -570,10 +570,11 @@ func openaiClient(t *testing.T, at place) {
 
 // clientChecks runs a phase of a program of e2e/clients and returns the names of the checks that passed. What a phase
 // leaves for the next one stands in the server's directory.
-func (s *server) clientChecks(t *testing.T, program, key, phase string) (passed []string) {
+func (s *server) clientChecks(t *testing.T, program, key, phase string, environment ...string) (passed []string) {
 	t.Helper()
-	state := filepath.Join(s.at.dir, "client.json")
-	out := s.runClient(t, program, "CHECKED_URL="+s.url, "CHECKED_KEY="+key, "PHASE="+phase, "STATE="+state)
+	environment = append(environment, "CHECKED_URL="+s.url, "CHECKED_KEY="+key, "PHASE="+phase,
+		"STATE="+filepath.Join(s.at.dir, "client.json"))
+	out := s.runClient(t, program, environment...)
 	for line := range strings.Lines(out) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "ok "); ok {
 			passed = append(passed, name)
@@ -619,23 +620,30 @@ func (s *server) runClient(t *testing.T, program string, environment ...string) 
 // The program of docs/clients/openai.md is the one that runs here, and is short.
 func TestOpenAIProgram(t *testing.T) {
 	t.Parallel()
-	const program = "clients/program.mjs"
+	s := start(t, t.TempDir())
+	s.documentedProgram(t, "../docs/clients/openai.md", "clients/program.mjs",
+		"PARLEY_OPENAI="+s.url+"/openai/v1", "MODEL=sim/echo")
+}
+
+// documentedProgram runs the program that a page shows, which asks two questions in one session.
+func (s *server) documentedProgram(t *testing.T, page, program string, environment ...string) {
+	t.Helper()
 	text, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := os.ReadFile("../docs/clients/openai.md")
+	document, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(document, append(append([]byte("```js\n"), text...), "```\n"...)) {
-		t.Errorf("docs/clients/openai.md does not show %s", program)
+	shown := bytes.ReplaceAll(text, []byte("'ai5'"), []byte("'ai'"))
+	if !bytes.Contains(document, append(append([]byte("```js\n"), shown...), "```\n"...)) {
+		t.Errorf("%s does not show %s", page, program)
 	}
 	if lines := bytes.Count(text, []byte("\n")); lines > 30 {
 		t.Errorf("the program has %d lines, want at most 30", lines)
 	}
-	s := start(t, t.TempDir())
-	s.runClient(t, program, "PARLEY_OPENAI="+s.url+"/openai/v1", "MODEL=sim/echo")
+	s.runClient(t, program, append(environment, "PARLEY_KEY="+s.key())...)
 	var list struct{ Data []struct{ ID string } }
 	s.get("/v1/sessions", &list)
 	if len(list.Data) != 1 || s.messagesOf(list.Data[0].ID) != 4 {

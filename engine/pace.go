@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// pace lets work run one at a time, and rests after each piece for as long as that took. Imports have one: each is a
-// transaction of thousands of rows, for which everybody who writes to SQLite waits.
+// pace runs one piece of work at a time, and rests after each for as long as it took. Imports use it: each one is a
+// transaction of thousands of rows, and on SQLite every other writer waits for it.
 type pace struct {
 	running chan struct{} // holds an element while something runs
-	rested  time.Time     // until when the last piece is rested from; whoever runs may use it
+	rested  time.Time     // when the rest after the last piece ends; only the running piece uses it
 }
 
 func newPace() *pace { return &pace{running: make(chan struct{}, 1)} }

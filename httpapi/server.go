@@ -18,7 +18,7 @@ type health struct {
 
 func serveHealth(_ *api, x *exchange) error { return sendJSON(x, http.StatusOK, health{"ok"}) }
 
-// serveReady answers probes. That the server is not ready is no error to log: each proxy asks once a second while it
+// serveReady answers probes. A server that is not ready is not logged: each proxy asks once a second while it
 // drains.
 func serveReady(a *api, x *exchange) error {
 	if a.ready != nil {

@@ -36,7 +36,7 @@ type Inbox interface {
 	// MarkInboxItem notes that its principal has read an item, or wants to read it again.
 	MarkInboxItem(ctx context.Context, scope Scope, principalID, id parley.ID, read bool) (parley.InboxItem, error)
 	// AnswerInboxItem answers a question: the answer is recorded in the item's session, and the outbox returns it to
-	// the agent that asked. The item counts as read. CodeInvalid for an item that is no question; CodeConflict, with
+	// the agent that asked. The item counts as read. CodeInvalid for an item that is not a question; CodeConflict, with
 	// the delegation's state, if the question has ended.
 	AnswerInboxItem(ctx context.Context, scope Scope, id parley.ID, answer InboxAnswer) (parley.InboxItem, error)
 }

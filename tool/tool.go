@@ -88,19 +88,18 @@ type Call struct {
 	ProjectPath string          // the session's project directory; "" without one
 	TraceParent string          // W3C, of this tool's run; "" for none
 
-	// Progress takes how far the call has come, as often as the tool likes; it never
-	// blocks. nil when nobody wants to know.
+	// Progress reports how far the call has come, as often as the tool likes; it never blocks. nil if nobody wants to
+	// know.
 	Progress func(parley.ToolProgress)
-	// Hold counts bytes that the call's answer takes in memory until its result is in the
-	// record. Its error, for the model, says that there is no room for so much. nil counts
-	// nothing.
+	// Hold counts bytes that the call's answer takes in memory until its result is in the record. Its error is for the
+	// model and says that there is no room. nil counts nothing.
 	Hold func(bytes int64) error
 	// Hidden returns the places in a text, in bytes and in order, that the model's provider sees placeholders for. They
 	// must not be cut: nothing hides a half. nil hides nothing.
 	Hidden func(ctx context.Context, text string) ([][2]int, error)
 }
 
-// Holds is Hold where it is there.
+// Holds calls Hold if it is set.
 func (c Call) Holds(bytes int64) error {
 	if c.Hold == nil {
 		return nil
@@ -108,7 +107,7 @@ func (c Call) Holds(bytes int64) error {
 	return c.Hold(bytes)
 }
 
-// Hides is Hidden where it is there.
+// Hides calls Hidden if it is set.
 func (c Call) Hides(ctx context.Context, text string) ([][2]int, error) {
 	if c.Hidden == nil {
 		return nil, nil

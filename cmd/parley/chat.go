@@ -148,7 +148,7 @@ func (c *chat) open(ctx context.Context, sessionID, agent string) error {
 	return nil
 }
 
-// enter goes on in a session.
+// enter continues a session.
 func (c *chat) enter(session parley.Session) {
 	c.session, c.seen = session, session.LastEvent
 	if !c.json {

@@ -80,7 +80,7 @@ func completedCommand(typed string) []string {
 	return found
 }
 
-// commandIn splits a line into a command, "" if it is a message, and what follows. A path such as /etc/hosts is no
+// commandIn splits a line into a command, "" if it is a message, and what follows. A path such as /etc/hosts is not a
 // command; // at the start sends a slash.
 func commandIn(line string) (command, rest string) {
 	word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")

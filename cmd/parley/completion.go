@@ -75,7 +75,7 @@ func isPlainWord(word string) bool {
 	})
 }
 
-// completed are the words of a kind that begin as the one that is being typed. Without a server there are none.
+// completed returns the words of a kind that begin like the one being typed; none without a server.
 func (f *flags) completed(
 	command *cobra.Command,
 	kind, begun string,

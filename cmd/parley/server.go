@@ -26,6 +26,7 @@ import (
 	"example.org/parley/model"
 	"example.org/parley/postgres"
 	"example.org/parley/protocol"
+	"example.org/parley/protocol/aisdk"
 	"example.org/parley/protocol/openai"
 	"example.org/parley/runner/acp"
 	"example.org/parley/sqlite"
@@ -302,7 +303,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		WrongKey:       s.telemetry.WrongKey,
 		Engine:         verbs,
 		Streams:        streams,
-		Mounts:         []protocol.Mount{openai.Mount(verbs, streams)},
+		Mounts:         []protocol.Mount{openai.Mount(verbs, streams), aisdk.Mount(verbs, streams)},
 		LocalToken:     token,
 		LocalSince:     since,
 		Loopback:       s.loopback,

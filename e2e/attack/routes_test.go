@@ -12,13 +12,16 @@ import (
 	"example.org/parley/engine"
 	"example.org/parley/httpapi"
 	"example.org/parley/protocol"
+	"example.org/parley/protocol/aisdk"
 	"example.org/parley/protocol/openai"
 )
 
 var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // mounts are other people's protocols: ways into the server like its own routes.
-func mounts() []protocol.Mount { return []protocol.Mount{openai.Mount(nil, nil)} }
+func mounts() []protocol.Mount {
+	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil)}
+}
 
 // each calls a function for every route and each of its paths, including twins. Routes that delete come last.
 func each(t *testing.T, visit func(r *httpapi.Route, path string)) {
@@ -135,8 +138,8 @@ func foreignIDsInPaths(t *testing.T, s *target) {
 		each(t, func(r *httpapi.Route, path string) {
 			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
 				variable := match[1]
-				if variable == "version" || variable == "client" {
-					continue // a number, and a name that is private to everybody
+				if variable == "version" || variable == "client" || variable == "chat" {
+					continue // a number, and names that are private to everybody
 				}
 				foreign, ok := victim.ids[variable]
 				if !ok {

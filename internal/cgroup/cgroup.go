@@ -50,7 +50,7 @@ func lesser(root fs.FS, mount, group, file string, least int64, bounded bool) (i
 	for group = path.Clean("/" + group); ; group = path.Dir(group) {
 		text, err := fs.ReadFile(root, path.Join(mount, group, file))
 		if err == nil {
-			most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is no number
+			most, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is not a number
 			if err == nil && most > 0 && most < unbounded && (!bounded || most < least) {
 				least, bounded = most, true
 			}

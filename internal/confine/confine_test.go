@@ -137,7 +137,8 @@ func TestACageHasBounds(t *testing.T) {
 		cages["another user"] = confine.Cage{User: &confine.User{UID: 65534, GID: 65534}}
 	}
 	for name, cage := range cages {
-		path, args := confine.Command(self, cage, "sh", []string{"-c", "sh -c 'id -u; id -G; cat /proc/self/limits'"})
+		const tell = "sh -c 'id -u; id -G; cat /proc/self/limits; echo score $(cat /proc/self/oom_score_adj)'"
+		path, args := confine.Command(self, cage, "sh", []string{"-c", tell})
 		command := exec.Command(path, args...)
 		command.Dir = "/"
 		out, err := command.CombinedOutput()
@@ -146,6 +147,9 @@ func TestACageHasBounds(t *testing.T) {
 		}
 		if own := strings.HasPrefix(string(out), "65534\n65534\n"); own != (cage.User != nil) {
 			t.Errorf("%s: it is %s", name, out)
+		}
+		if !strings.HasSuffix(string(out), "score 1000\n") {
+			t.Errorf("%s: when memory is short the kernel may end others first: %s", name, out)
 		}
 		for limit, most := range map[string]uint64{
 			"Max processes": confine.MaxTasks, "Max open files": confine.MaxOpenFiles,

@@ -92,6 +92,10 @@ func enter(cage Cage, command []string) error {
 	return syscall.Exec(path, command, os.Environ()) //nolint:gosec // an admin's own command
 }
 
+// mostScore has the kernel end this process before others, the server among them, when the machine's memory or the
+// control group's is used up.
+const mostScore = "1000"
+
 // bound lowers the bounds of this process, which what it becomes and starts inherits.
 func bound() error {
 	for resource, most := range map[int]uint64{
@@ -110,6 +114,8 @@ func bound() error {
 			return err
 		}
 	}
+	// Whoever may not write here has no say in it, and needs none: the other bounds hold.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(mostScore), 0)
 	return nil
 }
 

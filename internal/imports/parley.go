@@ -328,7 +328,7 @@ func stored(role parley.Role, raw json.RawMessage) (json.RawMessage, error) {
 	} else if role != parley.RoleUser && role != parley.RoleToolCall {
 		return nil, err
 	}
-	// An empty message of a user, and a call whose arguments are no object, cannot be posted but exist.
+	// An empty message of a user, and a call whose arguments are not an object, cannot be posted but exist.
 	switch role {
 	case parley.RoleUser:
 		var content parley.UserContent

@@ -1,14 +1,14 @@
-// Package partialjson reads a JSON object while its text still grows, and says piece by piece what is new: as
+// Package partialjson reads a JSON object while its text still grows, and reports what is new piece by piece: as
 // operations of a JSON Patch (RFC 6902), and as append, which adds to the end of a string.
 //
-// The pieces may end anywhere. What was said is at every moment a part of the final object: keys, numbers, literals and
-// escapes are held back until they are complete, while strings, lists and objects appear as soon as they begin. The
-// first operation replaces the root by what is known of it. A reader remembers where it is and not what it has said:
-// its memory grows with the depth and with the names of the objects that are open, never with the text.
+// The pieces may end anywhere. What was reported is at every moment a part of the final object: keys, numbers,
+// literals and escapes are held back until they are complete, while strings, lists and objects appear as soon as they
+// begin. The first operation replaces the root by the part that is known. A reader remembers its position, not what it
+// reported: its memory grows with the depth and with the names of the objects that are open, never with the text.
 //
 // Every input is hostile: depth, size, paths and what one piece says are bounded, names must not repeat, and what
-// cannot become valid JSON ends the reading. Nothing more is then said; what was said stays a part of what the text
-// began with.
+// cannot become valid JSON ends the reading. Nothing more is reported then; what was reported remains a part of
+// what the text began with.
 package partialjson
 
 import (
@@ -28,7 +28,7 @@ const (
 	MaxNames = 100_000 // in the objects that are open, together
 	maxName  = 4 << 10 // bytes of a name
 	maxPath  = 8 << 10 // bytes of the path to a value, which every operation repeats
-	// maxSaid bounds what the operations of one piece take, apart from their values, which are no longer than the text.
+	// maxSaid bounds the bytes of one piece's operations, apart from their values, which are no longer than the text.
 	// In a list of numbers behind a long path, two bytes of text make an operation with all of that path.
 	maxSaid = 4 << 20
 	opHolds = 64 // of each operation, besides its path
@@ -487,7 +487,7 @@ func appendToken(to []byte, name string) []byte {
 	return to
 }
 
-// rest says what is known of a value that goes on in the next piece.
+// rest reports the known part of a value that continues in the next piece.
 func (r *Reader) rest() {
 	if !r.builds {
 		return

@@ -8,11 +8,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"example.org/parley/internal/bounded"
 )
@@ -136,5 +139,92 @@ func TestDescriptorsStayHere(t *testing.T) {
 	said, err := io.ReadAll(p.Output)
 	if err != nil || string(said) != "done\n" {
 		t.Errorf("it said %q, %v", said, err)
+	}
+}
+
+// TestTheTerminalStaysTheServers: a program has no way to the terminal in which somebody started the server. Through it
+// the program could press the keys that end the server, or type commands for the shell behind it.
+func TestTheTerminalStaysTheServers(t *testing.T) {
+	t.Parallel()
+	ours, theirs := openTerminal(t)
+	server := exec.Command("/proc/self/exe", "-test.run=^$")
+	server.Env = append(os.Environ(), inTerminal+"=yes")
+	server.Stdin = theirs
+	server.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // of its standard input
+	said, err := server.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if got := string(said); got != "server: a terminal\nkeeper: none\nno keeper: none\n" {
+		t.Errorf("it said %q", got)
+	}
+	if err := ours.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// openTerminal returns both ends of a new terminal.
+func openTerminal(t *testing.T) (ours, theirs *os.File) {
+	t.Helper()
+	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("this system gives no terminals: %v", err)
+	}
+	if err := unix.IoctlSetPointerInt(int(ours.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(ours.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = theirs.Close() }) // nothing was written
+	return ours, theirs
+}
+
+// lookForTerminals is the whole life of a server in a terminal: it says who has that terminal.
+func lookForTerminals() error {
+	const look = "if (exec 3<>/dev/tty) 2>/dev/null; then echo a terminal; else echo none; fi"
+	own, err := exec.Command("sh", "-c", look).Output()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("server: %s", own)
+	for _, keeper := range []string{"/proc/self/exe", ""} {
+		p, err := Start(Command{
+			Keeper: keeper, Path: "sh", Args: []string{"-c", look}, Environment: []string{"PATH=" + os.Getenv("PATH")},
+			Log: slog.New(slog.DiscardHandler), Says: "it says",
+		})
+		if err != nil {
+			return err
+		}
+		said, err := io.ReadAll(p.Output)
+		if err := errors.Join(err, p.Close()); err != nil {
+			return err
+		}
+		if keeper == "" {
+			fmt.Print("no ")
+		}
+		fmt.Printf("keeper: %s", said)
+	}
+	return nil
+}
+
+// inTerminal is the variable that makes this binary a server in a terminal.
+const inTerminal = "PROGRAM_TEST_IN_TERMINAL"
+
+func init() { //nolint:gochecknoinits // the tests of Linux alone have it
+	asServer = func() bool {
+		if os.Getenv(inTerminal) == "" {
+			return false
+		}
+		if err := lookForTerminals(); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return true
 	}
 }

@@ -90,7 +90,8 @@ func Start(command Command) (*Process, error) {
 	run := exec.Command(command.Path, command.Args...) //nolint:gosec,noctx // an admin's own command; ended by Close
 	run.Env, run.Dir = command.Environment, command.Directory
 	run.Stdin, run.Stdout, run.Stderr = input, output, says
-	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// Its session is a new one, and so is its group: it has no way to this process's terminal.
+	run.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	keeper, err := begin(run, command.Keeper)
 	_ = closeAll(input, output, says) // the child's ends
 	if err != nil {

@@ -15,8 +15,14 @@ import (
 	"go.uber.org/goleak"
 )
 
+// asServer reports whether this process was started to be a server, and has been one.
+var asServer = func() bool { return false }
+
 func TestMain(m *testing.M) {
 	Main(os.Args)
+	if asServer() { // a test has started this binary
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -16,13 +16,13 @@ import (
 	"example.org/parley/stream"
 )
 
-// MaxWait is how long a request waits for the end of its turn, which goes on without it.
+// MaxWait is how long a request waits for the end of its turn. The turn continues without it.
 const MaxWait = 10 * time.Minute
 
-// keepTime bounds the writing of a request's names after its client is gone.
+// keepTime bounds how long a request's names may take to be stored after its client is gone.
 const keepTime = 10 * time.Second
 
-// gap stands between the texts of several steps of a turn, which the client sees as one.
+// gap separates the texts of a turn's steps, which the client sees as one text.
 const gap = "\n\n"
 
 // complete answers a chat completion.
@@ -110,6 +110,7 @@ type reply struct {
 
 	reason parley.WaitReason // what the turn waits for; "" once it ended
 	over   bool              // the turn ended, or waits for somebody
+	ended  parley.Turn       // as it ended
 }
 
 // piece is how much of a message's text was sent.
@@ -142,7 +143,7 @@ func (r *reply) answer(a *api) {
 	<-r.kept
 	switch {
 	case ctx.Err() != nil:
-		return // the client is gone; the turn goes on
+		return // the client is gone; the turn continues
 	case err != nil:
 		failure := failureOf(r.x.Problem(err))
 		r.fail(&failure)
@@ -214,14 +215,18 @@ func (r *reply) Beat() error {
 func (r *reply) happened(e *parley.Event) error {
 	switch {
 	case e.Type.EndsTurn():
-		r.over = true
+		var end event.TurnEnd
+		if err := json.Unmarshal(e.Data, &end); err != nil {
+			return err
+		}
+		r.over, r.ended = true, end.Turn
 	case e.Type == parley.EventSessionWaiting:
 		var waiting event.SessionWaiting
 		if err := json.Unmarshal(e.Data, &waiting); err != nil {
 			return err
 		}
 		switch waiting.Reason {
-		case parley.WaitChild, parley.WaitRateLimit, parley.WaitOutside: // it goes on by itself
+		case parley.WaitChild, parley.WaitRateLimit, parley.WaitOutside: // it continues by itself
 		default:
 			r.over, r.reason = true, waiting.Reason
 		}
@@ -256,7 +261,7 @@ func (r *reply) say(message parley.ID, kind parley.ContentKind, offset int, text
 		sent = p.sent
 	}
 	if offset > sent || offset+len(text) <= sent {
-		return // a hole is filled when the step settles
+		return // a gap is filled when the step settles
 	}
 	if p == nil {
 		r.pieces = append(r.pieces, piece{message: message, kind: kind})
@@ -326,19 +331,16 @@ func (r *reply) finish(a *api) {
 		from.sequence = 0 // the calls that still wait stand before the results
 	}
 	seen, err := a.seen(ctx, r.x.Principal, from)
-	var turn parley.Turn
-	if err == nil && r.reason == "" {
-		turn, err = a.engine.Turn(ctx, r.x.Principal, r.turn.turn)
-	}
 	if err != nil {
 		f := failureOf(r.x.Problem(err))
 		r.fail(&f)
 		return
 	}
-	if f := r.failure(&turn); f != nil {
+	if f := r.failure(&r.ended); f != nil {
 		r.fail(f)
 		return
 	}
+	recorded := answered(seen.text, seen.refusal, seen.calls)
 	if r.reason == parley.WaitToolResult {
 		seen.finish = "tool_calls"
 	} else {
@@ -354,20 +356,18 @@ func (r *reply) finish(a *api) {
 		seen.text = string(r.text)
 	}
 	said := answered(seen.text, seen.refusal, seen.calls)
-	ids := []parley.ForeignID{{
-		Protocol: foreignProtocol, Name: said.hash(r.history).String(), TargetID: seen.last,
-	}}
+	if name := said.hash(r.history); r.turn.waits != "" || name != recorded.hash(r.history) {
+		// The next request finds any other answer by what the record has of it; see recognise.
+		r.keep(context.WithoutCancel(ctx), a, []parley.ForeignID{{
+			Protocol: foreignProtocol, Name: name.String(), TargetID: seen.last,
+		}})
+	}
 	if r.frames == nil {
-		r.keep(context.WithoutCancel(ctx), a, ids)
 		r.x.W.Header().Set("Content-Type", "application/json")
 		_, _ = r.x.W.Write(r.whole(&seen)) // the client may be gone
 		return
 	}
 	r.ends(&seen)
-	if r.frames.Flush() != nil {
-		return
-	}
-	r.keep(context.WithoutCancel(ctx), a, ids) // before the client knows that it may go on
 	r.frames.Buffer = append(r.frames.Buffer, "data: [DONE]\n\n"...)
 	_ = r.frames.Flush() // the client may be gone
 }
@@ -470,7 +470,7 @@ type segment struct {
 	last                               parley.ID
 }
 
-// seen reads what a client sees of a turn: the texts of its steps as one, and the calls that wait for results.
+// seen reads the part of a turn that a client sees: the texts of its steps as one, and the calls that wait for results.
 // CodeTooLarge if the turn has more messages than maxAnswerPages hold.
 func (a *api) seen(ctx context.Context, principal parley.Principal, turn begun) (segment, error) {
 	s := segment{finish: "stop"}
@@ -569,7 +569,7 @@ func (s *segment) answers(id string) {
 	}
 }
 
-// use adds what a step used.
+// use adds a step's usage.
 func (s *segment) use(u *parley.Usage) {
 	if u == nil {
 		return

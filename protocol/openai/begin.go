@@ -45,7 +45,7 @@ type begun struct {
 	event         int64 // the session's last event before
 	sequence      int64 // of the last message that the client sent; 0 while it is queued
 
-	waits parley.WaitReason // what the turn still waits for: not all of its calls have results; "" if it goes on
+	waits parley.WaitReason // what the turn still waits for: not all of its calls have results; "" if it continues
 }
 
 // point is a position of a history in a session's record.
@@ -75,7 +75,7 @@ func (a *api) begin(ctx context.Context, c *chat) (begun, error) {
 	turn, err := a.goOn(ctx, c, known.session, last.Sequence)
 	switch code := parley.ErrorCode(err); {
 	case code == parley.CodeChanged, code == parley.CodeBusy, code == parley.CodeArchived:
-		return a.beginFork(ctx, c, *known) // somebody else went on from here
+		return a.beginFork(ctx, c, *known) // another client has continued from here
 	case code == parley.CodeConflict && c.results():
 		return a.beginNew(ctx, c) // the calls have other results, or their turn is over
 	}
@@ -162,7 +162,7 @@ func (a *api) answeredWith(ctx context.Context, c *chat, known *parley.ForeignID
 	return seen.last, nil
 }
 
-// name notes that a message of the record is where the history stands at an index.
+// name notes which message of the record corresponds to the history up to an index.
 func (c *chat) name(at int, message parley.ID) {
 	c.names = append(c.names, parley.ForeignID{
 		Protocol: foreignProtocol, Name: c.after[at].String(), TargetID: message,
@@ -181,7 +181,7 @@ func (c *chat) once() store.Idempotency {
 	return c.x.Call.Idempotency(key, Prefix, c.body)
 }
 
-// goOn adds what is new to a session: follows is the sequence of its last message, 0 if any will do.
+// goOn adds the new messages to a session. follows is the sequence that the session's last message must have; 0: any.
 func (a *api) goOn(ctx context.Context, c *chat, session parley.ID, follows int64) (begun, error) {
 	defer a.streams.Expect(session).Close()
 	if c.said[c.first].Role != "tool" {

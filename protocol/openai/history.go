@@ -11,8 +11,9 @@ import (
 // foreignProtocol names the hashes of histories among the foreign ids.
 const foreignProtocol = "openai-chat"
 
-// history is what a request says was said, and what it adds. Each position has a hash of everything that a client sees
-// up to there: roles, texts and calls. It is unlike the record's chain, which also covers what no client sees.
+// history is the conversation that a request sends: earlier messages and new ones. Each position has a hash of
+// everything that a client sees up to there: roles, texts and calls. It differs from the record's chain, which also
+// covers what no client sees.
 type history struct {
 	said  []message
 	after []parley.Hash // after[i] covers said[:i+1]

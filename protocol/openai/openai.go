@@ -1,4 +1,4 @@
-// Package openai is OpenAI's Chat Completions as a projection over the engine: what talks to that API talks to agents.
+// Package openai is OpenAI's Chat Completions as a projection over the engine: clients of that API talk to agents.
 //
 // The client sends its whole history with every request; the record is authoritative. A history is recognised by its
 // hash (history.go) and continues the session that it comes from. A turn is begun or resumed by the request, and does

@@ -128,7 +128,7 @@ type part struct {
 	} `json:"input_audio"`
 }
 
-// decode reads a request, and refuses what cannot be meant.
+// decode reads a request, and refuses contradictory ones.
 func decode(body []byte) (*request, error) {
 	r := &request{}
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -182,7 +182,7 @@ func unknownParameter(body []byte) string {
 	return ""
 }
 
-// refuse names the parameters that Parley has nothing for.
+// refuse refuses the parameters that Parley cannot serve, by name.
 func (r *request) refuse() error {
 	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	text := len(r.Modalities) == 0 || len(r.Modalities) == 1 && r.Modalities[0] == "text"
@@ -212,7 +212,7 @@ func (r *request) refuse() error {
 	return nil
 }
 
-// within says in which member a field is.
+// within prefixes a field with the member that contains it.
 func within(member string, err error) error {
 	var known *parley.Error
 	if errors.As(err, &known) && known.Field != "" {

@@ -14,16 +14,16 @@ const (
 	maxCalls     = 4096     // of one prompt
 	maxCallID    = 256      // bytes
 	maxTitle     = 512      // bytes
-	maxInput     = 64 << 10 // bytes of what a call was given, as JSON
+	maxInput     = 64 << 10 // bytes of a call's input, as JSON
 	maxResult    = 256 << 10
 	maxDiffs     = 64
-	maxContents  = 1024 // pieces of what it came to
+	maxContents  = 1024 // pieces of a call's output
 	planName     = "plan"
 	otherSort    = "other"
 	callIDOfPlan = "plan-"
 )
 
-// knownSort reports a kind of calls that the protocol knows; any other is "other".
+// knownSort reports whether the protocol defines a kind of call; any other kind becomes "other".
 func knownSort(kind string) bool {
 	switch kind {
 	case "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", otherSort:
@@ -32,8 +32,8 @@ func knownSort(kind string) bool {
 	return false
 }
 
-// call is a tool call of the program, as far as it has told of it. It is guarded by its
-// session's mutex; done and news are for everybody.
+// call is a tool call of the program, as far as the program has reported it. Its session's mutex guards it; done and
+// news may be read without it.
 type call struct {
 	id        string
 	title     string
@@ -41,27 +41,26 @@ type call struct {
 	input     json.RawMessage
 	locations json.RawMessage
 	status    string
-	came      callResult // what it came to, but for its status and output
+	came      callResult // its outcome, apart from status and output
 	output    json.RawMessage
-	cutOutput bool // there was some that is not kept
+	cutOutput bool // some of the output is not kept
 
-	asks    json.RawMessage // the id of its open request for leave; nil without one
+	asks    json.RawMessage // the id of its open permission request; nil without one
 	allowed string          // the option that grants it
 	refused string          // the option that refuses it; "" without one
-	asked   bool            // it wanted leave when it was shown
+	asked   bool            // it wanted permission when it was shown
 	due     bool            // it is in the queue, or in the record
-	taken   bool            // its result is being waited for
+	taken   bool            // something waits for its result
 	ended   bool
 	done    chan struct{} // closed when it has ended
-	news    chan struct{} // of one: something about it is new
+	news    chan struct{} // holds one: the call was updated
 }
 
 func newCall(id string) *call {
 	return &call{id: id, sort: otherSort, done: make(chan struct{}), news: make(chan struct{}, 1)}
 }
 
-// update takes what is new of a call, and returns how many bytes more it holds then: at
-// most room.
+// update applies an update to a call and returns by how many bytes it grew, at most room.
 func (c *call) update(u *callUpdate, content json.RawMessage, room int) (more int) {
 	before := c.holds()
 	room += before
@@ -99,17 +98,17 @@ func (c *call) update(u *callUpdate, content json.RawMessage, room int) (more in
 	return c.holds() - before
 }
 
-// holds is how many bytes are kept of a call.
+// holds returns how many bytes of a call are kept.
 func (c *call) holds() int { return len(c.input) + len(c.locations) + len(c.output) + c.came.size() }
 
-// release drops what the record has, and returns how many bytes that were.
+// release drops what is in the record by now, and returns how many bytes that frees.
 func (c *call) release() (freed int) {
 	freed = c.holds()
 	c.input, c.locations, c.output, c.came = nil, nil, nil, callResult{}
 	return freed
 }
 
-// end has whoever waits for the call go on.
+// end unblocks the goroutine that waits for the call.
 func (c *call) end() {
 	if !c.ended {
 		c.ended = true
@@ -125,14 +124,14 @@ type callArguments struct {
 	Locations json.RawMessage `json:"locations,omitempty"`
 }
 
-// arguments are what the record keeps of what the call was given.
+// arguments returns the part of the call's input that the record keeps.
 func (c *call) arguments() (string, error) {
 	kept := callArguments{CallID: c.id, Title: c.title, Input: c.input, Locations: c.locations}
 	encoded, err := parley.EncodeJSON(kept)
 	return string(encoded), err
 }
 
-// fitting is JSON that is short enough to be kept; else a note.
+// fitting returns JSON if it is short enough to be kept, else a note.
 func fitting(raw json.RawMessage, most int) json.RawMessage {
 	if len(raw) > most {
 		return json.RawMessage(leftOut)
@@ -142,7 +141,7 @@ func fitting(raw json.RawMessage, most int) json.RawMessage {
 
 const leftOut = `"(left out: longer than Parley keeps)"`
 
-// listed are the first items of a list in JSON, up to one of another form.
+// listed returns the first items of a JSON list, up to one that has a different form.
 func listed[Item any](raw json.RawMessage, most int) (items []Item) {
 	if len(raw) == 0 || raw[0] != '[' {
 		return nil
@@ -161,13 +160,13 @@ func listed[Item any](raw json.RawMessage, most int) (items []Item) {
 	return items
 }
 
-// callResult is what a call came to, in the record.
+// callResult is the outcome of a call, as the record keeps it.
 type callResult struct {
 	Status string          `json:"status"`
 	Text   string          `json:"text,omitempty"`
 	Diffs  []callDiff      `json:"diffs,omitempty"`
 	Output json.RawMessage `json:"output,omitempty"`
-	Cut    bool            `json:"cut,omitempty"` // there was more than is kept
+	Cut    bool            `json:"cut,omitempty"` // not all of it is kept
 }
 
 // callDiff is a change of a file.
@@ -177,7 +176,7 @@ type callDiff struct {
 	NewText string  `json:"new_text"`
 }
 
-// size is how many bytes its texts have.
+// size returns the length of its texts in bytes.
 func (r *callResult) size() int {
 	size := len(r.Text)
 	for i := range r.Diffs {
@@ -189,7 +188,7 @@ func (r *callResult) size() int {
 	return size
 }
 
-// result is what the record keeps of what the call came to.
+// result returns the part of the call's outcome that the record keeps.
 func (c *call) result() callResult {
 	result := c.came
 	result.Status = c.status
@@ -202,8 +201,8 @@ func (c *call) result() callResult {
 	return result
 }
 
-// cameTo is what is kept of what a call came to: at most so many bytes of texts. Content of
-// another form says nothing.
+// cameTo returns the part of a call's content that is kept: at most so many bytes of text. It ignores content of an
+// unknown form.
 func cameTo(content json.RawMessage, left int) (result callResult) {
 	keep := func(text string) string {
 		if len(text) > left {
@@ -212,7 +211,7 @@ func cameTo(content json.RawMessage, left int) (result callResult) {
 		if left <= 0 {
 			return ""
 		}
-		text = strings.Clone(parley.Clip(text, left)) // not all of what it is cut from
+		text = strings.Clone(parley.Clip(text, left)) // does not keep the whole text in memory
 		left -= len(text)
 		return text
 	}
@@ -236,27 +235,27 @@ func cameTo(content json.RawMessage, left int) (result callResult) {
 	return result
 }
 
-// waiting is the tool of a call: it waits for what the program does by itself.
+// waiting is the tool behind a call of the program, which runs the call itself: Call only waits for its end.
 type waiting struct {
 	session *session
 	call    *call
-	asked   bool // the program wants leave for it
+	asked   bool // the program wants permission for it
 }
 
-// Definition names the call's kind.
+// Definition returns a tool that is named after the call's kind.
 func (w waiting) Definition() parley.ToolDefinition {
 	return parley.ToolDefinition{Name: w.session.toolName(w.call.sort)}
 }
 
-// Annotations says that what needs leave may destroy something.
+// Annotations reports calls that need permission as possibly destructive.
 func (w waiting) Annotations() parley.ToolAnnotations {
 	return parley.ToolAnnotations{Destructive: w.asked, ReadOnly: !w.asked}
 }
 
-// Source names the program.
+// Source returns the program's name.
 func (w waiting) Source() string { return w.session.runtime.Name() }
 
-// Call grants leave for the call if it wants it, and waits for its end.
+// Call grants the call permission if it wants it, and waits for its end.
 func (w waiting) Call(ctx context.Context, of tool.Call) (tool.Result, error) {
 	return tool.JSON(w.await(ctx, of))
 }

@@ -12,12 +12,11 @@ import (
 	"example.org/parley"
 )
 
-// conn is the connection to a program: requests both ways, and notifications. One
-// goroutine reads it, which ends with the program.
+// conn is the connection to a program: requests in both directions, and notifications. One goroutine reads it and ends
+// with the program.
 type conn struct {
 	write func(line []byte) error
-	// asked and told take what the program asks and tells, in order, on the goroutine
-	// that reads.
+	// asked and told handle the program's requests and notifications, in order, on the goroutine that reads.
 	asked func(id json.RawMessage, method string, params json.RawMessage)
 	told  func(method string, params json.RawMessage)
 	// redact hides secrets in the program's errors.
@@ -25,12 +24,12 @@ type conn struct {
 	// large is held while a large message is decoded.
 	large *sync.Mutex
 
-	writing sync.Mutex // held for a line
+	writing sync.Mutex // held while a line is written
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	next    int
 	waiting map[string]chan frame
-	broken  error // nothing comes any more
+	broken  error // set when nothing can arrive any more
 	gone    chan struct{}
 }
 
@@ -38,8 +37,7 @@ func newConn(write func(line []byte) error) *conn {
 	return &conn{write: write, waiting: map[string]chan frame{}, gone: make(chan struct{})}
 }
 
-// read reads until the stream ends, says something that is no message, or nobody listens
-// any more.
+// read reads until the stream ends, a line is not a message, or the connection is closed.
 func (c *conn) read(from io.Reader) error {
 	reader := bufio.NewReaderSize(from, 64<<10)
 	for {
@@ -55,12 +53,12 @@ func (c *conn) read(from io.Reader) error {
 			return err
 		}
 		if f.Method != "" && len(f.ID) > 0 {
-			c.asked(f.ID, f.Method, f.Params) // which may wait for the program
+			c.asked(f.ID, f.Method, f.Params) // this may wait for the program
 		}
 	}
 }
 
-// take reads a line and takes what it says, but for a request, which it returns.
+// take reads and handles one message. It returns requests instead of handling them.
 func (c *conn) take(line []byte) (frame, error) {
 	if len(line) > largeFrame {
 		c.large.Lock()
@@ -81,13 +79,13 @@ func (c *conn) take(line []byte) (frame, error) {
 	waits := c.waiting[string(f.ID)]
 	delete(c.waiting, string(f.ID))
 	c.mu.Unlock()
-	if waits != nil { // else nobody asked, or nobody waits any more
+	if waits != nil { // otherwise no request has this id, or its caller has given up
 		waits <- f
 	}
 	return frame{}, nil
 }
 
-// end has everybody who waits know that nothing comes any more.
+// end fails all waiting requests: no more answers will arrive.
 func (c *conn) end(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,14 +95,14 @@ func (c *conn) end(why error) {
 	}
 }
 
-// why is what ended the connection.
+// why returns the error that ended the connection.
 func (c *conn) why() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken
 }
 
-// request asks for something and waits for the answer.
+// request sends a request and waits for the answer.
 func (c *conn) request(ctx context.Context, method string, params, into any) error {
 	answer, err := c.begin(method, params)
 	if err != nil {
@@ -120,13 +118,13 @@ func (c *conn) request(ctx context.Context, method string, params, into any) err
 	}
 }
 
-// begin asks for something. The answer comes once, unless the connection ends before.
+// begin sends a request. Its channel receives the answer, unless the connection ends first.
 func (c *conn) begin(method string, params any) (<-chan frame, error) {
 	encoded, err := json.Marshal(params)
 	if err != nil {
 		return nil, err
 	}
-	answer := make(chan frame, 1) // the reader waits for nobody
+	answer := make(chan frame, 1) // buffered: the reader never blocks on it
 	c.mu.Lock()
 	c.next++
 	id := strconv.Itoa(c.next)
@@ -135,7 +133,7 @@ func (c *conn) begin(method string, params any) (<-chan frame, error) {
 	return answer, c.send(&frame{ID: json.RawMessage(id), Method: method, Params: encoded})
 }
 
-// into reads the result of a response.
+// into decodes the result of a response.
 func (f *frame) into(into any) error {
 	if f.Error != nil {
 		return f.Error
@@ -149,7 +147,7 @@ func (f *frame) into(into any) error {
 	return nil
 }
 
-// notify tells something.
+// notify sends a notification.
 func (c *conn) notify(method string, params any) error {
 	encoded, err := json.Marshal(params)
 	if err != nil {
@@ -158,7 +156,7 @@ func (c *conn) notify(method string, params any) error {
 	return c.send(&frame{Method: method, Params: encoded})
 }
 
-// respond answers a request.
+// respond answers a request with a result.
 func (c *conn) respond(id json.RawMessage, result any) error {
 	encoded, err := json.Marshal(result)
 	if err != nil {

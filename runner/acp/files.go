@@ -12,21 +12,20 @@ import (
 	"example.org/parley/internal/projectdir"
 )
 
-// The bounds of a file that a program reads or writes by Parley: its text.
+// The bounds of the text files that a program reads or writes through Parley.
 const (
 	maxFileBytes = 4 << 20
 	maxPathBytes = 4096     // of its path
-	maxSkipped   = 64 << 20 // that is read of it to find a line
+	maxSkipped   = 64 << 20 // bytes that are read to find a line
 )
 
-// files are what a program reads and writes by its client: text files of the session's
-// project, by the rules of the file tools.
+// files reads and writes text files of the session's project for a program, under the rules of the file tools.
 type files struct {
 	policy  *projectdir.Policy
-	project string // "": there are none
+	project string // "": the session has no project
 }
 
-// open opens the project for a path that the program gives, which is absolute.
+// open opens the project for an absolute path that the program names.
 func (f files) open(path string) (*projectdir.Tree, string, error) {
 	if f.project == "" {
 		return nil, "", parley.Errorf(parley.CodeConflict, "this session has no project: choose a directory first")
@@ -77,7 +76,7 @@ func (f files) read(path string, line, limit *int) (string, error) {
 	case err != nil:
 		return "", projectdir.FileError(name, err)
 	case !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0:
-		return "", parley.Errorf(parley.CodeUnsupported, "%q is no text file", parley.Clip(name, 128))
+		return "", parley.Errorf(parley.CodeUnsupported, "%q is not a text file", parley.Clip(name, 128))
 	}
 	return text, nil
 }
@@ -87,7 +86,7 @@ var (
 	errFarLine  = errors.New("acp: a line is too far")
 )
 
-// readLines reads lines from one on, at most so many; negative: all.
+// readLines reads at most count lines from a line on; all of them if count is negative.
 func readLines(from io.Reader, first, most int) (string, error) {
 	reader := bufio.NewReader(from)
 	var text strings.Builder
@@ -116,13 +115,13 @@ func readLines(from io.Reader, first, most int) (string, error) {
 	return text.String(), nil
 }
 
-// write writes a file, whole.
+// write replaces the whole content of a file.
 func (f files) write(path, text string) error {
 	tree, name, err := f.open(path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tree.Close() }() // what was written is closed by itself
+	defer func() { _ = tree.Close() }() // the written file is closed separately
 	if len(text) > maxFileBytes {
 		return parley.Errorf(parley.CodeTooLarge, "the text is larger than %d bytes", maxFileBytes)
 	}
@@ -130,7 +129,7 @@ func (f files) write(path, text string) error {
 	return err
 }
 
-// relative is a path as the file tools know it.
+// relative returns a path relative to the project, as the file tools expect it.
 func (f files) relative(path string) string {
 	name, err := filepath.Rel(f.project, path)
 	if err != nil || f.project == "" {

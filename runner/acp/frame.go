@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// MaxFrameBytes bounds one message of a program: a line.
+	// MaxFrameBytes bounds one message of a program, which is one line.
 	MaxFrameBytes = 8 << 20
-	// largeFrame is the size from which a runtime's programs are read one at a time: what
-	// a message takes once it is decoded is several times its size.
+	// largeFrame is the size from which messages are decoded one at a time per runtime: decoded, a message takes
+	// several times its size.
 	largeFrame = 256 << 10
 	// maxIDBytes bounds the id of a request.
 	maxIDBytes = 256
@@ -40,26 +40,25 @@ type wireError struct {
 	Message string `json:"message"`
 }
 
-// Error says what the other side said.
+// Error returns the other side's message.
 func (e *wireError) Error() string {
 	return fmt.Sprintf("%s (%d)", parley.Clip(e.Message, 512), e.Code)
 }
 
-// The codes of errors that Parley answers with.
+// The error codes that Parley answers with.
 const (
 	codeNoMethod      = -32601
 	codeInvalidParams = -32602
 	codeInternal      = -32603
 )
 
-// What a line is refused for.
+// The reasons to refuse a line.
 var (
 	errLongFrame = fmt.Errorf("a message is longer than %d bytes", MaxFrameBytes)
-	errNoFrame   = errors.New("its output is not the Agent Client Protocol: a line is no message of JSON-RPC 2.0")
+	errNoFrame   = errors.New("its output is not the Agent Client Protocol: a line is not a JSON-RPC 2.0 message")
 )
 
-// nextLine reads the line of the next message, which is not empty. An error other than
-// io.EOF is a line that is none.
+// nextLine reads the next line that is not empty. An error other than io.EOF says why the line is not a message.
 func nextLine(reader *bufio.Reader) ([]byte, error) {
 	for {
 		line, err := readLine(reader)
@@ -72,7 +71,7 @@ func nextLine(reader *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// readLine reads a line within its bound. What an end of the stream cuts off is none.
+// readLine reads a line within its bound. A line that the end of the stream cuts off does not count.
 func readLine(reader *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -90,11 +89,11 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// unreadable stands for bytes and characters that no text may hold.
+// unreadable replaces bytes and characters that text cannot contain.
 const unreadable = "\uFFFD"
 
-// mended returns a line whose texts can be kept: what is not UTF-8, and NUL, escaped or not, becomes U+FFFD. What a
-// tool of the program has read is often so, and must not cost the turn. It may change the line.
+// mended returns a line whose texts can be stored: invalid UTF-8, and NUL, escaped or not, become U+FFFD. The output of
+// a program's tools often contains them, and that must not fail the turn. It may change the line in place.
 func mended(line []byte) []byte {
 	if !utf8.Valid(line) {
 		line = bytes.ToValidUTF8(line, []byte(unreadable))
@@ -103,7 +102,7 @@ func mended(line []byte) []byte {
 		line = bytes.ReplaceAll(line, []byte{0}, []byte(unreadable))
 	}
 	const escaped, instead = "u0000", "ufffd"
-	for at := 0; ; at += 2 { // after the escape, which may be of a backslash
+	for at := 0; ; at += 2 { // behind the escape, which may be that of a backslash
 		next := bytes.IndexByte(line[min(at, len(line)):], '\\')
 		if next < 0 {
 			return line

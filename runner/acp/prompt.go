@@ -10,11 +10,11 @@ import (
 	"example.org/parley/runner"
 )
 
-// noImages is said of a message with an image to a program that takes none.
+// noImages fails a message with an image if the program accepts no images.
 const noImages = "The agent reads no images. Send the message again without them."
 
-// blocksOf is what was said, as the protocol has it and the program takes it. False for
-// an image that it does not take.
+// blocksOf encodes messages in the forms that the program accepts. It returns false if one has an image and the
+// program accepts none.
 func (c promptCapabilities) blocksOf(said []runner.Shown) (blocks []block, ok bool) {
 	for i := range said {
 		piece := &said[i]
@@ -37,8 +37,7 @@ func (c promptCapabilities) blocksOf(said []runner.Shown) (blocks []block, ok bo
 	return blocks, true
 }
 
-// fileBlock is a text file: embedded where the program takes that, else as a text that
-// names it.
+// fileBlock encodes a text file: embedded if the program accepts that, else as a text that names it.
 func (c promptCapabilities) fileBlock(file *runner.Shown) block {
 	if c.Embedded {
 		return block{Type: "resource", Resource: &resource{
@@ -49,13 +48,13 @@ func (c promptCapabilities) fileBlock(file *runner.Shown) block {
 	return block{Type: "text", Text: `<file name="` + name + "\">\n" + string(file.Data) + "\n</file>"}
 }
 
-// fileAddress names a file to the program, which cannot fetch it.
+// fileAddress returns a name for a file. The program cannot fetch it.
 func fileAddress(file *runner.Shown) string {
 	address := url.URL{Scheme: "parley", Host: "files", Path: "/" + file.FileID.String() + "/" + file.Name}
 	return address.String()
 }
 
-// linkBlock is a link as a resource, if it is an address, else as a text.
+// linkBlock encodes a link: as a resource if it is an address, else as a text.
 func linkBlock(link *runner.Shown) block {
 	address, err := url.Parse(link.URL)
 	if err != nil || !address.IsAbs() {

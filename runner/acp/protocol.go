@@ -47,13 +47,13 @@ type initialized struct {
 	} `json:"agentCapabilities"`
 }
 
-// promptCapabilities say what a prompt may hold beside texts and links.
+// promptCapabilities says what a prompt may contain besides texts and links.
 type promptCapabilities struct {
 	Images   bool `json:"image"`
 	Embedded bool `json:"embeddedContext"`
 }
 
-// sessionRequest opens a session, or an earlier one.
+// sessionRequest opens a new session or resumes an earlier one.
 type sessionRequest struct {
 	ID        string     `json:"sessionId,omitempty"`
 	Directory string     `json:"cwd"`
@@ -78,7 +78,7 @@ type resource struct {
 	URI      string `json:"uri"`
 }
 
-// promptRequest tells what was said.
+// promptRequest sends a prompt.
 type promptRequest struct {
 	ID     string  `json:"sessionId"`
 	Prompt []block `json:"prompt"`
@@ -93,7 +93,7 @@ const (
 	stopCancelled = "cancelled"
 )
 
-// notification is what a session tells.
+// notification is an update about a session.
 type notification struct {
 	ID     string `json:"sessionId"`
 	Update update `json:"update"`
@@ -119,7 +119,7 @@ type update struct {
 	callUpdate
 }
 
-// callUpdate is what is new of a call; what is absent stays.
+// callUpdate changes a call; absent members keep their values.
 type callUpdate struct {
 	CallID    string          `json:"toolCallId"`
 	Title     *string         `json:"title"`
@@ -138,7 +138,7 @@ const (
 	statusFailed    = "failed"
 )
 
-// callContent is a piece of what a call came to.
+// callContent is a piece of a call's output.
 type callContent struct {
 	Type       string  `json:"type"` // content, diff or terminal
 	Content    *block  `json:"content"`
@@ -148,7 +148,7 @@ type callContent struct {
 	TerminalID string  `json:"terminalId"`
 }
 
-// permissionRequest asks for leave for a call.
+// permissionRequest asks for permission to run a call.
 type permissionRequest struct {
 	ID   string `json:"sessionId"`
 	Call struct {
@@ -158,13 +158,13 @@ type permissionRequest struct {
 	Options json.RawMessage `json:"options"` // a list of them
 }
 
-// permissionOption is an answer that the program takes.
+// permissionOption is one of the answers that the program offers.
 type permissionOption struct {
 	ID   string `json:"optionId"`
 	Kind string `json:"kind"`
 }
 
-// outcome answers it.
+// outcome answers a permissionRequest.
 type outcome struct {
 	Outcome struct {
 		Kind   string `json:"outcome"` // selected or cancelled

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// DefaultIdle is how long a program is kept when its session is no longer busy.
+	// DefaultIdle is how long a program is kept after its session became idle.
 	DefaultIdle = 2 * time.Minute
 	// DefaultProcesses is how many processes of one command run at once.
 	DefaultProcesses = 16
-	// longestWait is how long a program is kept whose turn waits for a person.
+	// longestWait is how long a program is kept while its turn waits for a person.
 	longestWait = 24 * time.Hour
 
 	maxNameBytes = 48
@@ -37,8 +37,8 @@ type Command struct {
 	Name        string // agents say "acp/NAME"
 	Path        string
 	Args        []string
-	Environment []string // all that it gets, NAME=value
-	Secrets     []string // texts of the environment that no log shows
+	Environment []string // the whole environment, as NAME=value
+	Secrets     []string // values of the environment that never reach a log
 	Cage        confine.Cage
 	Idle        time.Duration // 0: DefaultIdle
 	Processes   int           // 0: DefaultProcesses
@@ -58,7 +58,7 @@ func (c *Command) Check() error {
 	return nil
 }
 
-// Options are what programs of all commands share.
+// Options are shared by the programs of all commands.
 type Options struct {
 	// Self is this program, which keeps and confines others when it is executed again: it calls program.Main and
 	// confine.Main.
@@ -73,7 +73,7 @@ type Runtime struct {
 	command Command
 	options Options
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	stopped  bool
 	opening  int
 	sessions map[parley.ID]*session
@@ -84,7 +84,7 @@ type Runtime struct {
 
 var _ runner.Runtime = (*Runtime)(nil)
 
-// New makes a runtime of a command. CodeInvalid when it cannot be one.
+// New returns a runtime for a command. CodeInvalid if the command is not valid.
 func New(command Command, options Options) (*Runtime, error) {
 	if err := command.Check(); err != nil {
 		return nil, err
@@ -136,8 +136,7 @@ func (r *Runtime) Close(sessionID parley.ID) {
 	}
 }
 
-// Stop ends all programs and returns when they are gone. Turns that run are to be
-// stopped before.
+// Stop ends all programs and returns when they are gone. Stop running turns first.
 func (r *Runtime) Stop() {
 	r.mu.Lock()
 	r.stopped = true
@@ -152,14 +151,14 @@ func (r *Runtime) Stop() {
 	r.ending.Wait()
 }
 
-// kept is the program that runs for a session; nil when none does.
+// kept returns the program that runs for a session; nil if none does.
 func (r *Runtime) kept(sessionID parley.ID) *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sessions[sessionID]
 }
 
-// forget drops a session that ends.
+// forget removes a session that is ending.
 func (r *Runtime) forget(s *session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,10 +168,10 @@ func (r *Runtime) forget(s *session) {
 }
 
 // errFull refuses a further process.
-var errFull = errors.New("as many agents of this kind run as may: try again when one has ended")
+var errFull = errors.New("all places for agents of this kind are taken: try again when one has ended")
 
-// open starts a program for a session of this server and opens a session of its own:
-// an earlier one where it can. Fresh reports that it knows nothing of the conversation.
+// open starts a program for a session of this server and opens the program's own session: an earlier one if it can.
+// fresh reports that the program knows nothing of the conversation yet.
 func (r *Runtime) open(
 	ctx context.Context,
 	of store.Fence,
@@ -209,7 +208,7 @@ func (r *Runtime) open(
 	return s, fresh, nil
 }
 
-// start starts the program.
+// start starts the process.
 func (r *Runtime) start(of store.Fence, project string) (*session, error) {
 	path, args := confine.Command(r.options.Self, r.command.Cage, r.command.Path, r.command.Args)
 	log := r.options.Log.With("runtime", r.Name(), "session_id", of.SessionID)
@@ -264,7 +263,7 @@ func (r *Runtime) redact(line string) string {
 	return line
 }
 
-// introduce opens the program's session. Fresh reports a new one.
+// introduce opens the program's session. fresh reports a new one.
 func (s *session) introduce(ctx context.Context, version string, earlier kept) (fresh bool, err error) {
 	hello := initialize{Version: protocolVersion}
 	hello.Capabilities.Files.Read, hello.Capabilities.Files.Write = s.files.project != "", s.files.project != ""
@@ -295,7 +294,7 @@ func (s *session) introduce(ctx context.Context, version string, earlier kept) (
 		case err == nil:
 			s.named(earlier)
 			return false, nil
-		case !errors.As(err, &refused): // else it does not know the session any more
+		case !errors.As(err, &refused): // otherwise the program has forgotten the session
 			return false, err
 		}
 		request.ID = ""
@@ -322,7 +321,7 @@ func (s *session) named(own kept) {
 	s.own, s.spends.charged = own.Session, own.Cost
 }
 
-// takesUp is the method that opens an earlier session; "" when the program has none.
+// takesUp returns the method that resumes an earlier session; "" if the program has none.
 func (i *initialized) takesUp() string {
 	switch {
 	case i.Capabilities.Session.Resume != nil:
@@ -333,8 +332,8 @@ func (i *initialized) takesUp() string {
 	return ""
 }
 
-// BaseEnvironment is what every program gets of this process's environment: what
-// programs need to run, and no credentials.
+// BaseEnvironment returns the part of this process's environment that every program gets: what programs need to run,
+// and no credentials.
 func BaseEnvironment(env func(string) string) (entries []string) {
 	for _, name := range slices.Concat(
 		[]string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "TZ", "TMPDIR"},

@@ -15,22 +15,21 @@ import (
 )
 
 const (
-	// maxQueued bounds what a program has said and nobody has taken yet, in bytes of text
-	// and in pieces.
+	// maxQueued bounds the output of a program that no turn has read yet, in bytes of text and in pieces.
 	maxQueued       = 8 << 20
 	maxQueuedPieces = 10_000
-	// maxHeld bounds what the calls of a prompt hold that are not in the record yet, in
-	// bytes: of what comes then, the record says that it was left out.
+	// maxHeld bounds the bytes that the calls of a prompt hold before they are in the record. Further content is left
+	// out, and the record says so.
 	maxHeld = 8 << 20
-	// maxOptions bounds the options of a request for leave that are looked at.
+	// maxOptions bounds how many options of a permission request are read.
 	maxOptions = 64
-	// cancelTime is how long a program may take to end a prompt that was cancelled.
+	// cancelTime is how long a program may take to end a cancelled prompt.
 	cancelTime = 5 * time.Second
-	// openTime bounds the start of a program, until its session is open.
+	// openTime bounds how long a program may take to start and to open its session.
 	openTime = 60 * time.Second
 )
 
-// session is a program that runs for a session of this server.
+// session is a running program, which serves one session of this server.
 type session struct {
 	runtime     *Runtime
 	workspaceID parley.ID
@@ -43,32 +42,32 @@ type session struct {
 	ended       chan struct{}      // closed when the process and all of its goroutines are gone
 	closing     sync.Once
 
-	mu      sync.Mutex // guards what follows
-	turnID  parley.ID  // whose prompt is under way; zero: none is
+	mu      sync.Mutex // guards the fields below
+	turnID  parley.ID  // the turn whose prompt is under way; zero: none
 	waits   bool       // that turn waits
-	leaves  bool       // that turn goes on without the program, or has ended
+	leaves  bool       // that turn continues without the program, or has ended
 	stopped bool       // the program was told to end the prompt
 	spends  spending
 	denies  func(name string, arguments json.RawMessage) bool
-	replays bool // it tells of an earlier session, which the record has
+	replays bool // it repeats an earlier session, which is in the record
 	queue   []piece
 	queued  int              // bytes of its texts
-	full    bool             // more was said than is kept: the program is being ended
+	full    bool             // the queue is full: the program is being ended
 	held    int              // bytes that its calls hold
-	calls   map[string]*call // by the name that the record has
-	stands  map[string]*call // for a name of the program, when it is another than in calls
+	calls   map[string]*call // by the name in the record
+	stands  map[string]*call // by the program's name, where calls has it under another one
 	plans   int
-	over    *prompted // how the prompt ended, behind the queue
+	over    *prompted // how the prompt ended, once the queue is read
 	// finished is closed when the prompt has ended.
 	finished chan struct{}
 	wake     chan struct{}
-	idle     *time.Timer // ends it; nil while it is busy
+	idle     *time.Timer // ends the program; nil while it is busy
 }
 
-// piece is something that the program said, or a call that it makes.
+// piece is a text or a call from the program.
 type piece struct {
 	thought bool
-	text    *strings.Builder // grows until it is taken; nil of a call
+	text    *strings.Builder // grows until it is taken; nil for a call
 	call    *call
 }
 
@@ -78,10 +77,10 @@ type prompted struct {
 	err  error
 }
 
-// toolName is what the record calls the program's tools of a kind.
+// toolName returns the name that the record uses for the program's tools of a kind.
 func (s *session) toolName(sort string) string { return s.runtime.command.Name + "__" + sort }
 
-// listen takes what the program says until it ends.
+// listen reads from the program until it ends.
 func (s *session) listen() {
 	err := s.conn.read(s.process.Output)
 	s.conn.end(s.process.Why(fmt.Errorf("the agent's process is gone: %w", err)))
@@ -89,7 +88,7 @@ func (s *session) listen() {
 	s.poke()
 }
 
-// poke wakes whoever waits for something new.
+// poke wakes the goroutine that waits for news.
 func (s *session) poke() {
 	select {
 	case s.wake <- struct{}{}:
@@ -103,20 +102,20 @@ func (s *session) close() {
 		s.runtime.forget(s)
 		s.conn.end(errors.New("the agent's process was ended"))
 		go func() { // ends with the process; Stop waits for it
-			_ = s.process.Close() // pipes that were closed before
+			_ = s.process.Close() // its error only says that pipes were closed already
 			close(s.ended)
 		}()
 	})
 }
 
-// told takes a notification.
+// told handles a notification.
 func (s *session) told(method string, params json.RawMessage) {
 	if method != methodUpdate {
 		return
 	}
 	var told notification
 	if json.Unmarshal(params, &told) != nil {
-		return // it has a form that this version of the protocol does not
+		return // not a form of this version of the protocol
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +123,7 @@ func (s *session) told(method string, params json.RawMessage) {
 		return // the record has it already
 	}
 	if told.Update.Kind == updateUsage {
-		s.spends.update(&told.Update) // also after a turn: the next one is charged with it
+		s.spends.update(&told.Update) // also after a turn: it is charged to the next one
 		return
 	}
 	u := &told.Update
@@ -157,7 +156,7 @@ func (s *session) told(method string, params json.RawMessage) {
 	s.poke()
 }
 
-// callOf finds or makes a call; nil when it has no name, or when there are too many.
+// callOf finds or makes a call; nil if it has no name or there are too many.
 func (s *session) callOf(id string) *call {
 	if c := s.stands[id]; c != nil {
 		return c
@@ -173,7 +172,7 @@ func (s *session) callOf(id string) *call {
 	return c
 }
 
-// advance has a call shown that has begun, and ended when it has.
+// advance shows a call that has begun, and ends one that has ended.
 func (s *session) advance(c *call) {
 	switch c.status {
 	case statusRuns:
@@ -213,22 +212,22 @@ func (s *session) push(p piece) {
 	s.bound()
 }
 
-// bound ends a program that says more than is kept. What it says until it is gone is dropped.
+// bound ends a program whose queue is full. What it still says is dropped.
 func (s *session) bound() {
 	if s.full || s.queued <= maxQueued && len(s.queue) <= maxQueuedPieces {
 		return
 	}
 	s.full = true
 	s.conn.end(errors.New("the agent said more than Parley keeps while its turn waited"))
-	s.runtime.ending.Go(s.close) // which waits for the runtime, and that may wait for this mutex
+	s.runtime.ending.Go(s.close) // in the background: it waits for the runtime, which may wait for this mutex
 }
 
-// update takes what is new of a call, as far as there is room for it.
+// update applies an update to a call, as far as there is room for it.
 func (s *session) update(c *call, u *callUpdate, content json.RawMessage) {
 	s.held += c.update(u, content, maxHeld-s.held)
 }
 
-// asked answers what the program asks.
+// asked answers a request of the program.
 func (s *session) asked(id json.RawMessage, method string, params json.RawMessage) {
 	var err error
 	switch method {
@@ -244,18 +243,18 @@ func (s *session) asked(id json.RawMessage, method string, params json.RawMessag
 	default:
 		err = s.conn.refuse(id, codeNoMethod, errors.New("Parley has no method "+parley.Clip(method, 64)))
 	}
-	if err != nil { // it reads nothing any more
+	if err != nil { // the program has stopped reading
 		s.conn.end(err)
 		s.close()
 	}
 }
 
-// askLeave notes that a call wants leave; false for a request that is not one.
+// askLeave notes that a call wants permission; false if the request is not valid.
 func (s *session) askLeave(id json.RawMessage, request *permissionRequest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.callOf(request.Call.CallID)
-	if c != nil && c.due && !c.ended { // it was shown before it asked: another call of the record asks
+	if c != nil && c.due && !c.ended { // it was shown before it asked: a second call in the record asks for it
 		again := s.callOf(c.id + "#" + strconv.Itoa(len(s.calls)))
 		if again == nil {
 			return false
@@ -285,7 +284,7 @@ func (s *session) askLeave(id json.RawMessage, request *permissionRequest) bool 
 	return true
 }
 
-// allow answers a call's request for leave, once it has been granted.
+// allow answers a call's permission request after it was granted.
 func (s *session) allow(c *call) error {
 	s.mu.Lock()
 	id, option := c.asks, c.allowed
@@ -303,7 +302,7 @@ func (s *session) allow(c *call) error {
 	return s.answer(id, option)
 }
 
-// answer answers a request for leave by an option; "": nobody will.
+// answer answers a permission request with an option; "" says that it was cancelled.
 func (s *session) answer(id json.RawMessage, option string) error {
 	var answer outcome
 	answer.Outcome.Kind = "cancelled"
@@ -313,8 +312,7 @@ func (s *session) answer(id json.RawMessage, option string) error {
 	return s.conn.respond(id, answer)
 }
 
-// refuse answers what still wants leave: everything whose call has its result, or, for a
-// cancel, everything.
+// refuse denies open permission requests: those of calls that have their result, or, for a cancel, all of them.
 func (s *session) refuse(all bool) {
 	s.mu.Lock()
 	type open struct {
@@ -349,8 +347,8 @@ func (s *session) inQueue(c *call) bool {
 	return false
 }
 
-// escaped reports a call that ran without leave although a rule denies it: its result was
-// written without being waited for.
+// escaped reports a call that ran without permission although a rule denies it: its result was recorded although
+// nothing waited for it.
 func (s *session) escaped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -403,8 +401,7 @@ func (s *session) writeFile(id, params json.RawMessage) error {
 	return s.conn.respond(id, struct{}{})
 }
 
-// mayTouch refuses what no turn has asked for, and what a grant denies the file tool of
-// the same purpose.
+// mayTouch refuses file access outside a turn, and access that a grant denies to the matching file tool.
 func (s *session) mayTouch(name, path string) error {
 	s.mu.Lock()
 	denies := s.denies
@@ -425,7 +422,7 @@ func (s *session) mayTouch(name, path string) error {
 	return nil
 }
 
-// resultOf is what a call came to.
+// resultOf returns the result of a call.
 func (s *session) resultOf(c *call) (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -481,7 +478,7 @@ func (s *session) begin(turnID parley.ID, prompt []block) ([]byte, error) {
 		}
 		s.mu.Lock()
 		s.over = &ended
-		for _, c := range s.calls { // what it began and left
+		for _, c := range s.calls { // calls that it left unfinished
 			if !c.due {
 				s.show(c)
 			}
@@ -493,7 +490,7 @@ func (s *session) begin(turnID parley.ID, prompt []block) ([]byte, error) {
 	return body, nil
 }
 
-// take waits for the next piece; ended when the prompt has, and nothing is left.
+// take waits for the next piece. ended reports that the prompt has ended and no piece is left.
 func (s *session) take(ctx context.Context) (next piece, ended *prompted, err error) {
 	for {
 		s.mu.Lock()
@@ -519,7 +516,7 @@ func (s *session) take(ctx context.Context) (next piece, ended *prompted, err er
 	}
 }
 
-// left waits until there is a piece or the prompt has ended, and reports which.
+// left waits for a piece or the end of the prompt, and reports which came.
 func (s *session) left(ctx context.Context) (ended *prompted, err error) {
 	for {
 		s.mu.Lock()
@@ -539,15 +536,15 @@ func (s *session) left(ctx context.Context) (ended *prompted, err error) {
 	}
 }
 
-// nextIsCall reports that a further call is at hand.
+// nextIsCall reports whether the next piece is a call.
 func (s *session) nextIsCall() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.queue) > 0 && s.queue[0].call != nil
 }
 
-// abandon has a turn go on without the program, whose prompt cancel ends. False when the
-// prompt is another turn's, or was abandoned before.
+// abandon lets a turn continue without the program; cancel then ends the prompt. It returns false if the prompt belongs
+// to another turn or was abandoned before.
 func (s *session) abandon(turnID parley.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -558,8 +555,8 @@ func (s *session) abandon(turnID parley.ID) bool {
 	return true
 }
 
-// cancel ends the prompt of a turn, as the protocol wants it: the program is told, and
-// ended when it does not end the prompt in time. Who comes later waits for that.
+// cancel ends the prompt of a turn as the protocol asks: it tells the program, and ends the program if the prompt does
+// not end in time. Later callers wait for that.
 func (s *session) cancel(turnID parley.ID) {
 	s.mu.Lock()
 	under := s.turnID == turnID && !turnID.IsZero()
@@ -593,7 +590,7 @@ func (s *session) cancel(turnID parley.ID) {
 	}
 }
 
-// free ends what belongs to a turn.
+// free releases what belongs to a turn.
 func (s *session) free(turnID parley.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -603,14 +600,14 @@ func (s *session) free(turnID parley.ID) {
 	}
 }
 
-// is reports whether the program calls its session so.
+// is reports whether a name is the program's name for its session.
 func (s *session) is(own string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return own == s.own
 }
 
-// current is the turn whose prompt is under way; zero without one.
+// current returns the turn whose prompt is under way; zero if there is none.
 func (s *session) current() parley.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()

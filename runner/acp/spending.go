@@ -7,19 +7,18 @@ import (
 	"example.org/parley"
 )
 
-// spending is what a program tells of what its session takes: the tokens of its context
-// as it is, and the costs of the whole session so far. It is guarded by its session's
-// mutex.
+// spending is the usage that a program reports: the current tokens of its context, and the costs of its whole session
+// so far. Its session's mutex guards it.
 type spending struct {
 	used    int64 // tokens, as last told
-	counted int64 // of them, as last charged
-	told    bool  // something since the last charge
+	counted int64 // of used, as last charged
+	told    bool  // the program reported usage since the last charge
 	priced  bool  // costs too
 	cost    parley.Money
 	charged parley.Money // of the costs
 }
 
-// update takes what a program tells. What has another form says nothing.
+// update applies a report of the program. It ignores unknown forms.
 func (s *spending) update(u *update) {
 	var used int64
 	if json.Unmarshal(u.Used, &used) == nil && used >= 0 && used <= parley.MaxLimitTokens {
@@ -34,20 +33,20 @@ func (s *spending) update(u *update) {
 		amount.UnmarshalJSON(cost.Amount) != nil || amount < 0 || amount > parley.MaxLimitCost {
 		return
 	}
-	if amount < s.charged { // it counts from the beginning again
+	if amount < s.charged { // the program began to count anew
 		s.charged = 0
 	}
 	s.cost, s.told, s.priced = amount, true, true
 }
 
-// charge is what was told since the last charge: the size of the context, once for each
-// time that it has changed, and the costs. An unknown usage is zero; costs are nil.
+// charge returns the usage since the last charge: the size of the context, once for each change, and the costs. Unknown
+// usage is zero; unknown costs are nil.
 func (s *spending) charge() (usage parley.Usage, cost *parley.Money) {
 	if !s.told {
 		return parley.Usage{}, nil
 	}
 	tokens, none := s.used, int64(0)
-	if s.used == s.counted { // it has asked its model for nothing
+	if s.used == s.counted { // it has not called its model
 		tokens = 0
 	}
 	usage = parley.Usage{InputTokens: &tokens, OutputTokens: &none}

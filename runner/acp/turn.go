@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// The bounds of what is looked through, and passed on, of the record.
+	// The bounds of how much of the record is searched, and sent to the program.
 	recordLooked     = 50 // of calls and their results
 	recordPassed     = 100
 	recordPassedSize = 64 << 10 // bytes
 )
 
-// What people are told of turns that end without an answer.
+// The reasons that people see for turns without an answer.
 const (
 	notGranted = "This agent may not start the program of its runtime. Give the agent or the session a grant that " +
 		"allows %q. If somebody else changed the agent, open a new session to accept the change."
@@ -34,12 +34,12 @@ const (
 	unasked = "The agent did something that a rule of this session does not allow, without asking. It was stopped."
 )
 
-// voice is a turn and the program that runs it: the speaker of its handle.
+// voice joins a turn and the program that runs it. It is the speaker of the turn's handle.
 type voice struct {
 	runtime *Runtime
 	turn    runner.Turn
 	session *session // nil until one is needed
-	spoke   bool     // a prompt of the turn was begun by this process, or goes on in it
+	spoke   bool     // this process began a prompt of the turn, or continues one
 	cost    *parley.Money
 }
 
@@ -49,7 +49,7 @@ var _ runner.Speaker = (*voice)(nil)
 func (r *Runtime) RunTurn(turn runner.Turn) error {
 	claim := turn.Claim()
 	v := &voice{runtime: r, turn: turn}
-	v.settle() // what an earlier turn may have left
+	v.settle() // an earlier turn may have left the program busy
 	next, err := turn.Begin(v)
 	if s := v.session; s != nil {
 		s.busy()
@@ -73,8 +73,7 @@ func (r *Runtime) RunTurn(turn runner.Turn) error {
 	return err
 }
 
-// settle finds the program that is kept for the session. One that is still at another
-// turn is made to leave it.
+// settle finds the program that is kept for the session, and ends a prompt of another turn that is still under way.
 func (v *voice) settle() {
 	claim := v.turn.Claim()
 	s := v.runtime.kept(claim.Fence.SessionID)
@@ -89,7 +88,7 @@ func (v *voice) settle() {
 	v.session = v.runtime.kept(claim.Fence.SessionID)
 }
 
-// ask goes on with the program's prompt, or begins one.
+// ask continues the program's prompt, or begins one.
 func (v *voice) ask(claim *store.Claim) (runner.Next, error) {
 	s := v.session
 	if s == nil || !s.of(claim.Fence.TurnID) {
@@ -138,14 +137,14 @@ func (v *voice) ask(claim *store.Claim) (runner.Next, error) {
 	return v.turn.Finish(failureOf(failed))
 }
 
-// again reports that the turn goes on after a wait, and its program knows nothing of
-// that: it is told to go on.
+// again reports whether the turn continues after a wait that its program does not know about: the program is then told
+// to continue.
 func (v *voice) again() bool {
 	turn := &v.turn.Claim().Turn
 	return turn.Attempt > 1 && turn.Step > 0 && !v.spoke
 }
 
-// takeUp has a program run that knows what the turn was about. A failure ends the turn.
+// takeUp makes sure that a program runs and knows the conversation. A failure ends the turn.
 func (v *voice) takeUp() (*parley.Failure, error) {
 	v.drop()
 	if v.session != nil {
@@ -171,7 +170,7 @@ func (v *voice) takeUp() (*parley.Failure, error) {
 	return nil, nil
 }
 
-// drop lets go of a program that has ended, or whose session has another project now.
+// drop releases a program that has ended, or whose session moved to another project.
 func (v *voice) drop() {
 	s := v.session
 	if s != nil && s.files.project != v.turn.Project() {
@@ -182,9 +181,9 @@ func (v *voice) drop() {
 	}
 }
 
-// leave lets go of the program: it is kept for a turn that waits, told of one that was
-// interrupted, and ended when it has been idle for a while. A turn that waits may have been
-// claimed again by now, and its next run goes on with the program's prompt.
+// leave releases the program at the end of a run. The program is kept while the turn waits, told if the turn was
+// interrupted, and ended after some idle time. A waiting turn may have been claimed again by now; its next run then
+// continues the program's prompt.
 func (v *voice) leave(waits bool) {
 	s := v.session
 	if s == nil {
@@ -221,7 +220,7 @@ func (v *voice) Speak(said []parley.Message) (runner.Speech, error) {
 	if !v.Listens() {
 		return speech, nil
 	}
-	if v.again() { // what began the turn was told to its earlier process
+	if v.again() { // an earlier process was told what began the turn
 		said = slices.DeleteFunc(said, func(m parley.Message) bool { return m.ID == v.turn.Claim().Trigger.ID })
 	}
 	shown, err := v.turn.Shown(said)
@@ -244,7 +243,7 @@ func (v *voice) Speak(said []parley.Message) (runner.Speech, error) {
 		if err != nil {
 			return broken(notStarted(err)), nil
 		}
-		if fresh && v.again() { // it ended since
+		if fresh && v.again() { // it has ended since
 			s.close()
 			return broken(model.NewError(parley.ClassInterrupted, false, forgotten, nil)), nil
 		}
@@ -271,23 +270,23 @@ func (v *voice) Speak(said []parley.Message) (runner.Speech, error) {
 	return speech, nil
 }
 
-// kept is what a message's provider data tells of the program's session.
+// kept is the state of the program's session, from a message's provider data.
 type kept struct {
 	Session string       `json:"session"`
-	Cost    parley.Money `json:"cost,omitempty"` // that was charged so far
+	Cost    parley.Money `json:"cost,omitempty"` // charged so far
 }
 
-// state is what was kept of the program's session that this session had last.
+// state returns the kept state of this session's latest program session.
 func (v *voice) state() (state kept, err error) {
 	raw, err := v.turn.State()
 	if err == nil && len(raw) > 0 {
-		_ = json.Unmarshal(raw, &state) // what cannot be read says nothing
+		_ = json.Unmarshal(raw, &state) // unreadable state counts as none
 	}
 	return state, err
 }
 
-// before is what a program is told first that knows nothing of the conversation: the
-// instructions, and what was said.
+// before returns what a program that does not know the conversation is told first: the instructions and the earlier
+// messages.
 func (v *voice) before() (blocks []block, err error) {
 	if text := v.turn.Instructions(); text != "" {
 		blocks = append(blocks, block{Type: "text", Text: "Instructions:\n" + text})
@@ -314,11 +313,11 @@ func (v *voice) before() (blocks []block, err error) {
 	return append(blocks, block{Type: "text", Text: text.String()}), nil
 }
 
-// textOf is the text of a message.
+// textOf returns the text of a message.
 func textOf(m *parley.Message) string {
 	if m.Role == parley.RoleAssistant {
 		var content parley.AssistantContent
-		_ = json.Unmarshal(m.Content, &content) // other content says nothing
+		_ = json.Unmarshal(m.Content, &content) // other content has no text
 		return content.Text
 	}
 	var content parley.UserContent
@@ -326,11 +325,11 @@ func textOf(m *parley.Message) string {
 	return content.Text
 }
 
-// goOn is what a program is told that nobody has told anything.
+// goOn is the prompt that makes a program continue without a new message.
 const goOn = "Go on."
 
-// decided is what a program is told whose process ended while its turn waited: what
-// became of what it had asked for.
+// decided returns what a program is told if its process ended while the turn waited: how its permission requests were
+// decided.
 func (v *voice) decided() (blocks []block, err error) {
 	claim := v.turn.Claim()
 	rows, err := v.turn.Record(store.MessageQuery{
@@ -371,7 +370,7 @@ func (v *voice) decided() (blocks []block, err error) {
 	return blocks, nil
 }
 
-// said is the text of a block.
+// said returns the text of a block.
 func (b *block) said() string {
 	switch {
 	case b.Type == "resource_link":
@@ -384,15 +383,14 @@ func (b *block) said() string {
 	return "[" + parley.Clip(b.Type, 32) + "]"
 }
 
-// chunks is what the program says until it waits for the results of its calls, or has
-// ended its turn.
+// chunks yields what the program says until it waits for results of its calls or ends its turn.
 func (v *voice) chunks(ctx context.Context) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		s := v.session
 		if !v.yieldState(yield) {
 			return
 		}
-		block, thinks := 0, true // the program's own data stand with its thoughts
+		block, thinks := 0, true // the program's own data go with its thoughts
 		for {
 			next, ended, err := s.take(ctx)
 			switch {
@@ -439,7 +437,7 @@ func (v *voice) chunks(ctx context.Context) iter.Seq2[model.Chunk, error] {
 	}
 }
 
-// yieldState yields what is kept for the program's next process.
+// yieldState yields the state that the program's next process needs.
 func (v *voice) yieldState(yield func(model.Chunk, error) bool) bool {
 	s := v.session
 	s.mu.Lock()
@@ -453,7 +451,7 @@ func (v *voice) yieldState(yield func(model.Chunk, error) bool) bool {
 	return yield(model.Chunk{Kind: model.ChunkProviderData, Data: data}, nil)
 }
 
-// yieldSpent yields what the program has told of what the answer takes.
+// yieldSpent yields the usage that the program reported for the answer.
 func (v *voice) yieldSpent(yield func(model.Chunk, error) bool) bool {
 	s := v.session
 	s.mu.Lock()
@@ -479,7 +477,7 @@ func (s *session) yieldCall(c *call, block int, yield func(model.Chunk, error) b
 		yield(model.Chunk{Kind: model.ChunkArguments, Block: block, Text: arguments}, nil)
 }
 
-// outcome is how a prompt ended: complete, or failed.
+// outcome returns how a prompt ended: complete or failed.
 func (p *prompted) outcome() (parley.FinishReason, *model.Error) {
 	var refused *wireError
 	switch {
@@ -511,7 +509,7 @@ func failureOf(failed *model.Error) *parley.Failure {
 	return failure
 }
 
-// notStarted is the failure of a turn whose program could not be told anything.
+// notStarted is the failure of a turn whose program could not be reached.
 func notStarted(err error) *model.Error {
 	if errors.Is(err, errFull) {
 		return model.NewError(parley.ClassLimit, false, err.Error(), nil)
@@ -519,31 +517,31 @@ func notStarted(err error) *model.Error {
 	return model.NewError(parley.ClassModel, false, "the agent could not be started: "+err.Error(), nil)
 }
 
-// broken is a speech that fails.
+// broken returns an answer that fails.
 func broken(failed *model.Error) runner.Speech {
 	return runner.Speech{Chunks: func(context.Context) iter.Seq2[model.Chunk, error] {
 		return func(yield func(model.Chunk, error) bool) { yield(model.Chunk{}, failed) }
 	}}
 }
 
-// of reports that the prompt of a turn is under way.
+// of reports whether a turn's prompt is under way.
 func (s *session) of(turnID parley.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.turnID == turnID && !turnID.IsZero() && !s.leaves
 }
 
-// gone reports that the process has ended.
+// gone reports whether the process has ended.
 func (s *session) gone() bool { return s.conn.why() != nil }
 
-// obey has the program's file methods follow the rules of a turn.
+// obey applies a turn's rules to the program's file methods.
 func (s *session) obey(denies func(string, json.RawMessage) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.denies = denies
 }
 
-// tool is what waits for a call.
+// tool returns the tool that waits for a call.
 func (s *session) tool(callID string) (tool.Tool, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -554,7 +552,7 @@ func (s *session) tool(callID string) (tool.Tool, bool) {
 	return waiting{session: s, call: c, asked: c.asked}, true
 }
 
-// busy keeps the process.
+// busy keeps the process running.
 func (s *session) busy() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -565,7 +563,7 @@ func (s *session) busy() {
 	}
 }
 
-// await keeps the process for a turn that waits for a person.
+// await keeps the process while its turn waits for a person.
 func (s *session) await(turnID parley.ID) {
 	s.mu.Lock()
 	s.waits = s.turnID == turnID
@@ -573,7 +571,7 @@ func (s *session) await(turnID parley.ID) {
 	s.rest(longestWait)
 }
 
-// rest ends the process unless it is busy again within a time.
+// rest ends the process unless it becomes busy again in time.
 func (s *session) rest(within time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

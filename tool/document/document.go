@@ -1,8 +1,8 @@
-// Package document holds the tools by which agents work on documents, which the API calls artifacts: they list, read,
-// write and edit them. An agent sees the documents of its session, and those of the session's project that everybody
-// who reads the session sees: in a private session its owner's, in another one the workspace's. What it creates belongs
-// to its session. Each version names the tool call that wrote it, and a
-// call that is repeated after a crash finds the version that it has written. The package owns no state.
+// Package document holds the tools with which agents list, read, write and edit documents, which the API calls
+// artifacts. An agent sees the documents of its session, and those of the session's project that every reader of the
+// session may see: in a private session its owner's, in a shared one the workspace's. Documents that it creates belong
+// to its session. Each version names the tool call that wrote it, and a call that is repeated after a crash finds the
+// version that it wrote before. The package owns no state.
 package document
 
 import (
@@ -120,7 +120,7 @@ func schema(required []string, properties ...string) json.RawMessage {
 		`},"required":` + string(names) + `,"type":"object"}`)
 }
 
-// shelf is the documents that agents work on.
+// shelf gives access to the documents that agents work on.
 type shelf struct {
 	store      Store
 	maxStorage int64
@@ -142,8 +142,8 @@ func (s shelf) open(ctx context.Context, call tool.Call) (desk, error) {
 	return desk{s, session, store.Scope{WorkspaceID: call.WorkspaceID, ViewerID: session.ReaderID()}}, nil
 }
 
-// find returns a document by the id that a model gave. What some readers of the session may not see, and what belongs
-// to none of the session and its project, is not there.
+// find returns a document by the id that a model gave. Documents that some readers of the session may not
+// see, or that belong to neither the session nor its project, are not found.
 func (d *desk) find(ctx context.Context, given string) (parley.Artifact, error) {
 	id, err := parley.ParseID(given)
 	if err != nil {
@@ -169,7 +169,7 @@ func (d *desk) authored(ctx context.Context, call tool.Call) (parley.ArtifactVer
 	}, err
 }
 
-// once is the key by which a repeated call finds what it has written.
+// once returns the key under which a repeated call finds what it has written.
 func once(call tool.Call) store.Idempotency {
 	return store.Idempotency{
 		Key: parley.WrittenByCall(call.MessageID), Fingerprint: parley.HashOf(call.Arguments),

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The SDK queues the notifications of a server without a bound, and answers each of its requests in a goroutine. What
-// counts for no call and no list is therefore bounded for each connection.
+// The SDK queues a server's notifications without a bound, and answers each of its requests in a goroutine. Each
+// connection therefore bounds the messages that belong to no call and no list.
 const (
 	floodPerSecond = 1 << 20  // bytes
 	floodAtOnce    = 16 << 20 // bytes
@@ -23,11 +23,11 @@ const (
 // errFlood ends a connection.
 var errFlood = errors.New("it sends more messages than this client accepts")
 
-// flood counts what a server sends that counts for nobody. It is safe for concurrent use.
+// flood counts the messages of a server that belong to no request. It is safe for concurrent use.
 type flood struct {
 	allowed    *rate.Limiter
 	unanswered atomic.Int64
-	over       atomic.Bool // it has returned errFlood
+	over       atomic.Bool // message has returned errFlood
 }
 
 func newFlood() *flood { return &flood{allowed: rate.NewLimiter(floodPerSecond, floodAtOnce)} }

@@ -14,12 +14,12 @@ import (
 	"example.org/parley"
 )
 
-// What a server says is decoded by the protocol's library. What that takes counts before
-// it is: for the call that it answers, for the list, or for nobody, which is little.
+// The protocol's library decodes what a server sends. Its memory is counted beforehand: for the call that a message
+// answers, for the list, or, within a small bound, for the connection.
 const (
-	decodedFactor = 2         // of JSONHolds: what is made of a decoded answer stands beside it
-	holdFree      = 64 << 10  // of each message: it counts nothing
-	holdStep      = 1 << 20   // by which what comes in pieces counts
+	decodedFactor = 2         // of JSONHolds: a decoded answer and what is made of it are in memory together
+	holdFree      = 64 << 10  // bytes of each message that are not counted
+	holdStep      = 1 << 20   // bytes: messages that arrive in pieces are counted in such steps
 	listsHold     = 128 << 20 // of the lists of all servers, for each GiB of the memory limit
 	noticeHolds   = 1 << 20   // of a message that belongs to no request
 )
@@ -29,12 +29,12 @@ type hold func(bytes int64) error
 
 type holdKey struct{}
 
-// withHold has what answers the requests of ctx count.
+// withHold makes answers to the requests of ctx count.
 func withHold(ctx context.Context, h hold) context.Context {
 	return context.WithValue(ctx, holdKey{}, h)
 }
 
-// holdOf is what an answer to a request of ctx counts for; nil for nobody.
+// holdOf returns the hold that an answer to a request of ctx counts for; nil if none.
 func holdOf(ctx context.Context) hold {
 	h, _ := ctx.Value(holdKey{}).(hold)
 	return h
@@ -53,20 +53,20 @@ func (h hold) message(bytes int64) error {
 
 var errNotice = errors.New("the server sends more than anybody has asked for")
 
-// weigh is what a message takes in memory.
+// weigh returns how many bytes of memory a message takes.
 func weigh(raw []byte) int64 { return int64(len(raw)) + decodedFactor*parley.JSONHolds(raw) }
 
-// codeNoRoom marks an answer that was not decoded, for want of room.
+// codeNoRoom marks an answer that was not decoded because there was no room.
 const codeNoRoom = -32090
 
-// noRoom stands in for such an answer.
+// noRoom replaces such an answer.
 func noRoom(err error) *jsonrpc.Error { return &jsonrpc.Error{Code: codeNoRoom, Message: err.Error()} }
 
-// wholeBody is a body that is one message: it counts before anybody reads it.
+// wholeBody is a body that is one message: it is counted before it is read.
 type wholeBody struct {
 	io.ReadCloser
 	hold hold
-	tell unread        // nil: it stays as it is
+	tell unread        // nil: the body is not changed
 	text *bytes.Reader // nil until it was read
 }
 
@@ -90,7 +90,7 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 	return b.text.Read(p)
 }
 
-// refusedBody is the message with which a server would refuse the request that a body answers.
+// refusedBody returns the message with which a server would refuse the request that a body answers.
 func refusedBody(body []byte, why error) ([]byte, error) {
 	var answers struct {
 		ID json.RawMessage `json:"id"`
@@ -101,7 +101,7 @@ func refusedBody(body []byte, why error) ([]byte, error) {
 	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": answers.ID, "error": noRoom(why)})
 }
 
-// eventsBody is a stream of events, each of which counts as it comes.
+// eventsBody is a stream of events. Each event is counted while it arrives.
 type eventsBody struct {
 	io.ReadCloser
 	hold    hold
@@ -113,7 +113,7 @@ type eventsBody struct {
 	end     context.CancelCauseFunc // of the connection
 }
 
-// Read implements io.Reader. What has no room ends the stream, and with it the request.
+// Read implements io.Reader. An event without room ends the stream, and with it the request.
 func (b *eventsBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	for rest := p[:n]; len(rest) > 0; {
@@ -140,7 +140,7 @@ func (b *eventsBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// floods counts an event that has ended, without what has counted for its request.
+// floods counts a finished event, except for the bytes that counted for its request.
 func (b *eventsBody) floods() error {
 	if b.counted > 0 {
 		return b.flood.message(0)
@@ -175,7 +175,7 @@ func (l *link) holdList(ctx context.Context) (_ context.Context, done func()) {
 	}), holding.End
 }
 
-// counting is a connection whose messages count before they are decoded.
+// counting is a connection whose messages are counted before they are decoded.
 type counting struct {
 	sdk.Connection
 	flood *flood

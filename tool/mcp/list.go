@@ -42,7 +42,7 @@ func (l *link) relist(ctx context.Context, c *connection) error {
 	return nil
 }
 
-// lost warns of what a list says and cannot be read.
+// lost warns about a member of a list that cannot be read.
 func (l *link) lost(tool, member string) {
 	l.warn("lost "+tool+" "+member, "an MCP server says something of a tool that is not as the protocol wants it; "+
 		"it is ignored, and a tool without a name is left out", "tool", tool, "member", member)

@@ -15,7 +15,7 @@ import (
 // The protocol's library reads a list of tools whole or not at all. So that one wrong member does not cost a server all
 // of its tools, lists lose what the library cannot read before it reads them.
 
-// unread is told what a list lost: a tool's name, and the member.
+// unread is called for each member that a list lost, with its tool's name.
 type unread func(tool, member string)
 
 type unreadKey struct{}
@@ -25,13 +25,13 @@ func withMending(ctx context.Context, tell unread) context.Context {
 	return context.WithValue(ctx, unreadKey{}, tell)
 }
 
-// mendingOf returns whom to tell; nil for requests whose answers stay as they are.
+// mendingOf returns the function that is told of losses; nil for requests whose answers are not changed.
 func mendingOf(ctx context.Context) unread {
 	tell, _ := ctx.Value(unreadKey{}).(unread)
 	return tell
 }
 
-// mendList removes what cannot be read from the result of tools/list. What is not such a list stays as it is.
+// mendList removes unreadable members from the result of tools/list. It does not change anything else.
 func mendList(result json.RawMessage, tell unread) json.RawMessage {
 	var list map[string]json.RawMessage
 	var tools []json.RawMessage
@@ -57,7 +57,7 @@ func mendList(result json.RawMessage, tell unread) json.RawMessage {
 	return encoded(list)
 }
 
-// mendTool removes the members that cannot be read; false for a tool without a name.
+// mendTool removes unreadable members; it returns false for a tool without a name.
 func mendTool(raw json.RawMessage, tell unread) (json.RawMessage, bool) {
 	var members map[string]json.RawMessage
 	var name string
@@ -83,7 +83,7 @@ func mendTool(raw json.RawMessage, tell unread) (json.RawMessage, bool) {
 	return encoded(members), true
 }
 
-// reads reports whether a T can be read that has only this member.
+// reads reports whether a T with only this member can be decoded.
 func reads[T any](member string, value json.RawMessage) bool {
 	return json.Unmarshal(encoded(map[string]json.RawMessage{member: value}), new(T)) == nil
 }
@@ -115,7 +115,7 @@ func mendMessage(message []byte, tell unread) []byte {
 type mendedEvents struct {
 	io.ReadCloser
 	tell unread
-	rest []byte // read, but no whole line yet
+	rest []byte // read, but not a whole line yet
 	out  []byte // mended, but not read yet
 	err  error
 }

@@ -71,7 +71,7 @@ func (p *process) why(err error) error {
 	case running == nil:
 		return err
 	case err != nil && flood != nil && flood.over.Load():
-		return errFlood // and not how the process was ended for it
+		return errFlood // rather than how the process was then ended
 	}
 	return running.Why(err)
 }

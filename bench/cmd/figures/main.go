@@ -93,6 +93,7 @@ func parts() []part {
 		{"schedules", scheduleFigures},
 		{"documents", documentFigures},
 		{"lineage", lineageFigures},
+		{"protocols", protocolFigures},
 	}
 }
 
