@@ -164,7 +164,9 @@ func TestCitationsSayMoreOfInputs(t *testing.T) {
 		return inputs(found)
 	}
 	for what, of := range map[string]struct{ got, want []string }{
-		"the whole":        {inputs(walked(t, g, lineageWalk{}, top.ID)), []string{"/one:3-4", "/two:3-4", "/three:3-4"}},
+		"the whole": {
+			inputs(walked(t, g, lineageWalk{}, top.ID)), []string{"/one:3-4", "/two:3-4", "/three:3-4"},
+		},
 		"a part":           {part("/a"), []string{"/one:3-4"}},
 		"below a part":     {part("/b/0"), []string{"/two:3-4"}},
 		"above a part":     {part("/c"), []string{"/three:3-4"}},

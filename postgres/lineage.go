@@ -8,8 +8,9 @@ import (
 	"example.org/parley/store"
 )
 
-// The statements of a step of a lineage. $1 are the ids of the nodes, $2 the versions of artifacts, $3 the most rows. The lateral
-// subqueries have a limit, so that the planner follows an index for each node instead of reading a whole table.
+// The statements of a step of a lineage. $1 are the ids of the nodes, $2 the versions of artifacts, $3 the most rows.
+// The lateral subqueries have a limit, so that the planner follows an index for each node instead of reading a whole
+// table.
 const (
 	lineageNodes = " FROM unnest($1::uuid[], $2::bigint[]) f (id, version) "
 
@@ -51,7 +52,8 @@ const (
 	sourcesWithin = "CASE WHEN octet_length(o.sources) <= 32768 THEN o.sources END"
 
 	lineageWriters = `SELECT o.transform_id, o.artifact_id, o.version, o.sources` + lineageNodes + `
- CROSS JOIN LATERAL (SELECT o.transform_id, o.artifact_id, o.version, ` + sourcesWithin + ` AS sources FROM parley.transform_outputs o
+ CROSS JOIN LATERAL (SELECT o.transform_id, o.artifact_id, o.version, ` + sourcesWithin + ` AS sources
+  FROM parley.transform_outputs o
   WHERE o.workspace_id = ` + here + ` AND o.artifact_id = f.id AND o.version = f.version LIMIT $3) o LIMIT $3`
 
 	lineageInputs = `SELECT i.transform_id, i.artifact_id, i.version, i.pointer` + lineageNodes + `
@@ -75,7 +77,8 @@ const (
   AND i.artifact_id = f.id AND i.version = f.version LIMIT $3) i LIMIT $3`
 
 	lineageOutputs = `SELECT o.transform_id, o.artifact_id, o.version, o.sources` + lineageNodes + `
- CROSS JOIN LATERAL (SELECT o.transform_id, o.artifact_id, o.version, ` + sourcesWithin + ` AS sources FROM parley.transform_outputs o
+ CROSS JOIN LATERAL (SELECT o.transform_id, o.artifact_id, o.version, ` + sourcesWithin + ` AS sources
+  FROM parley.transform_outputs o
   WHERE o.workspace_id = ` + here + ` AND o.transform_id = f.id AND o.version IS NOT NULL
   ORDER BY o.position LIMIT $3) o LIMIT $3`
 )

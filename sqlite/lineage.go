@@ -13,9 +13,11 @@ import (
 // The statements of a step of a lineage. ?1 is the JSON array of the nodes, each a list of an id in hexadecimal digits
 // and a version, ?2 the workspace, ?3 the most rows.
 const (
-	lineageNodes = "WITH f AS MATERIALIZED (SELECT unhex(value ->> 0) AS id, value ->> 1 AS version FROM json_each(?1)) "
+	lineageNodes = "WITH f AS MATERIALIZED (SELECT unhex(value ->> 0) AS id, value ->> 1 AS version " +
+		"FROM json_each(?1)) "
 
-	lineageVersions = lineageNodes + `SELECT f.id, f.version, v.number IS NULL OR a.session_id IS NOT NULL AND s.id IS NULL,
+	lineageVersions = lineageNodes + `SELECT f.id, f.version,
+ v.number IS NULL OR a.session_id IS NOT NULL AND s.id IS NULL,
  ifnull(a.name, ''), coalesce(s.owner_id, a.owner_id), ifnull(coalesce(s.visibility, a.visibility), ''),
  ifnull(v.author_kind, ''), v.author_id, ifnull(v.author_name, ''), ifnull(v.created_at, 0), ifnull(v.parent, 0),
  ifnull(v.restored_from, 0), v.message_id, v.transform_id IS NOT NULL AND ` + staleTransform + `

@@ -45,7 +45,7 @@ func newHistory(kind parley.ArtifactKind) *history {
 	}
 }
 
-var enough = traceBounds{1 << 20, 1 << 30, time.Hour} //nolint:gochecknoglobals // constant
+var enough = traceBounds{1 << 20, 1 << 30, time.Hour}
 
 // TestAPassageIsFollowedThroughParents: over a version that began with an older one, over equal contents, and through
 // a restored version to the one that it restored.

@@ -183,8 +183,8 @@ func (d *dialect) statements(session *parley.Session) []string {
 	const (
 		transforms = lineageLayers * lineageLayer
 		artifact   = " (id, workspace_id, owner_id, visibility, kind, name, search_name, labels, version, newest, " +
-			"content_hash, size, revision, created_at, updated_at) SELECT %s, %s, %s, 'workspace', 'markdown', 'prose', " +
-			"'prose', '[]', 1, 1, %s, 9, 1, 1, 1 FROM %s"
+			"content_hash, size, revision, created_at, updated_at) SELECT %s, %s, %s, 'workspace', 'markdown', " +
+			"'prose', 'prose', '[]', 1, 1, %s, 9, 1, 1, 1 FROM %s"
 		version = " (artifact_id, number, workspace_id, author_kind, author_name, content_hash, size, created_at, " +
 			"transform_id) SELECT %s, 1, %s, 'agent', 'Writer', %s, 9, 1, %s FROM %s"
 	)
@@ -204,10 +204,18 @@ func (d *dialect) statements(session *parley.Session) []string {
 		into("artifacts", artifact, written, workspace, owner, d.hash, i),
 		into("artifact_versions", version, source, workspace, d.hash, "NULL", few),
 		into("artifact_versions", version, written, workspace, d.hash, by, i),
-		into("transforms", " (id, workspace_id, name, agent_id, instructions, model, parameters, cite, status, chunks, "+
-			"session_id, turn_id, owner_id, created_by_id, node, created_at) SELECT %[1]s, %[2]s, 'rewrite', %[1]s, 'x', "+
-			"'', '{}', %[3]s, 'completed', 1, %[4]s, %[1]s, %[5]s, %[5]s, '', 1 FROM %[6]s", by, workspace, d.no,
-			d.text(session.ID), owner, i),
+		into(
+			"transforms",
+			" (id, workspace_id, name, agent_id, instructions, model, parameters, cite, status, chunks, "+
+				"session_id, turn_id, owner_id, created_by_id, node, created_at) SELECT %[1]s, %[2]s, 'rewrite', %[1]s, "+
+				"'x', '', '{}', %[3]s, 'completed', 1, %[4]s, %[1]s, %[5]s, %[5]s, '', 1 FROM %[6]s",
+			by,
+			workspace,
+			d.no,
+			d.text(session.ID),
+			owner,
+			i,
+		),
 		into("transform_inputs", " (transform_id, position, workspace_id, name, artifact_id, version, pointer) "+
 			"SELECT %s, j, %s, '', %s, 1, '' FROM %s CROSS JOIN %s", by, workspace, read, i, ij),
 		into("transform_outputs", " (transform_id, position, workspace_id, name, kind, title, artifact_id, creates, "+
