@@ -243,6 +243,9 @@ func ValidateTargets(targets []TransformTarget) error {
 		if slices.ContainsFunc(targets[:i], func(o TransformTarget) bool { return o.Name == target.Name }) {
 			return InvalidField("outputs.name", "two outputs are called %q", target.Name)
 		}
+		if target.Kind == ArtifactFile {
+			return InvalidField("outputs.kind", "a model writes texts and JSON, not files")
+		}
 		artifact := Artifact{
 			Name: target.Title, Kind: target.Kind, Schema: target.Schema, Visibility: VisibilityPrivate,
 		}

@@ -38,6 +38,8 @@ func closedWords() map[reflect.Type]string {
 		reflect.TypeFor[parley.KnowledgeKind]():    "fact preference procedure",
 		reflect.TypeFor[parley.KnowledgeScope]():   "agent team",
 		reflect.TypeFor[parley.KnowledgeStatus]():  "active superseded forgotten",
+		reflect.TypeFor[parley.LineageEdgeKind]():  "input output trigger wrote parent restored",
+		reflect.TypeFor[parley.LineageKind]():      "artifact transform message call",
 		reflect.TypeFor[parley.MessageStatus]():    "queued streaming completed failed cancelled",
 		reflect.TypeFor[parley.Mode]():             "foreground background",
 		reflect.TypeFor[parley.PolicyKind]():       "auto all recent single summary",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/engine"
 	"example.org/parley/tool"
 	"example.org/parley/tool/document"
 )
@@ -99,6 +100,16 @@ func TestAnAgentWritesADocument(t *testing.T) {
 	}
 	if want := []string{"agent write_artifact", "agent edit_artifact", "agent edit_artifact"}; !slices.Equal(by, want) {
 		t.Errorf("the versions were written by %q", by)
+	}
+	causes := want[engine.Lineage](s, 200, "GET", at+"/lineage?version=1", "")
+	if len(causes.Nodes) != 3 || causes.Nodes[1].MessageID != versions[0].MessageID ||
+		causes.Nodes[1].SessionID != session.ID || causes.Nodes[2].CallID.IsZero() {
+		t.Fatalf("the causes of version 1: %+v", causes.Nodes)
+	}
+	call := want[engine.CallDetail](s, 200, "GET", "/v1/calls/"+causes.Nodes[2].CallID.String(), "")
+	message := want[parley.Message](s, 200, "GET", "/v1/messages/"+versions[0].MessageID.String(), "")
+	if call.SessionID != session.ID || call.TurnID != message.TurnID || call.Step != message.Step {
+		t.Errorf("the call %+v did not write the message %+v", call.Call, message)
 	}
 }
 

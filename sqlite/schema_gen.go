@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "53db4f5e0a839fcc0636ae8a40512139eab7736a84066e3adc2c0dab631b8b74"
+const schemaHash = "d544358ed297e0de6eb11f43cb9739fbe7b9a094d2711b1568e51f5685beb459"

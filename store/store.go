@@ -65,6 +65,7 @@ type Entities interface {
 	Schedules
 	Webhooks
 	Artifacts
+	Lineages
 	Transforms
 	Projects
 	Files

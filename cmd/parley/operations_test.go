@@ -310,6 +310,8 @@ func (c *caller) sample(p *operations.Parameter) string {
 		return "30s"
 	case p.Name == "path":
 		return c.path
+	case p.Name == "range": // lines
+		return "3-7"
 	}
 	return "text"
 }

@@ -92,6 +92,7 @@ func parts() []part {
 		{"delegations", delegationFigures},
 		{"schedules", scheduleFigures},
 		{"documents", documentFigures},
+		{"lineage", lineageFigures},
 		{"protocols", protocolFigures},
 		{"objects", objectFigures},
 	}

@@ -3784,6 +3784,73 @@ export interface components {
             sign: "+" | "-";
             text: string;
         };
+        Lineage: {
+            /** @description Of a part of the version: the version that last changed it, with which the graph then begins; null for a whole version. */
+            changed: components["schemas"]["LineageChange"] | null;
+            edges: components["schemas"]["LineageEdge"][];
+            /** @description The first one is the version that was asked for, or that last changed the part; the nearer ones come first. */
+            nodes: components["schemas"]["LineageNode"][];
+            /** @description Whether nodes or edges were left out because there are too many: at most 1,000 nodes and 4,000 edges. */
+            truncated: boolean;
+        };
+        LineageChange: {
+            /** @description False if the history is too long to be followed to its end: no version after this one changed the part, and an older one may have written it. */
+            complete: boolean;
+            /** @description Where the part stands in that version, as a JSON Pointer; null for lines. */
+            pointer: string | null;
+            /** @description Where the part stands in that version, as lines such as 3-7; null for a JSON Pointer. */
+            range: string | null;
+            /** Format: int64 */
+            version: number;
+        };
+        LineageEdge: {
+            /** @description Id of the cause. */
+            from: string;
+            /** @enum {string} */
+            kind: "input" | "output" | "trigger" | "wrote" | "parent" | "restored";
+            /** @description Of an input: the part that was read or cited, as a JSON Pointer; null for all of it. */
+            pointer: string | null;
+            /** @description Of an input: the cited lines, such as 3-7; null for all of it. */
+            range: string | null;
+            /** @description Id of the effect. */
+            to: string;
+        };
+        LineageNode: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description Of a version or a message. */
+            author: components["schemas"]["Author"] | null;
+            /** Format: uuid */
+            call_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Its kind and ids; for a node that may not be seen, its kind and a number in this answer. */
+            id: string;
+            /** @enum {string} */
+            kind: "artifact" | "transform" | "message" | "call";
+            /** Format: uuid */
+            message_id: string | null;
+            /** @description Of the artifact or the transform; the title of a message's session; the model of a call. Null for a node that may not be seen. */
+            name: string | null;
+            /** @description Whether it was deleted. */
+            purged: boolean;
+            /**
+             * Format: uuid
+             * @description Of a message or a call; of a transform, its tool session.
+             */
+            session_id: string | null;
+            /** @description Whether a transform wrote the version and one of its inputs has a newer current version. */
+            stale: boolean;
+            /** @description Of a transform, a message or a call. */
+            status: string | null;
+            /** Format: uuid */
+            transform_id: string | null;
+            /**
+             * Format: int64
+             * @description Of an artifact.
+             */
+            version: number | null;
+        };
         LinkPart: {
             /** @description The link's title. */
             title?: string;
@@ -8166,6 +8233,10 @@ export type LimitWarningEvent = components['schemas']['LimitWarningEvent'];
 export type Limits = components['schemas']['Limits'];
 export type LimitsPatch = components['schemas']['LimitsPatch'];
 export type LineChange = components['schemas']['LineChange'];
+export type Lineage = components['schemas']['Lineage'];
+export type LineageChange = components['schemas']['LineageChange'];
+export type LineageEdge = components['schemas']['LineageEdge'];
+export type LineageNode = components['schemas']['LineageNode'];
 export type LinkPart = components['schemas']['LinkPart'];
 export type Loop = components['schemas']['Loop'];
 export type LoopInput = components['schemas']['LoopInput'];
