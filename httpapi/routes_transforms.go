@@ -114,6 +114,7 @@ func transformDefinitions() []route {
 			name:    "createTransformDefinition",
 			tag:     "transforms",
 			verb:    engine.SetTransforms,
+			makes:   true,
 			says:    "Define a transform",
 			about:   "To run it again and again, by hand, by agents or in pipelines.",
 			headers: idempotent(),

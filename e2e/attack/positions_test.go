@@ -27,6 +27,9 @@ var queryIDs = map[string]string{
 	"principal": "key",
 	"root":      "message",
 	"owner":     "key",
+
+	"definition": "definition",
+	"run":        "session",
 }
 
 // plainQueries are the parameters that name nothing.
@@ -99,6 +102,10 @@ var bodyIDs = map[string]string{
 	"message_id":        "message",
 	"principal_id":      "key",
 	"owner_id":          "key",
+
+	"artifact_id":        "artifact",
+	"trigger_session_id": "session",
+	"trigger_message_id": "message",
 }
 
 // notOurs are fields whose ids belong to the client or the model.
@@ -264,6 +271,9 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 				next["pinned"] = true
 				at[name] = []any{next}
 			}
+			if name == "inputs" || name == "outputs" {
+				at[name] = []any{next}
+			}
 		}
 		at = next
 	}
@@ -272,6 +282,10 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 		at[name] = []string{id}
 	case "file_id":
 		delete(at, "text") // one of the two
+		at[name] = id
+	case "trigger_message_id":
+		delete(body, "inputs") // the example's is nobody's
+		at["trigger_session_id"] = e.ids["session"]
 		at[name] = id
 	case "parent_message_id":
 		at["parent_session_id"] = e.ids["session"]
