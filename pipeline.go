@@ -3,53 +3,42 @@ package parley
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// Pipeline is a definition: transforms that depend on each other's outputs, as a graph without cycles. A run keeps the
-// nodes that it began with, so a change concerns later runs only.
+// Pipeline is what a run is given: transforms that depend on each other's outputs, as a graph without cycles.
 type Pipeline struct {
-	ID          ID         `json:"id"`
-	WorkspaceID ID         `json:"workspace_id"`
-	ProjectID   ID         `json:"project_id"` // of what its runs create; null for none
-	AgentID     ID         `json:"agent_id"`   // runs the nodes that name no other agent
-	OwnerID     ID         `json:"owner_id"`
-	Visibility  Visibility `json:"visibility"`
-	Name        string     `json:"name"`
-	Description string     `json:"description"`
-	// Documents are the names of the documents that each run must be given.
-	Documents  []string       `json:"documents"`
-	Nodes      []PipelineNode `json:"nodes"`
-	Parallel   int            `json:"parallel" doc:"How many transforms of a run may be unfinished at once."`
-	Version    int            `json:"version" doc:"Counts its changes, from 1."`
-	ArchivedAt Time           `json:"archived_at"`
-	CreatedAt  Time           `json:"created_at"`
-	UpdatedAt  Time           `json:"updated_at"`
+	Name      string             `json:"name"`
+	Documents []PipelineDocument `json:"documents" doc:"The documents that its nodes read, by name."`
+	Nodes     []PipelineNode     `json:"nodes"`
+	Parallel  int                `json:"parallel" doc:"How many of its transforms may be unfinished at once."`
 }
 
-// PipelineNode is a transform of a pipeline: its instructions, and what it writes. It begins when its inputs exist.
+// PipelineDocument is a document that a run is given.
+type PipelineDocument struct {
+	Name       string `json:"name" doc:"What its nodes call it: a-z, 0-9, - and _."`
+	ArtifactID ID     `json:"artifact_id"`
+	Version    int    `json:"version"`
+}
+
+// PipelineNode is a transform of a pipeline: what it reads, what to do, and the documents that it creates. It begins
+// when its inputs exist.
 type PipelineNode struct {
-	Name         string `json:"name" doc:"Unique in the pipeline: a-z, 0-9, - and _."`
-	AgentID      ID     `json:"agent_id,omitzero" doc:"Runs it; the agent of the pipeline without one."`
-	DefinitionID ID     `json:"definition_id,omitzero" doc:"Definition of the transform, in its newest version when the node begins; without one, the node has instructions."`
-	Instructions string `json:"instructions,omitempty"`
-	// Output asks for an object; without one, the answer's text is what is written.
-	Output  *Output          `json:"output,omitempty"`
-	Inputs  []PipelineInput  `json:"inputs"`
-	Outputs []PipelineOutput `json:"outputs"`
+	Name         string            `json:"name" doc:"Unique in the pipeline: a-z, 0-9, - and _."`
+	AgentID      ID                `json:"agent_id" doc:"Whose system prompt and settings count; the run's agent without one."`
+	Instructions string            `json:"instructions"`
+	Model        ModelID           `json:"model,omitempty"`
+	Cite         bool              `json:"cite" doc:"Whether the model is asked for the sources of what it writes."`
+	Inputs       []PipelineEdge    `json:"inputs"`
+	Outputs      []TransformTarget `json:"outputs" doc:"The documents that it creates. Those of a node that runs for each element are numbered."`
 }
 
-// PipelineOutput is a document that a node creates. Those of a node that runs for each element are numbered.
-type PipelineOutput struct {
-	Kind ArtifactKind `json:"kind"`
-	Name string       `json:"name"`
-}
-
-// PipelineInput is an input of a node: a document of the run, or what another node wrote. Exactly one of Document and
+// PipelineEdge is an input of a node: a document of the run, or what another node wrote. Exactly one of Document and
 // Node is set.
-type PipelineInput struct {
+type PipelineEdge struct {
 	Document string `json:"document,omitempty" doc:"Name of a document that the run is given."`
 	Node     string `json:"node,omitempty" doc:"Name of the node whose output it is: all of its documents if it ran for each element of an array."`
 	Output   int    `json:"output,omitempty" doc:"Position of the output of that node, from 0."`
@@ -58,7 +47,7 @@ type PipelineInput struct {
 }
 
 // MarshalJSON writes null for absent fields.
-func (i PipelineInput) MarshalJSON() ([]byte, error) {
+func (i PipelineEdge) MarshalJSON() ([]byte, error) {
 	return EncodeJSON(struct {
 		Document *string `json:"document"`
 		Node     *string `json:"node"`
@@ -73,16 +62,20 @@ const (
 	MaxPipelines            = 1000 // of a workspace
 	MaxPipelineNodes        = 32
 	MaxPipelineInputs       = 16 // of a node
-	MaxPipelineOutputs      = 8  // of a node
 	MaxPipelineDocuments    = 16 // that a run is given
 	MaxPipelineEach         = 64 // elements of an array that a node runs for
 	MaxPipelineInstances    = 256
 	MaxPipelineParallel     = 16
 	MaxPipelineAttempts     = 32 // of one instance, retries included
 	MaxPipelinePointer      = 1024
-	MaxPipelineBytes        = 256 << 10 // of a definition as JSON
 	DefaultPipelineParallel = 4
 )
+
+// PipelineNodeType is the type of the tool sessions in which the transforms of a run stand.
+const PipelineNodeType = "pipeline_node"
+
+// PipelineRunType is the type of the sessions of runs.
+const PipelineRunType = "pipeline_run"
 
 var pipelineName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
@@ -93,12 +86,6 @@ func (p *Pipeline) Validate() error {
 	}
 	if err := CheckText("name", p.Name, MaxNameBytes); err != nil {
 		return err
-	}
-	if err := CheckText("description", p.Description, MaxTextBytes); err != nil {
-		return err
-	}
-	if p.Visibility != VisibilityPrivate && p.Visibility != VisibilityWorkspace {
-		return InvalidField("visibility", "%q is not one of private, workspace", Clip(string(p.Visibility), 32))
 	}
 	if p.Parallel < 1 || p.Parallel > MaxPipelineParallel {
 		return InvalidField("parallel", "must be from 1 to %d", MaxPipelineParallel)
@@ -116,11 +103,12 @@ func (p *Pipeline) validateGraph() error {
 	case len(p.Documents) > MaxPipelineDocuments:
 		return InvalidField("documents", "at most %d documents", MaxPipelineDocuments)
 	}
-	for i, name := range p.Documents {
+	for i := range p.Documents {
+		name := p.Documents[i].Name
 		if !pipelineName.MatchString(name) {
 			return InvalidField("documents", "%q is not a valid name: use a-z, 0-9, - and _, at most 64", Clip(name, 64))
 		}
-		if slices.Contains(p.Documents[:i], name) {
+		if documentNamed(p.Documents[:i], name) {
 			return InvalidField("documents", "%q is there twice", name)
 		}
 	}
@@ -160,7 +148,7 @@ func (p *Pipeline) validateNode(n *PipelineNode) error {
 	return n.validate()
 }
 
-func (p *Pipeline) validateInput(n *PipelineNode, in PipelineInput) error {
+func (p *Pipeline) validateInput(n *PipelineNode, in PipelineEdge) error {
 	if (in.Document == "") == (in.Node == "") {
 		return InvalidField("nodes", "node %q: an input names either a document or a node", n.Name)
 	}
@@ -172,8 +160,8 @@ func (p *Pipeline) validateInput(n *PipelineNode, in PipelineInput) error {
 		return err
 	}
 	if in.Document != "" {
-		if !slices.Contains(p.Documents, in.Document) {
-			return InvalidField("nodes", "node %q reads the document %q, which the pipeline does not list", n.Name,
+		if !documentNamed(p.Documents, in.Document) {
+			return InvalidField("nodes", "node %q reads the document %q, which the run is not given", n.Name,
 				Clip(in.Document, 64))
 		}
 		if in.Output != 0 {
@@ -201,7 +189,7 @@ func (p *Pipeline) validateOrder() error {
 	for len(done) < len(p.Nodes) {
 		before := len(done)
 		for i := range p.Nodes {
-			if !slices.ContainsFunc(p.Nodes[i].Inputs, func(in PipelineInput) bool {
+			if !slices.ContainsFunc(p.Nodes[i].Inputs, func(in PipelineEdge) bool {
 				return in.Node != "" && !done[in.Node]
 			}) {
 				done[p.Nodes[i].Name] = true
@@ -219,6 +207,10 @@ func (p *Pipeline) validateOrder() error {
 	return nil
 }
 
+func documentNamed(documents []PipelineDocument, name string) bool {
+	return slices.ContainsFunc(documents, func(d PipelineDocument) bool { return d.Name == name })
+}
+
 func nodeNamed(nodes []PipelineNode, name string) *PipelineNode {
 	for i := range nodes {
 		if nodes[i].Name == name {
@@ -230,55 +222,40 @@ func nodeNamed(nodes []PipelineNode, name string) *PipelineNode {
 
 // MarshalJSON writes null for absent fields.
 func (n PipelineNode) MarshalJSON() ([]byte, error) {
+	type plain PipelineNode
+	n.Inputs, n.Outputs = append([]PipelineEdge{}, n.Inputs...), append([]TransformTarget{}, n.Outputs...)
 	return EncodeJSON(struct {
-		Name         string           `json:"name"`
-		AgentID      ID               `json:"agent_id"`
-		DefinitionID ID               `json:"definition_id"`
-		Instructions *string          `json:"instructions"`
-		Output       *Output          `json:"output"`
-		Inputs       []PipelineInput  `json:"inputs"`
-		Outputs      []PipelineOutput `json:"outputs"`
-	}{
-		n.Name, n.AgentID, n.DefinitionID, OrNull(n.Instructions), n.Output, append([]PipelineInput{}, n.Inputs...),
-		append([]PipelineOutput{}, n.Outputs...),
-	})
+		*plain
+		Model *ModelID `json:"model"`
+	}{(*plain)(&n), OrNull(n.Model)})
 }
 
 // validate checks what a node says of its transform.
 func (n *PipelineNode) validate() error {
-	if n.DefinitionID.IsZero() && strings.TrimSpace(n.Instructions) == "" {
-		return InvalidField("nodes", "node %q has neither instructions nor a definition", n.Name)
+	spec := TransformSpec{Name: n.Name, Instructions: n.Instructions}
+	err := spec.Validate()
+	if err == nil {
+		err = ValidateTargets(n.Outputs)
 	}
-	if err := CheckText("nodes", n.Instructions, MaxTextBytes); err != nil {
-		return err
-	}
-	if n.Output != nil {
-		if err := n.Output.Validate(); err != nil {
-			return err
+	if err == nil {
+		for i := range n.Outputs {
+			if len(n.Outputs[i].Title) > MaxNameBytes-len(" 64") {
+				err = InvalidField("outputs.title", "is too long to be numbered")
+			}
 		}
 	}
-	if len(n.Outputs) == 0 || len(n.Outputs) > MaxPipelineOutputs {
-		return InvalidField("nodes", "node %q: from 1 to %d outputs", n.Name, MaxPipelineOutputs)
+	var told *Error
+	if errors.As(err, &told) {
+		return InvalidField("nodes", "node %q: %s", n.Name, told.Message)
 	}
-	for _, out := range n.Outputs {
-		if strings.TrimSpace(out.Name) == "" {
-			return InvalidField("nodes", "node %q: an output has no name", n.Name)
-		}
-		if err := CheckText("nodes", out.Name, MaxNameBytes-len(" 999")); err != nil {
-			return err
-		}
-		if !slices.Contains(ArtifactKinds(), out.Kind) {
-			return InvalidField("nodes", "node %q: %q is not a kind of document", n.Name, Clip(string(out.Kind), 32))
-		}
-	}
-	return nil
+	return err
 }
 
 // ForEach reports whether the node runs once for each element of one of its inputs.
 func (n *PipelineNode) ForEach() bool { return n.each() != nil }
 
 // each returns the input that the node runs for each element of; nil for none.
-func (n *PipelineNode) each() *PipelineInput {
+func (n *PipelineNode) each() *PipelineEdge {
 	for i := range n.Inputs {
 		if n.Inputs[i].Each {
 			return &n.Inputs[i]
@@ -287,8 +264,8 @@ func (n *PipelineNode) each() *PipelineInput {
 	return nil
 }
 
-// PipelineTransformID returns the id of the transform that an attempt at an instance of a node runs. It is derived, so
-// that the same attempt can never begin twice.
+// PipelineTransformID returns the id of the transform that an attempt at an instance of a node runs, and of its tool
+// session. It is derived, so that the same attempt can never begin twice.
 func PipelineTransformID(runID ID, node string, instance, attempt int) ID {
 	hashed := append([]byte("parley pipeline node "), runID[:]...)
 	hashed = binary.BigEndian.AppendUint64(hashed, uint64(instance))

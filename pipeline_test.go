@@ -11,25 +11,26 @@ import (
 	"example.org/parley"
 )
 
-func pipelineNode(name string, inputs ...parley.PipelineInput) parley.PipelineNode {
+func pipelineNode(name string, inputs ...parley.PipelineEdge) parley.PipelineNode {
 	return parley.PipelineNode{
 		Name: name, Instructions: "Write.", Inputs: inputs,
-		Outputs: []parley.PipelineOutput{{Kind: parley.ArtifactText, Name: name}},
+		Outputs: []parley.TransformTarget{{Name: "content", Kind: parley.ArtifactText, Title: name}},
 	}
 }
 
-func from(node string) parley.PipelineInput { return parley.PipelineInput{Node: node} }
+func from(node string) parley.PipelineEdge { return parley.PipelineEdge{Node: node} }
 
 func pipeline(nodes ...parley.PipelineNode) *parley.Pipeline {
 	return &parley.Pipeline{
-		Name: "book", Visibility: parley.VisibilityPrivate, Parallel: 2, Documents: []string{"brief"}, Nodes: nodes,
+		Name: "book", Parallel: 2, Nodes: nodes,
+		Documents: []parley.PipelineDocument{{Name: "brief", ArtifactID: parley.NewID(), Version: 7}},
 	}
 }
 
 func TestPipelinesAreRefusedWithAReason(t *testing.T) {
 	t.Parallel()
-	brief := parley.PipelineInput{Document: "brief"}
-	each := parley.PipelineInput{Node: "a", Pointer: "/chapters", Each: true}
+	brief := parley.PipelineEdge{Document: "brief"}
+	each := parley.PipelineEdge{Node: "a", Pointer: "/chapters", Each: true}
 	good := pipeline(pipelineNode("a", brief), pipelineNode("b", each), pipelineNode("c", from("b"), from("a")))
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
@@ -46,19 +47,19 @@ func TestPipelinesAreRefusedWithAReason(t *testing.T) {
 		`the nodes form a cycle`:              pipeline(pipelineNode("a", from("b")), pipelineNode("b", from("a"))),
 		`node "a" waits for itself`:           pipeline(pipelineNode("a", from("a"))),
 		`the node "x", which does not exist`:  pipeline(pipelineNode("a", from("x"))),
-		`which the pipeline does not list`:    pipeline(pipelineNode("a", parley.PipelineInput{Document: "x"})),
+		`which the run is not given`:          pipeline(pipelineNode("a", parley.PipelineEdge{Document: "x"})),
 		`two nodes are named "a"`:             pipeline(pipelineNode("a"), pipelineNode("a")),
 		`at least one node`:                   pipeline(),
 		`at most 32 nodes`:                    pipeline(many...),
 		`only one input can have each`:        pipeline(pipelineNode("a"), pipelineNode("b", each, each)),
-		`names either a document or a node`:   pipeline(pipelineNode("a", parley.PipelineInput{})),
+		`names either a document or a node`:   pipeline(pipelineNode("a", parley.PipelineEdge{})),
 		`"A b" is not a valid name`:           pipeline(pipelineNode("A b")),
-		`neither instructions nor a defi`:     pipeline(nothing),
-		`from 1 to 8 outputs`:                 pipeline(silent),
-		`a pointer begins with /`:             pipeline(pipelineNode("a", parley.PipelineInput{Document: "brief", Pointer: "x"})),
-		`reads output 1 of the node "a"`:      pipeline(pipelineNode("a"), pipelineNode("b", parley.PipelineInput{Node: "a", Output: 1})),
-		`ran for each takes no pointer`:       pipeline(pipelineNode("a"), pipelineNode("b", each), pipelineNode("c", parley.PipelineInput{Node: "b", Pointer: "/x", Each: true})),
-		`only the input from a node has an o`: pipeline(pipelineNode("a", parley.PipelineInput{Document: "brief", Output: 1})),
+		`instructions: is missing`:            pipeline(nothing),
+		`between 1 and 16 outputs`:            pipeline(silent),
+		`a pointer begins with /`:             pipeline(pipelineNode("a", parley.PipelineEdge{Document: "brief", Pointer: "x"})),
+		`reads output 1 of the node "a"`:      pipeline(pipelineNode("a"), pipelineNode("b", parley.PipelineEdge{Node: "a", Output: 1})),
+		`ran for each takes no pointer`:       pipeline(pipelineNode("a"), pipelineNode("b", each), pipelineNode("c", parley.PipelineEdge{Node: "b", Pointer: "/x", Each: true})),
+		`only the input from a node has an o`: pipeline(pipelineNode("a", parley.PipelineEdge{Document: "brief", Output: 1})),
 	} {
 		err := p.Validate()
 		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), want) {
@@ -120,7 +121,7 @@ type runWorld struct {
 func newRunWorld(t *rapid.T) *runWorld {
 	nodes := make([]parley.PipelineNode, rapid.IntRange(1, 8).Draw(t, "nodes"))
 	for i := range nodes {
-		var inputs []parley.PipelineInput
+		var inputs []parley.PipelineEdge
 		for j := range i {
 			if rapid.IntRange(0, 2).Draw(t, "reads") == 0 {
 				inputs = append(inputs, from(nodes[j].Name))
@@ -136,12 +137,14 @@ func newRunWorld(t *rapid.T) *runWorld {
 		t.Fatal(err)
 	}
 	w := &runWorld{
-		run:   parley.PipelineRun{ID: parley.NewID(), Parallel: rapid.IntRange(1, 4).Draw(t, "parallel")},
+		run:   parley.PipelineRun{ID: parley.NewID()},
 		begun: map[parley.ID]bool{}, kept: map[parley.ID]parley.ArtifactRef{},
 		failing: rapid.Bool().Draw(t, "failing"), retries: rapid.IntRange(0, 3).Draw(t, "retries"),
 		cancels: rapid.IntRange(0, 2).Draw(t, "cancels"),
 	}
-	w.run.Start(rapid.Permutation(nodes).Draw(t, "order"), w.now())
+	given.Nodes = rapid.Permutation(nodes).Draw(t, "order")
+	given.Parallel = rapid.IntRange(1, 4).Draw(t, "parallel")
+	w.run.Start(given, w.now())
 	return w
 }
 
@@ -243,14 +246,15 @@ func (w *runWorld) check(t *rapid.T) {
 func TestANodeReadsTheElementThatItRunsFor(t *testing.T) {
 	t.Parallel()
 	given := pipeline(
-		pipelineNode("outline", parley.PipelineInput{Document: "brief"}),
+		pipelineNode("outline", parley.PipelineEdge{Document: "brief"}),
 		pipelineNode("chapter", from("outline"),
-			parley.PipelineInput{Node: "outline", Pointer: "/chapters", Each: true}),
-		pipelineNode("digest", parley.PipelineInput{Node: "chapter", Each: true}),
+			parley.PipelineEdge{Node: "outline", Pointer: "/chapters", Each: true}),
+		pipelineNode("digest", parley.PipelineEdge{Node: "chapter", Each: true}),
 		pipelineNode("summary", from("digest")))
-	brief := parley.PipelineDocument{Name: "brief", ArtifactID: parley.NewID(), Version: 7}
-	run := parley.PipelineRun{ID: parley.NewID(), Parallel: 8, Documents: []parley.PipelineDocument{brief}}
-	run.Start(given.Nodes, 1)
+	brief := given.Documents[0]
+	given.Parallel = 8
+	run := parley.PipelineRun{ID: parley.NewID()}
+	run.Start(given, 1)
 	if got := run.Inputs(0, 0); len(got) != 1 || got[0].ArtifactID != brief.ArtifactID || got[0].Version != 7 {
 		t.Fatalf("the first node reads %+v", got)
 	}
@@ -277,7 +281,7 @@ func TestANodeReadsTheElementThatItRunsFor(t *testing.T) {
 	if got := run.Inputs(1, 2); len(got) != 2 || got[0].Pointer != "" || got[1].Pointer != "/chapters/2" {
 		t.Fatalf("the third chapter reads %+v", got)
 	}
-	if got := run.Nodes[1].OutputName(0, 2); got != "chapter 3" {
+	if got := run.Nodes[1].OutputTitle(0, 2); got != "chapter 3" {
 		t.Errorf("the third chapter is named %q", got)
 	}
 	all()

@@ -16,16 +16,14 @@ import (
 // A node is pending until its inputs exist. What does not depend on a failed node goes on; the run ends when nothing
 // can begin and nothing is unfinished.
 type PipelineRun struct {
-	ID              ID             `json:"id"` // of its session, too
-	WorkspaceID     ID             `json:"workspace_id"`
-	PipelineID      ID             `json:"pipeline_id"`      // null if it was given with the run
-	PipelineVersion int            `json:"pipeline_version"` // 0 if it was given with the run
-	ProjectID       ID             `json:"project_id"`       // of what its transforms create
-	AgentID         ID             `json:"agent_id"`
-	OwnerID         ID             `json:"owner_id"`
-	Name            string         `json:"name"`
-	Status          PipelineStatus `json:"status"`
-	Parallel        int            `json:"parallel"`
+	ID          ID             `json:"id"` // of its session, too
+	WorkspaceID ID             `json:"workspace_id"`
+	ProjectID   ID             `json:"project_id"` // of what its transforms create
+	AgentID     ID             `json:"agent_id"`
+	OwnerID     ID             `json:"owner_id"`
+	Name        string         `json:"name"`
+	Status      PipelineStatus `json:"status"`
+	Parallel    int            `json:"parallel"`
 	// Documents are what it was given, by name.
 	Documents []PipelineDocument `json:"documents"`
 	Nodes     []PipelineNodeRun  `json:"nodes"`
@@ -40,13 +38,6 @@ type PipelineRun struct {
 	// DueAt is when a process looks at what may begin; 0: nothing may.
 	DueAt    Time  `json:"-"`
 	Revision int64 `json:"-"` // counts all changes of the row
-}
-
-// PipelineDocument is a document that a run was given.
-type PipelineDocument struct {
-	Name       string `json:"name"`
-	ArtifactID ID     `json:"artifact_id"`
-	Version    int    `json:"version"`
 }
 
 // PipelineStatus is the state of a run, of a node in it, and of an instance of a node.
@@ -134,8 +125,10 @@ type PipelineStart struct {
 	Attempt  int
 }
 
-// Start prepares the first run of a pipeline's nodes.
-func (r *PipelineRun) Start(nodes []PipelineNode, now Time) {
+// Start prepares the run of a pipeline that is valid.
+func (r *PipelineRun) Start(given *Pipeline, now Time) {
+	r.Name, r.Parallel, r.Documents = given.Name, given.Parallel, given.Documents
+	nodes := given.Nodes
 	r.Nodes = make([]PipelineNodeRun, len(nodes))
 	for i := range nodes {
 		r.Nodes[i] = PipelineNodeRun{Node: nodes[i], Status: PipelinePending, Instances: []PipelineInstance{}}
@@ -241,7 +234,7 @@ func (r *PipelineRun) openKnown() {
 }
 
 // refs returns the documents of an input: several only if it is of a node that ran for each.
-func (r *PipelineRun) refs(in *PipelineInput) (refs []ArtifactRef) {
+func (r *PipelineRun) refs(in *PipelineEdge) (refs []ArtifactRef) {
 	if in.Document != "" {
 		for _, given := range r.Documents {
 			if given.Name == in.Document {
@@ -283,12 +276,12 @@ func (r *PipelineRun) Inputs(node, instance int) (inputs []ArtifactRef) {
 	return inputs
 }
 
-// OutputName returns the name of a document that an instance of a node creates.
-func (n *PipelineNodeRun) OutputName(output, instance int) string {
+// OutputTitle returns the title of a document that an instance of a node creates.
+func (n *PipelineNodeRun) OutputTitle(output, instance int) string {
 	if n.Node.ForEach() {
-		return fmt.Sprintf("%s %d", n.Node.Outputs[output].Name, instance+1)
+		return fmt.Sprintf("%s %d", n.Node.Outputs[output].Title, instance+1)
 	}
-	return n.Node.Outputs[output].Name
+	return n.Node.Outputs[output].Title
 }
 
 // Open notes how many instances a node has. It returns false if that is not due: somebody else was faster, or the run
@@ -527,4 +520,20 @@ func (r *PipelineRun) endedAs() PipelineStatus {
 		return PipelineCancelled
 	}
 	return ended
+}
+
+// Size is about how many bytes the run's row holds.
+func (r PipelineRun) Size() int {
+	size := len(r.Name) + 512 + 64*len(r.Documents)
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		size += len(n.Node.Instructions) + len(n.Failure) + 128*len(n.Node.Inputs) + 256
+		for j := range n.Node.Outputs {
+			size += len(n.Node.Outputs[j].Schema) + len(n.Node.Outputs[j].Title)
+		}
+		for j := range n.Instances {
+			size += len(n.Instances[j].Failure) + 128*len(n.Instances[j].Outputs) + 256
+		}
+	}
+	return size
 }

@@ -37,6 +37,7 @@ type Store interface {
 	store.DryRuns
 	store.Agents
 	store.Schedules
+	store.Pipelines
 	store.Webhooks
 	Knowledge
 	store.Artifacts

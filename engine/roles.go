@@ -37,6 +37,8 @@ const (
 	ReadArtifacts   Verb = "artifacts.read"
 	WriteArtifacts  Verb = "artifacts.write"
 	DropArtifacts   Verb = "artifacts.delete"
+	ReadPipelines   Verb = "pipelines.read"
+	RunPipelines    Verb = "pipelines.run"
 	ReadModels      Verb = "models.read"
 	ReadTools       Verb = "tools.read"
 	SetClients      Verb = "clients.write"
@@ -149,6 +151,8 @@ var permissions = [...]Permission{
 		ReachAll,
 	},
 	{DropArtifacts, "delete artifacts; change who sees them", ReachNone, ReachOwn, ReachAll},
+	{ReadPipelines, "read and list runs of pipelines", ReachVisible, ReachVisible, ReachAll},
+	{RunPipelines, "start, cancel and retry runs of pipelines", ReachNone, ReachVisible, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
 	{ReadTools, "list tools", ReachAll, ReachAll, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},

@@ -27,6 +27,7 @@ func listedRoutes() []route {
 		compactionRoutes(),
 		loopRoutes(),
 		scheduleRoutes(),
+		pipelineRoutes(),
 		webhookRoutes(),
 		knowledgeRoutes(),
 		approvalRoutes(),

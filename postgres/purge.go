@@ -108,6 +108,7 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 		"inbox_items WHERE workspace_id = $1 AND session_id = $2",
 		"outside WHERE workspace_id = $1 AND session_id = $2",
 		"foreign_ids WHERE workspace_id = $1 AND session_id = $2",
+		"pipeline_runs WHERE workspace_id = $1 AND id = $2",
 		"shares WHERE workspace_id = $1 AND session_id = $2", "shares WHERE workspace_id = $1 AND reader_id = $2",
 		"budgets WHERE workspace_id = $1 AND subject_id = $2", "budgets WHERE workspace_id = $1 AND session_id = $2",
 		"rates WHERE workspace_id = $1 AND subject_id = $2"} {

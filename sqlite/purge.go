@@ -84,7 +84,7 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 		"DELETE FROM deliveries WHERE session_id = ?", purgeSent, purgeReceived,
 		"DELETE FROM inbox_items WHERE session_id = ?",
 		"DELETE FROM outside WHERE session_id = ?", "DELETE FROM foreign_ids WHERE session_id = ?",
-		"DELETE FROM shares WHERE session_id = ?",
+		"DELETE FROM shares WHERE session_id = ?", "DELETE FROM pipeline_runs WHERE id = ?",
 		"DELETE FROM shares WHERE reader_id = ?",
 		"DELETE FROM budgets WHERE subject_id = ?", "DELETE FROM budgets WHERE session_id = ?",
 		"DELETE FROM rates WHERE subject_id = ?",
