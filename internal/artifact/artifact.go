@@ -34,7 +34,7 @@ type Store interface {
 type Writing struct {
 	Scope      store.Scope // of the writer
 	ArtifactID parley.ID
-	// Base is the version that the change began with; 0: the newest.
+	// Base is the version that the change began with; 0: the current one.
 	Base int
 	// Merge joins the change with later versions that do not touch the same places.
 	Merge bool
@@ -101,12 +101,12 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 		base = a.Version
 	}
 	switch {
-	case base < 1 || base > a.Version:
+	case base < 1 || base > a.Newest:
 		return none, false, parley.InvalidField(
 			"base_version",
 			"there is no version %d; the newest is %d",
 			base,
-			a.Version,
+			a.Newest,
 		)
 	case base != a.Version && !w.Merge:
 		return none, false, parley.StaleVersion(base, a.Version)
