@@ -136,3 +136,17 @@ func (w *changes) MovePipelineRun(_ *transition.Head, run *parley.PipelineRun) e
 		" RETURNING 1) SELECT parley.stale() WHERE NOT EXISTS (SELECT FROM changed)", append(args, run.Revision-1)...)
 	return nil
 }
+
+// TransformOfRun implements transition.Rows.
+func (a *attempt) TransformOfRun(workspaceID, id parley.ID) (*parley.Transform, error) {
+	found, err := first(a, scanTransform, "SELECT "+transformColumns+
+		" FROM parley.transforms f WHERE f.workspace_id = $1 AND f.id = $2", workspaceID, id)
+	if err != nil || found == nil {
+		return nil, err
+	}
+	found.Outputs, err = rowsOf(a, scanTransformOutput, "SELECT "+transformOutputColumns+
+		" FROM parley.transform_outputs o LEFT JOIN parley.artifacts x ON x.workspace_id = o.workspace_id "+
+		"AND x.id = o.artifact_id AND x.deleted_at IS NULL WHERE o.workspace_id = $1 AND o.transform_id = $2 "+
+		"ORDER BY o.position", workspaceID, id)
+	return found, err
+}

@@ -99,7 +99,7 @@ func pipelineRunsQuery(scope store.Scope, q store.PipelineQuery) (string, []arg)
 		l.must("p.id "+after+" ?", q.AfterID)
 	}
 	return "SELECT " + pipelineRunColumns + " FROM pipeline_runs p" + l.indexed("pipeline_runs_recent") +
-		"CROSS JOIN sessions s ON s.id = p.id WHERE " + l.where.String() + " ORDER BY p.id " + word + " LIMIT ?",
+			"CROSS JOIN sessions s ON s.id = p.id WHERE " + l.where.String() + " ORDER BY p.id " + word + " LIMIT ?",
 		append(l.args, limited(q.Limit))
 }
 
@@ -146,4 +146,24 @@ func (w changes) MovePipelineRun(_ *transition.Head, run *parley.PipelineRun) er
 	}
 	_, err = w.exec("UPDATE pipeline_runs SET "+updatePipelineRunSet+" WHERE id = ?", append(args, run.ID)...)
 	return err
+}
+
+// TransformOfRun implements transition.Rows.
+func (t *txn) TransformOfRun(workspaceID, id parley.ID) (found *parley.Transform, err error) {
+	if _, err = t.one("SELECT "+transformColumns+" FROM transforms f WHERE f.id = ? AND f.workspace_id = ?",
+		func(r *row) error {
+			made, err := scanTransform(r)
+			found = &made
+			return err
+		}, id, workspaceID); err != nil || found == nil {
+		return nil, err
+	}
+	err = t.each("SELECT "+transformOutputColumns+" FROM transform_outputs o LEFT JOIN artifacts x "+
+		"ON x.id = o.artifact_id AND x.deleted_at IS NULL WHERE o.transform_id = ? ORDER BY o.position",
+		func(r *row) error {
+			out, err := scanTransformOutput(r)
+			found.Outputs = append(found.Outputs, out)
+			return err
+		}, id)
+	return found, err
 }

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "d7025400e016a096f035b97a7aa1275ea34f1901629c2ab6c4f8e69fb4934445"
+const schemaHash = "c944e4a439df5e08eee5bb1750eac3ea4edd66046f777f3eb4bce33541dba1fd"

@@ -209,6 +209,8 @@ func (rows) Teammates(parley.ID, []parley.ID) ([]transition.Teammate, error)    
 
 func (rows) PipelineRun(parley.ID, parley.ID) (*parley.PipelineRun, error) { return nil, nil }
 
+func (rows) TransformOfRun(parley.ID, parley.ID) (*parley.Transform, error) { return nil, nil }
+
 func (rows) Schedule(parley.ID, parley.ID) (*parley.Schedule, error) { return nil, nil }
 
 func (rows) CreatedSchedule(parley.ID, string) (transition.Earlier, error) {

@@ -268,7 +268,7 @@ func (t *Tx) transformEnd(workspaceID, transformID parley.ID) (*parley.PipelineE
 	if child != nil {
 		end.Cost = child.Statistics.Cost
 	}
-	made, err := t.rows.Transform(workspaceID, transformID)
+	made, err := t.rows.TransformOfRun(workspaceID, transformID)
 	if err != nil || made == nil {
 		return end, parley.ID{}, err
 	}

@@ -116,6 +116,9 @@ type Rows interface {
 
 	// PipelineRun reads a run of a workspace; nil if there is none.
 	PipelineRun(workspaceID, id parley.ID) (*parley.PipelineRun, error)
+	// TransformOfRun reads a transform with its outputs, without its inputs; nil if there is none. The head of its
+	// session is read before it.
+	TransformOfRun(workspaceID, id parley.ID) (*parley.Transform, error)
 
 	// Schedule reads a schedule of a workspace; nil if there is none. CreatedSchedule finds the one that was created
 	// under an idempotency key. CountSchedules counts those of an agent and of its workspace; counts within the bounds

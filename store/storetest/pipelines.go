@@ -183,7 +183,8 @@ func pipelineRuns(t *testing.T, w *world) {
 	if due, err = w.store.DuePipelineRuns(w.ctx, 10); err != nil || len(due) > 0 {
 		t.Fatalf("while the first node runs, %+v is due, %v", due, err)
 	}
-	session := w.sessionOf(t, top.Fence.SessionID)
+	session, err := w.store.Session(w.ctx, w.scope, top.Fence.SessionID)
+	must(t, "Session", err)
 	if session.ParentSessionID != id || session.Depth != 1 || session.OwnerID != w.owner.ID ||
 		session.Kind != parley.KindTool {
 		t.Errorf("the transform stands in %+v", session)
@@ -220,7 +221,9 @@ func pipelineRuns(t *testing.T, w *world) {
 	}
 	w.check(t, id)
 	var told []parley.EventType
-	for _, e := range w.events(t, id) {
+	events, err := w.store.Events(w.ctx, w.scope, id, 0, 100)
+	must(t, "Events", err)
+	for _, e := range events {
 		told = append(told, e.Type)
 	}
 	updated, progress := parley.EventPipelineUpdated, parley.EventToolProgress
@@ -258,8 +261,8 @@ func joins(t *testing.T, w, other *world) {
 		w.transformed(t, w.begun(t, id, "top")["top"])
 		w.errands(t)
 		both := w.begun(t, id, "left", "right")
-		atOnce(func() { w.transformed(t, both["left"]) }, func() { other.transformed(t, both["right"]) })
-		atOnce(func() { w.errands(t) }, func() { other.errands(t) }, func() { w.errands(t) })
+		together(func() { w.transformed(t, both["left"]) }, func() { other.transformed(t, both["right"]) })
+		together(func() { w.errands(t) }, func() { other.errands(t) }, func() { w.errands(t) })
 		w.errands(t)
 		run := w.run(t, id)
 		due := run.Due()
@@ -267,7 +270,7 @@ func joins(t *testing.T, w, other *world) {
 			t.Fatalf("%+v is due after both ended: %+v", due, run)
 		}
 		began, two := false, [2]bool{}
-		atOnce(
+		together(
 			func() { two[0], _ = w.store.BeginPipelineNode(w.ctx, w.beginning(&run, due[0])) },
 			func() { two[1], _ = other.store.BeginPipelineNode(other.ctx, other.beginning(&run, due[0])) },
 		)
@@ -282,8 +285,8 @@ func joins(t *testing.T, w, other *world) {
 	}
 }
 
-// atOnce runs functions at the same time, and waits for all.
-func atOnce(works ...func()) {
+// together runs functions at the same time, and waits for all.
+func together(works ...func()) {
 	var all sync.WaitGroup
 	for _, work := range works {
 		all.Go(work)
