@@ -21,6 +21,7 @@ type PipelineRun struct {
 	ProjectID   ID             `json:"project_id"` // of what its transforms create
 	AgentID     ID             `json:"agent_id"`
 	OwnerID     ID             `json:"owner_id"`
+	Author      Author         `json:"author" doc:"Who started it."`
 	Name        string         `json:"name"`
 	Status      PipelineStatus `json:"status"`
 	Parallel    int            `json:"parallel"`

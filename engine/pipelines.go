@@ -91,6 +91,7 @@ func (e *Engine) StartPipelineRun(
 	}
 	run, repeat, err := e.store.CreatePipelineRun(ctx, call.Scope, store.NewPipelineRun{
 		Session:  store.NewSession{Session: session, Quota: e.sessionsQuota(principal), Idempotency: idempotency},
+		Author:   principal.Author(),
 		Pipeline: *given,
 	})
 	if err == nil {

@@ -139,7 +139,8 @@ const (
 		`"supersedes_id":null,"superseded_by_id":null,"created_at":"` + timeExample + `","changed_at":"` +
 		timeExample + `","confirmed_at":"` + timeExample + `"}`
 	pipelineRunExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
-		`"agent_id":"` + otherIDExample + `","owner_id":"` + otherIDExample + `","name":"A book about frost",` +
+		`"agent_id":"` + otherIDExample + `","owner_id":"` + otherIDExample + `","author":{"kind":"person","id":"` + otherIDExample +
+		`","name":"ada"},"name":"A book about frost",` +
 		`"status":"running","parallel":4,"documents":[{"name":"brief","artifact_id":"` + otherIDExample +
 		`","version":2}],"nodes":[{"node":{"name":"outline","agent_id":null,"instructions":"Outline the book.",` +
 		`"model":null,"cite":false,"inputs":[{"document":"brief","node":null,"output":0,"pointer":"","each":false}],` +

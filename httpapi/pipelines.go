@@ -18,6 +18,20 @@ func serveStartPipelineRun(a *api, x *exchange) error {
 		return err
 	}
 	run, _, err := a.engine.StartPipelineRun(x.r.Context(), x.principal, input, idempotency)
+	return x.sendRun(run, err)
+}
+
+func serveStartExamplePipeline(a *api, x *exchange) error {
+	idempotency, err := x.idempotency("")
+	if err != nil {
+		return err
+	}
+	run, _, err := a.engine.StartExamplePipeline(x.r.Context(), x.principal, idempotency)
+	return x.sendRun(run, err)
+}
+
+// sendRun sends a run that has started.
+func (x *exchange) sendRun(run parley.PipelineRun, err error) error {
 	if err != nil {
 		return err
 	}

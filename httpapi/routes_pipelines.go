@@ -34,6 +34,21 @@ func pipelineRoutes() []route {
 			fails:   conflicting(),
 		},
 		{
+			method: http.MethodPost,
+			paths:  []string{"/v1/pipeline-runs/example"},
+			name:   "startExamplePipeline",
+			tag:    "pipelines",
+			verb:   engine.RunPipelines,
+			makes:  true,
+			says:   "Start the example pipeline",
+			about: "Brainstorm, outline, a chapter for each entry of the outline, and a summary of the chapters. The " +
+				"simulator plays it, so it needs no provider's key.",
+			headers: idempotent(),
+			serve:   serveStartExamplePipeline,
+			answers: created[parley.PipelineRun]("The run.", pipelineRunExample),
+			fails:   conflicting(),
+		},
+		{
 			method: http.MethodGet,
 			paths:  []string{"/v1/pipeline-runs"},
 			name:   "listPipelineRuns",

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "c944e4a439df5e08eee5bb1750eac3ea4edd66046f777f3eb4bce33541dba1fd"
+const schemaHash = "81d01ee6df2f7945852ce98ed0977cbcd9a22672dcf353ea69bfc6692b2d65a6"

@@ -1427,9 +1427,9 @@ func insertDeliveryArgs(to []arg, of *transition.DeliveryRow) []arg {
 }
 
 // pipelineRunColumns reads "p".
-const pipelineRunColumns = "p.id, p.workspace_id, p.project_id, p.agent_id, p.owner_id, p.name, p.status, p.parallel, " +
-	"p.documents, p.nodes, p.cost, p.cancelled_at, p.due_at, p.revision, p.created_at, p.updated_at, " +
-	"p.started_at, p.ended_at"
+const pipelineRunColumns = "p.id, p.workspace_id, p.project_id, p.agent_id, p.owner_id, p.author_kind, p.author_id, " +
+	"p.author_name, p.name, p.status, p.parallel, p.documents, p.nodes, p.cost, p.cancelled_at, " +
+	"p.due_at, p.revision, p.created_at, p.updated_at, p.started_at, p.ended_at"
 
 // fillPipelineRun reads pipelineRunColumns.
 func fillPipelineRun(r *row, to *parley.PipelineRun) error {
@@ -1438,6 +1438,9 @@ func fillPipelineRun(r *row, to *parley.PipelineRun) error {
 	to.ProjectID = r.id()
 	to.AgentID = r.id()
 	to.OwnerID = r.id()
+	to.Author.Kind = parley.AuthorKind(r.text())
+	to.Author.ID = r.id()
+	to.Author.Name = r.text()
 	to.Name = r.text()
 	to.Status = parley.PipelineStatus(r.text())
 	to.Parallel = r.int()
@@ -1470,10 +1473,11 @@ func scanPipelineRun(r *row) (found parley.PipelineRun, err error) {
 }
 
 // insertPipelineRunColumns and insertPipelineRunPlaces are for an INSERT INTO pipeline_runs, with the arguments of insertPipelineRunArgs.
-const insertPipelineRunColumns = "id, workspace_id, project_id, agent_id, owner_id, name, status, parallel, documents, nodes, cost, " +
-	"cancelled_at, due_at, revision, created_at, updated_at, started_at, ended_at"
+const insertPipelineRunColumns = "id, workspace_id, project_id, agent_id, owner_id, author_kind, author_id, author_name, name, " +
+	"status, parallel, documents, nodes, cost, cancelled_at, due_at, revision, created_at, updated_at, " +
+	"started_at, ended_at"
 
-const insertPipelineRunPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertPipelineRunPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertPipelineRunArgs appends the arguments of its columns.
 func insertPipelineRunArgs(to []arg, of *parley.PipelineRun) ([]arg, error) {
@@ -1491,6 +1495,9 @@ func insertPipelineRunArgs(to []arg, of *parley.PipelineRun) ([]arg, error) {
 		&of.ProjectID,
 		&of.AgentID,
 		&of.OwnerID,
+		string(of.Author.Kind),
+		&of.Author.ID,
+		of.Author.Name,
 		of.Name,
 		string(of.Status),
 		of.Parallel,

@@ -9,6 +9,7 @@ import (
 // NewPipelineRun is a run to be stored with its session, whose id it has.
 type NewPipelineRun struct {
 	Session  NewSession
+	Author   parley.Author // who starts it
 	Pipeline parley.Pipeline
 }
 

@@ -35,7 +35,8 @@ func (t *Tx) CreatePipelineRun(scope store.Scope, creating store.NewPipelineRun)
 	}
 	h := t.createSession(creating.Session)
 	run := &parley.PipelineRun{
-		ID: h.ID, WorkspaceID: h.WorkspaceID, ProjectID: h.ProjectID, AgentID: h.AgentID, OwnerID: h.OwnerID, Revision: 1,
+		ID: h.ID, WorkspaceID: h.WorkspaceID, ProjectID: h.ProjectID, AgentID: h.AgentID, OwnerID: h.OwnerID,
+		Author: creating.Author, Revision: 1,
 	}
 	run.Start(&creating.Pipeline, t.now)
 	h.Changes.NewPipelineRun = run

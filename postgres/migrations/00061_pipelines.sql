@@ -7,6 +7,9 @@ CREATE TABLE parley.pipeline_runs (
   project_id   uuid,
   agent_id     uuid NOT NULL,
   owner_id     uuid NOT NULL,
+  author_kind  text NOT NULL,         -- who started it
+  author_id    uuid NOT NULL,
+  author_name  text NOT NULL,
   name         text NOT NULL,
   status       text NOT NULL,         -- pending, running, completed, failed, cancelled
   parallel     bigint NOT NULL,

@@ -7,6 +7,9 @@ CREATE TABLE pipeline_runs (
   project_id   BLOB,
   agent_id     BLOB NOT NULL,
   owner_id     BLOB NOT NULL,
+  author_kind  TEXT NOT NULL,         -- who started it
+  author_id    BLOB NOT NULL,
+  author_name  TEXT NOT NULL,
   name         TEXT NOT NULL,
   status       TEXT NOT NULL,         -- pending, running, completed, failed, cancelled
   parallel     INTEGER NOT NULL,

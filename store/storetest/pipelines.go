@@ -47,6 +47,7 @@ func (w *world) newRun(nodes ...parley.PipelineNode) store.NewPipelineRun {
 	session.Kind, session.Mode, session.Type = parley.KindTool, parley.ModeBackground, parley.PipelineRunType
 	return store.NewPipelineRun{
 		Session:  store.NewSession{Session: session},
+		Author:   w.owner.Author(),
 		Pipeline: parley.Pipeline{Name: "book", Parallel: 4, Documents: []parley.PipelineDocument{}, Nodes: nodes},
 	}
 }
