@@ -131,15 +131,17 @@ func (e *Engine) pipeline(ctx context.Context, call verbCall, input *PipelineInp
 			return nil, err
 		}
 	}
+	// What the owner sees by itself counts, because that is looked up again when a node begins.
+	own := store.Scope{WorkspaceID: call.Scope.WorkspaceID, ViewerID: call.Principal.ID}
 	for i := range given.Documents {
 		d := &given.Documents[i]
-		a, err := e.store.Artifact(ctx, call.Scope, d.ArtifactID)
+		a, err := e.store.Artifact(ctx, own, d.ArtifactID)
 		if err != nil {
 			return nil, err
 		}
 		if d.Version == 0 {
 			d.Version = a.Version
-		} else if _, err := e.store.ArtifactVersion(ctx, call.Scope, a.ID, d.Version); err != nil {
+		} else if _, err := e.store.ArtifactVersion(ctx, own, a.ID, d.Version); err != nil {
 			return nil, err
 		}
 	}

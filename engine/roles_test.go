@@ -49,6 +49,26 @@ func (h *house) artifactIn(t *testing.T, id parley.ID) parley.ID {
 	return made.ID
 }
 
+// runBeside returns a new run of a pipeline with the owner and the visibility of a session.
+func (h *house) runBeside(t *testing.T, id parley.ID) parley.ID {
+	t.Helper()
+	session, err := h.Session(t.Context(), h.admin, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := parley.Principal{ID: session.OwnerID, WorkspaceID: session.WorkspaceID, Role: parley.RoleMember}
+	run, _, err := h.StartPipelineRun(t.Context(), owner, engine.PipelineInput{
+		Name: "x", Visibility: session.Visibility,
+		Nodes: []engine.PipelineNodeInput{{
+			Name: "a", Instructions: "x", Outputs: []engine.PipelineTargetInput{{Kind: parley.ArtifactText, Title: "x"}},
+		}},
+	}, store.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.ID
+}
+
 // agentFor returns a new agent of a session's owner.
 func (h *house) agentFor(t *testing.T, id parley.ID) string {
 	t.Helper()
@@ -260,6 +280,14 @@ func TestRolesAndVerbs(t *testing.T) {
 		},
 		engine.DropArtifacts: func(p parley.Principal, s parley.ID) error {
 			return h.DeleteArtifact(ctx, p, h.artifactIn(t, s))
+		},
+		engine.ReadPipelines: func(p parley.Principal, s parley.ID) error {
+			_, err := h.PipelineRun(ctx, p, h.runBeside(t, s))
+			return err
+		},
+		engine.RunPipelines: func(p parley.Principal, s parley.ID) error {
+			_, err := h.CancelPipelineRun(ctx, p, h.runBeside(t, s))
+			return err
 		},
 		engine.ReadWebhooks: func(p parley.Principal, _ parley.ID) error {
 			_, err := h.Webhooks(ctx, p, engine.Paging{})
