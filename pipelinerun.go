@@ -128,7 +128,7 @@ type PipelineStart struct {
 
 // Start prepares the run of a pipeline that is valid.
 func (r *PipelineRun) Start(given *Pipeline, now Time) {
-	r.Name, r.Parallel, r.Documents = given.Name, given.Parallel, given.Documents
+	r.Name, r.Parallel, r.Documents = given.Name, given.Parallel, append([]PipelineDocument{}, given.Documents...)
 	nodes := given.Nodes
 	r.Nodes = make([]PipelineNodeRun, len(nodes))
 	for i := range nodes {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -52,17 +53,19 @@ func (p *pipelines) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for i := range due {
 		for _, start := range due[i].Due() {
 			if err := p.beginOne(ctx, &due[i], start); err != nil {
-				return err
+				errs = append(errs, err)
+				break // the next run may go on
 			}
 		}
 	}
-	if len(due) == pipelineBatch {
+	if len(due) == pipelineBatch && len(errs) == 0 {
 		poke(p.now)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // beginOne begins a transform, or counts for how many elements a node runs. What is refused fails the node: it would be
@@ -108,8 +111,10 @@ func (p *pipelines) tryOne(ctx context.Context, run *parley.PipelineRun, start p
 			Session: parley.Session{
 				ID: made.ID, WorkspaceID: run.WorkspaceID, AgentID: made.AgentID, ProjectID: run.ProjectID,
 				Kind: parley.KindTool, Mode: parley.ModeBackground, Type: parley.PipelineNodeType,
-				Title:    parley.TitleFrom(made.Name),
-				Settings: parley.Settings{Model: made.Model, Parameters: made.Parameters, Output: output},
+				Title: parley.TitleFrom(made.Name),
+				Settings: parley.Settings{
+					Model: made.Model, Parameters: made.Parameters, Tools: &[]parley.ToolRef{}, Output: output,
+				},
 			},
 			First: &store.NewMessage{
 				ID: parley.NewID(), TurnID: parley.NewID(), Role: parley.RoleUser, Author: run.Author, Content: content,
@@ -130,16 +135,18 @@ func transformOf(run *parley.PipelineRun, start parley.PipelineStart) *parley.Tr
 		agentID = run.AgentID
 	}
 	made := &parley.Transform{
-		ID:            parley.PipelineTransformID(run.ID, n.Name, start.Instance, start.Attempt),
-		WorkspaceID:   run.WorkspaceID,
-		ProjectID:     run.ProjectID,
-		TransformSpec: parley.TransformSpec{Name: n.Name, AgentID: agentID, Instructions: n.Instructions, Model: n.Model, Cite: n.Cite},
-		Inputs:        []parley.TransformInput{},
-		OwnerID:       run.OwnerID,
-		CreatedByID:   run.Author.ID,
-		RetryOfID:     node.Instances[start.Instance].RetryOf,
-		RunID:         run.ID,
-		Node:          n.Name,
+		ID:          parley.PipelineTransformID(run.ID, n.Name, start.Instance, start.Attempt),
+		WorkspaceID: run.WorkspaceID,
+		ProjectID:   run.ProjectID,
+		TransformSpec: parley.TransformSpec{
+			Name: n.Name, AgentID: agentID, Instructions: n.Instructions, Model: n.Model, Cite: n.Cite,
+		},
+		Inputs:      []parley.TransformInput{},
+		OwnerID:     run.OwnerID,
+		CreatedByID: run.Author.ID,
+		RetryOfID:   node.Instances[start.Instance].RetryOf,
+		RunID:       run.ID,
+		Node:        n.Name,
 	}
 	for _, ref := range run.Inputs(start.Node, start.Instance) {
 		made.Inputs = append(made.Inputs, parley.TransformInput{
