@@ -14,9 +14,9 @@ func TestPipelinesSurviveKills(t *testing.T) { onEach(t, pipelinesSurviveKills) 
 
 func pipelinesSurviveKills(t *testing.T, at place) {
 	const maxEvents = 8 // between two kills; the whole run has about twenty
-	runs := 4
+	runs := 2
 	if testing.Short() {
-		runs = 2
+		runs = 1
 	}
 	for n := range runs {
 		s := startAt(t, at, "--lease", shortLease.String())
