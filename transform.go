@@ -154,7 +154,7 @@ type TransformDefinition struct {
 const (
 	MaxTransformInputs       = 64
 	MaxTransformOutputs      = 16
-	MaxTransformInputBytes   = 4 << 20   // of all inputs of a transform, as the model reads them
+	MaxTransformInputBytes   = 512 << 10 // of its instructions and inputs, as the model reads them
 	MaxTransformInstructions = 64 << 10  // bytes
 	MaxTransformPointer      = 1024      // bytes
 	MaxTransformSources      = 256       // of an output
@@ -210,6 +210,9 @@ func (d TransformDefinition) MarshalJSON() ([]byte, error) {
 		Model *ModelID `json:"model"`
 	}{(*plain)(&d), OrNull(d.Model)})
 }
+
+// TransformID returns the id of the transform of a tool session, from which it derives.
+func TransformID(sessionID ID) ID { return derived("parley transform ", sessionID) }
 
 // Validate reports the field that breaks a rule. The settings are for package setting.
 func (s *TransformSpec) Validate() error {

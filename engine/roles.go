@@ -37,6 +37,10 @@ const (
 	ReadArtifacts   Verb = "artifacts.read"
 	WriteArtifacts  Verb = "artifacts.write"
 	DropArtifacts   Verb = "artifacts.delete"
+	ReadTransforms  Verb = "transforms.read"
+	RunTransforms   Verb = "transforms.run"
+	StopTransforms  Verb = "transforms.cancel"
+	SetTransforms   Verb = "transforms.define"
 	ReadPipelines   Verb = "pipelines.read"
 	RunPipelines    Verb = "pipelines.run"
 	ReadModels      Verb = "models.read"
@@ -151,6 +155,16 @@ var permissions = [...]Permission{
 		ReachAll,
 	},
 	{DropArtifacts, "delete artifacts; change who sees them", ReachNone, ReachOwn, ReachAll},
+	{ReadTransforms, "read and list transforms and their definitions", ReachVisible, ReachVisible, ReachAll},
+	{
+		RunTransforms,
+		"run transforms on artifacts that one sees, and run visible ones again",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
+	{StopTransforms, "cancel transforms", ReachNone, ReachVisible, ReachAll},
+	{SetTransforms, "define transforms; change and archive definitions", ReachNone, ReachOwn, ReachAll},
 	{ReadPipelines, "read and list runs of pipelines", ReachVisible, ReachVisible, ReachAll},
 	{RunPipelines, "start, cancel and retry runs of pipelines", ReachNone, ReachVisible, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},

@@ -417,7 +417,6 @@ func Catalogue() []Description {
 		}}},
 		{Event: parley.FeedTransformUpdated, Feed: true, Object: Object{Name: "TransformUpdated", Type: reflect.TypeFor[TransformUpdated](), Doc: "Reports that a transform was opened, has started, or has ended: then the artifacts that it writes may have new versions.", Fields: []Field{
 			{Name: "transform_id", Doc: "The transform.", Type: reflect.TypeFor[parley.ID]()},
-			{Name: "session_id", Doc: "Its tool session.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "status", Doc: "Pending, streaming, completed, failed or cancelled.", Type: reflect.TypeFor[parley.TransformStatus](), Values: []string{"pending", "streaming", "completed", "failed", "cancelled"}},
 		}}},
 	}

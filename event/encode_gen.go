@@ -2073,15 +2073,13 @@ func (e ScheduleAlert) Encode() Encoded {
 func (e *TransformUpdated) AppendJSON(to []byte) []byte {
 	to = append(to, `{"transform_id":`...)
 	to = appendID(to, e.TransformID)
-	to = append(to, `,"session_id":`...)
-	to = appendID(to, e.SessionID)
 	to = append(to, `,"status":`...)
 	to = parley.AppendJSONString(to, string(e.Status))
 	return append(to, '}')
 }
 
 func (e *TransformUpdated) size() int {
-	return 129
+	return 77
 }
 
 // Type is transform.updated.

@@ -8,6 +8,5 @@ import "example.org/parley"
 //event:feed
 type TransformUpdated struct {
 	TransformID parley.ID              `json:"transform_id"` // the transform
-	SessionID   parley.ID              `json:"session_id"`   // its tool session
 	Status      parley.TransformStatus `json:"status"`       // pending, streaming, completed, failed or cancelled
 }

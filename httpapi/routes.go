@@ -35,6 +35,7 @@ func listedRoutes() []route {
 		inboxRoutes(),
 		projectRoutes(),
 		artifactRoutes(),
+		transformRoutes(),
 		fileRoutes(),
 		modelRoutes(),
 		toolRoutes(),

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"example.org/parley"
+	"example.org/parley/internal/artifact"
 	"example.org/parley/internal/upload"
 	"example.org/parley/store"
 )
@@ -23,6 +24,13 @@ type Store interface {
 	DueSchedules(ctx context.Context, limit int) (store.DueSchedules, error)
 	PostScheduled(ctx context.Context, post store.ScheduledPost) (*parley.ScheduleRun, error)
 	MoveSchedule(ctx context.Context, move store.ScheduleMove) (bool, error)
+
+	DuePipelineRuns(ctx context.Context, limit int) ([]parley.PipelineRun, error)
+	OpenPipelineNode(ctx context.Context, workspaceID, runID parley.ID, node, count int) (bool, error)
+	BeginPipelineNode(ctx context.Context, begin store.PipelineBegin) (bool, error)
+	RefusePipelineNode(
+		ctx context.Context, workspaceID, runID parley.ID, start parley.PipelineStart, reason string,
+	) (bool, error)
 }
 
 // turnStore is what running turns use; a dry run's store has only this.
@@ -86,6 +94,8 @@ type turnStore interface {
 	AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (parley.Agent, error)
 	Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (parley.Accepted, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
+	artifact.Reader
+	Transform(ctx context.Context, scope store.Scope, id parley.ID) (parley.Transform, error)
 	File(ctx context.Context, scope store.Scope, id parley.ID) (parley.File, error)
 	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
 }

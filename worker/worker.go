@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/artifact"
 	"example.org/parley/internal/inflight"
 	"example.org/parley/internal/upload"
 	"example.org/parley/live"
@@ -66,9 +67,11 @@ type Worker struct {
 	uploads upload.Store
 
 	compactor *compactor
+	documents *artifact.Places
 	linker    *linker  // nil in dry runs
 	indexer   *indexer // nil in dry runs
 	scheduler *scheduler
+	pipelines *pipelines
 	postman   *postman // nil if this process sends no events to webhooks
 
 	claimNow  chan struct{} // capacity 1: the claimer may find something
@@ -126,6 +129,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		weights:   &weights{},
 		ratios:    &prompt.Ratios{},
 		compactor: newCompactor(),
+		documents: options.Documents,
 		claimNow:  make(chan struct{}, 1),
 		outboxNow: make(chan struct{}, 1),
 		keptNow:   make(chan struct{}, 1),
@@ -134,6 +138,13 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		places:    store.Occupancy{Slots: options.Slots, Reserve: store.ReservedSlots(options.Slots)},
 		runs:      map[parley.ID]*run{},
 		idle:      make(chan struct{}),
+	}
+	if w.documents == nil {
+		w.documents = artifact.NewPlaces()
+	}
+	w.pipelines = &pipelines{
+		store: db, documents: w.documents, maxSessions: options.MaxSessions, log: options.Log,
+		now: make(chan struct{}, 1),
 	}
 	if options.Webhooks != nil {
 		w.postman = newPostman(db, &w.options)
@@ -197,6 +208,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.claimers.Go(
 		w.scheduleLoop,
+	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	w.claimers.Go(
+		w.pipelineLoop,
 	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	if w.postman != nil {
 		w.claimers.Go(
@@ -291,6 +305,9 @@ func (w *Worker) Committed(commit store.Commit) {
 	}
 	if commit.Outbox {
 		poke(w.outboxNow)
+	}
+	if commit.Pipeline {
+		poke(w.pipelines.now)
 	}
 	if !commit.SessionID.IsZero() {
 		if commit.Remote {

@@ -76,7 +76,7 @@ func (t *Tx) endTransform(h *Head, turn *parley.Turn, end *store.TurnEnd) {
 
 // tellTransform tells the feed of a transform that was opened or has moved.
 func (t *Tx) tellTransform(h *Head, moved *parley.Transform) {
-	t.feed(h, event.TransformUpdated{TransformID: moved.ID, SessionID: h.ID, Status: moved.Status}.Encode())
+	t.feed(h, event.TransformUpdated{TransformID: moved.ID, Status: moved.Status}.Encode())
 }
 
 // CreateTransformed completes an artifact that a transform creates, and its first version.

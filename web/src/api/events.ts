@@ -868,8 +868,6 @@ export interface ScheduleAlert {
 export interface TransformUpdated {
   // The transform.
   transform_id: ID;
-  // Its tool session.
-  session_id: ID;
   // Pending, streaming, completed, failed or cancelled.
   status: 'pending' | 'streaming' | 'completed' | 'failed' | 'cancelled';
 }
