@@ -699,7 +699,7 @@ export interface components {
         Artifact: {
             /** Format: date-time */
             archived_at: string | null;
-            /** @description SHA-256 of the newest version's bytes. */
+            /** @description SHA-256 of the current version's bytes. */
             content_hash: string | null;
             /** Format: date-time */
             created_at: string;
@@ -709,6 +709,11 @@ export interface components {
             kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
             labels: string[];
             name: string;
+            /**
+             * Format: int64
+             * @description Number of the newest version: greater than version if that one is in conflict.
+             */
+            newest_version: number;
             /** Format: uuid */
             owner_id: string;
             /** Format: uuid */
@@ -721,7 +726,7 @@ export interface components {
             session_id: string | null;
             /**
              * Format: int64
-             * @description Bytes of the newest version.
+             * @description Bytes of the current version.
              */
             size: number;
             /**
@@ -731,7 +736,7 @@ export interface components {
             updated_at: string;
             /**
              * Format: int64
-             * @description Number of the newest version.
+             * @description Number of the current version.
              */
             version: number;
             /** @enum {string} */
@@ -847,6 +852,13 @@ export interface components {
              */
             visibility?: "private" | "workspace" | null;
         };
+        ArtifactRef: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            pointer: string;
+            /** Format: int64 */
+            version: number;
+        };
         /** @description Reports that an artifact has a new version, or was changed otherwise: its name, labels, visibility, whether it is archived. */
         ArtifactUpdated: {
             /**
@@ -888,6 +900,8 @@ export interface components {
              * @description The version that its writer began with: older than parent if the changes were merged with later ones; null for the first.
              */
             base: number | null;
+            /** @description Whether the artifact had moved on when a transform wrote it: it never was the current version. */
+            conflict: boolean;
             /** @description SHA-256 of its bytes. */
             content_hash: string | null;
             /** Format: date-time */
@@ -916,6 +930,11 @@ export interface components {
              * @description Bytes.
              */
             size: number;
+            /**
+             * Format: uuid
+             * @description The transform that wrote it.
+             */
+            transform_id: string | null;
             /** Format: uuid */
             workspace_id: string;
         };
@@ -1974,6 +1993,47 @@ export interface components {
              */
             scope?: "once" | "session" | "change" | "tree";
         };
+        DefinedTarget: {
+            /** @enum {string} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
+            /** @description What the model calls it; needed for several outputs. */
+            name: string | null;
+            /** @description Of a json artifact: its JSON Schema. */
+            schema: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Name of the artifact; that of the definition by default. */
+            title: string | null;
+        };
+        DefinitionInput: {
+            /** @description Id or slug of the agent whose system prompt and settings count; parley by default. */
+            agent_id?: string;
+            /** @description Ask the model for the sources of what it writes. */
+            cite?: boolean;
+            description?: string;
+            /** @description What to write. */
+            instructions: string | null;
+            model?: string;
+            name: string | null;
+            outputs: components["schemas"]["DefinedTarget"][] | null;
+            parameters?: components["schemas"]["Parameters"] | null;
+            /** @description Unique in the workspace; made from the name when absent. 409 if it is taken. */
+            slug?: string;
+        };
+        DefinitionPatch: {
+            /** @description Id or slug; null is parley. */
+            agent_id?: string | null;
+            cite?: boolean | null;
+            description?: string | null;
+            instructions?: string | null;
+            model?: string | null;
+            name?: string | null;
+            outputs?: components["schemas"]["DefinedTarget"][] | null;
+            parameters?: components["schemas"]["Parameters"] | null;
+            slug?: string | null;
+            /** @enum {string|null} */
+            status?: "active" | "archived" | null;
+        };
         Delegation: {
             /** Format: uuid */
             answer_message_id: string | null;
@@ -2858,7 +2918,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["KnowledgeCreatedEvent"] | components["schemas"]["KnowledgeUpdatedEvent"] | components["schemas"]["ScheduleAlertEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["KnowledgeCreatedEvent"] | components["schemas"]["KnowledgeUpdatedEvent"] | components["schemas"]["PipelineUpdatedEvent"] | components["schemas"]["ScheduleAlertEvent"] | components["schemas"]["TransformUpdatedEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -4472,6 +4532,11 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PagePipelineRun: {
+            data: components["schemas"]["PipelineRun"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageProject: {
             data: components["schemas"]["Project"][];
             /** @description The cursor of the next page; null at the end. */
@@ -4517,6 +4582,16 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageTransform: {
+            data: components["schemas"]["Transform"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageTransformDefinition: {
+            data: components["schemas"]["TransformDefinition"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageTurn: {
             data: components["schemas"]["Turn"][];
             /** @description The cursor of the next page; null at the end. */
@@ -4536,6 +4611,52 @@ export interface components {
             data: components["schemas"]["WebhookDelivery"][];
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
+        };
+        Parameters: {
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
+            end_user: string | null;
+            /**
+             * Format: int64
+             * @description Most tokens of one answer.
+             */
+            max_tokens: number | null;
+            /** @description Whether one answer may call several tools; by default the provider decides. */
+            parallel_tool_calls: boolean | null;
+            /**
+             * @description How much a reasoning model thinks.
+             * @enum {string|null}
+             */
+            reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
+            /**
+             * Format: int64
+             * @description Seed, for providers that accept one.
+             */
+            seed: number | null;
+            /**
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
+            stop: string[] | null;
+            /**
+             * Format: double
+             * @description Sampling temperature, 0 to 2.
+             */
+            temperature: number | null;
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
+            /**
+             * Format: double
+             * @description Nucleus sampling, 0 to 1.
+             */
+            top_p: number | null;
         };
         Part: {
             /**
@@ -4594,6 +4715,209 @@ export interface components {
             path: string;
             /** @description Of add, replace, test and append. */
             value?: unknown;
+        };
+        PipelineDocument: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description What its nodes call it: a-z, 0-9, - and _. */
+            name: string;
+            /** Format: int64 */
+            version: number;
+        };
+        PipelineDocumentInput: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description What the nodes call it: a-z, 0-9, - and _. */
+            name: string | null;
+            /**
+             * Format: int64
+             * @description The current one by default.
+             */
+            version?: number;
+        };
+        PipelineEdge: {
+            /** @description Name of a document that the run is given. */
+            document: string | null;
+            /** @description Runs the node once for each element of this array, or for each document of a node that itself ran for each. At most one input of a node says so. */
+            each: boolean | null;
+            /** @description Name of the node whose output it is: all of its documents if it ran for each element of an array. */
+            node: string | null;
+            /**
+             * Format: int64
+             * @description Position of the output of that node, from 0.
+             */
+            output: number | null;
+            /** @description JSON Pointer of the part that is meant; empty for the whole document. */
+            pointer: string | null;
+        };
+        PipelineEdgeInput: {
+            /** @description Name of a document that the run is given; or node. */
+            document?: string;
+            /** @description Runs the node once for each element of this array, or for each document of a node that itself runs for each. At most one input of a node may say so. */
+            each?: boolean;
+            /** @description Name of the node whose output it is: all of its documents if it runs for each element of an array. */
+            node?: string;
+            /**
+             * Format: int64
+             * @description Position of the output of that node, from 0.
+             */
+            output?: number;
+            /** @description JSON Pointer (RFC 6901) of the part that is read; without it, the whole document. */
+            pointer?: string;
+        };
+        PipelineInput: {
+            /** @description Id or slug of the agent whose system prompt and settings count for the nodes that name no other; the built-in one by default. */
+            agent_id?: string;
+            /** @description The documents that the nodes read, by name. */
+            documents?: components["schemas"]["PipelineDocumentInput"][];
+            name: string | null;
+            /** @description Each begins as soon as its inputs exist. */
+            nodes: components["schemas"]["PipelineNodeInput"][] | null;
+            /**
+             * Format: int64
+             * @description How many transforms may be unfinished at once; 4 by default.
+             */
+            parallel?: number;
+            /**
+             * Format: uuid
+             * @description The project that the documents belong to.
+             */
+            project_id?: string | null;
+            /**
+             * @description Who sees the run and what it creates.
+             * @enum {string}
+             */
+            visibility?: "private" | "workspace";
+        };
+        PipelineInstance: {
+            /** Format: int64 */
+            attempt: number;
+            /** @description US dollars. */
+            cost: number;
+            failure: string | null;
+            outputs: components["schemas"]["ArtifactRef"][];
+            /** Format: uuid */
+            retry_of: string | null;
+            status: string;
+            /** Format: uuid */
+            transform_id: string | null;
+        };
+        PipelineNode: {
+            /**
+             * Format: uuid
+             * @description Whose system prompt and settings count; the run's agent without one.
+             */
+            agent_id: string | null;
+            /** @description Whether the model is asked for the sources of what it writes. */
+            cite: boolean;
+            inputs: components["schemas"]["PipelineEdge"][];
+            instructions: string;
+            model: string | null;
+            /** @description Unique in the pipeline: a-z, 0-9, - and _. */
+            name: string;
+            /** @description The documents that it creates. Those of a node that runs for each element are numbered. */
+            outputs: components["schemas"]["TransformTarget"][];
+        };
+        PipelineNodeInput: {
+            /** @description Id or slug of the agent whose system prompt and settings count; the run's by default. */
+            agent_id?: string;
+            /** @description Ask the model for the sources of what it writes. */
+            cite?: boolean;
+            inputs?: components["schemas"]["PipelineEdgeInput"][];
+            /** @description What to write. */
+            instructions: string | null;
+            /** @description The agent's by default. */
+            model?: string;
+            /** @description Unique in the pipeline: a-z, 0-9, - and _. */
+            name: string | null;
+            /** @description The documents that it creates. Those of a node that runs for each element are numbered. */
+            outputs: components["schemas"]["PipelineTargetInput"][] | null;
+        };
+        PipelineNodeRun: {
+            failure: string | null;
+            instances: components["schemas"]["PipelineInstance"][];
+            node: components["schemas"]["PipelineNode"];
+            opened: boolean;
+            status: string;
+        };
+        PipelineRun: {
+            /** Format: uuid */
+            agent_id: string | null;
+            /** @description Who started it. */
+            author: components["schemas"]["Author"];
+            /** Format: date-time */
+            cancelled_at: string | null;
+            /** @description Sum of its transforms that have ended, in US dollars. */
+            cost: number;
+            /** Format: date-time */
+            created_at: string;
+            documents: components["schemas"]["PipelineDocument"][];
+            /** Format: date-time */
+            ended_at: string | null;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            nodes: components["schemas"]["PipelineNodeRun"][];
+            /** Format: uuid */
+            owner_id: string;
+            /** Format: int64 */
+            parallel: number;
+            /** Format: uuid */
+            project_id: string | null;
+            /** Format: date-time */
+            started_at: string | null;
+            status: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        PipelineTargetInput: {
+            /** @enum {string|null} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | null;
+            /** @description What the model calls it; content by default. */
+            name?: string;
+            /** @description JSON Schema of a json document. */
+            schema?: unknown;
+            /** @description The name of the document. */
+            title: string | null;
+        };
+        /** @description Reports that the run of a pipeline has another status, is being cancelled, or cannot begin one of its nodes. The run's transforms report themselves with `tool.progress`. */
+        PipelineUpdated: {
+            /**
+             * Format: uuid
+             * @description The run, and its session.
+             */
+            run_id: string;
+            /**
+             * @description Its status now.
+             * @enum {string}
+             */
+            status: "pending" | "running" | "completed" | "failed" | "cancelled";
+        };
+        /** @description Reports that the run of a pipeline has another status, is being cancelled, or cannot begin one of its nodes. The run's transforms report themselves with `tool.progress`. */
+        PipelineUpdatedEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            data: components["schemas"]["PipelineUpdated"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "pipeline.updated";
         };
         Policy: {
             /** @enum {string} */
@@ -6979,6 +7303,399 @@ export interface components {
             /** Format: int64 */
             tokens: number;
         };
+        Transform: {
+            /**
+             * Format: uuid
+             * @description Whose system prompt and settings count.
+             */
+            agent_id: string | null;
+            /**
+             * Format: int64
+             * @description Pieces in which the answer has arrived.
+             */
+            chunks: number;
+            /** @description Whether the model is asked for the sources of what it writes. */
+            cite: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: uuid
+             * @description The principal or agent that started it.
+             */
+            created_by_id: string | null;
+            /** Format: uuid */
+            definition_id: string | null;
+            /** Format: int64 */
+            definition_version: number | null;
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
+            end_user: string | null;
+            /** Format: date-time */
+            ended_at: string | null;
+            failure: components["schemas"]["Failure"] | null;
+            /** Format: uuid */
+            id: string;
+            inputs: components["schemas"]["TransformInput"][];
+            instructions: string;
+            /** Format: date-time */
+            last_chunk_at: string | null;
+            /**
+             * Format: int64
+             * @description Most tokens of one answer.
+             */
+            max_tokens: number | null;
+            model: string | null;
+            name: string;
+            node: string | null;
+            outputs: components["schemas"]["TransformOutput"][];
+            /** Format: uuid */
+            owner_id: string;
+            /** @description Whether one answer may call several tools; by default the provider decides. */
+            parallel_tool_calls: boolean | null;
+            /** Format: double */
+            progress: number | null;
+            /** Format: uuid */
+            project_id: string | null;
+            /**
+             * @description How much a reasoning model thinks.
+             * @enum {string|null}
+             */
+            reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
+            /**
+             * Format: uuid
+             * @description The transform that it repeats.
+             */
+            retry_of_id: string | null;
+            /** Format: uuid */
+            run_id: string | null;
+            /**
+             * Format: int64
+             * @description Seed, for providers that accept one.
+             */
+            seed: number | null;
+            /**
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
+            /**
+             * Format: uuid
+             * @description Its tool session.
+             */
+            session_id: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /** @enum {string} */
+            status: "pending" | "streaming" | "completed" | "failed" | "cancelled";
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
+            stop: string[] | null;
+            /**
+             * Format: double
+             * @description Sampling temperature, 0 to 2.
+             */
+            temperature: number | null;
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
+            /**
+             * Format: double
+             * @description Nucleus sampling, 0 to 1.
+             */
+            top_p: number | null;
+            /** Format: uuid */
+            trigger_message_id: string;
+            /** Format: uuid */
+            trigger_session_id: string | null;
+            /** Format: uuid */
+            turn_id: string | null;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        TransformDefinition: {
+            /**
+             * Format: uuid
+             * @description Whose system prompt and settings count.
+             */
+            agent_id: string | null;
+            /**
+             * Format: uuid
+             * @description Principal that made this version.
+             */
+            changed_by_id: string | null;
+            /** @description Whether the model is asked for the sources of what it writes. */
+            cite: boolean;
+            /** Format: date-time */
+            created_at: string;
+            description: string;
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
+            end_user: string | null;
+            /** Format: uuid */
+            id: string;
+            instructions: string;
+            /**
+             * Format: int64
+             * @description Most tokens of one answer.
+             */
+            max_tokens: number | null;
+            model: string | null;
+            name: string;
+            outputs: components["schemas"]["TransformTarget"][];
+            /**
+             * Format: uuid
+             * @description Principal that may change it, besides admins.
+             */
+            owner_id: string;
+            /** @description Whether one answer may call several tools; by default the provider decides. */
+            parallel_tool_calls: boolean | null;
+            /**
+             * @description How much a reasoning model thinks.
+             * @enum {string|null}
+             */
+            reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
+            /**
+             * Format: int64
+             * @description Seed, for providers that accept one.
+             */
+            seed: number | null;
+            /**
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
+            slug: string;
+            /** @enum {string} */
+            status: "active" | "archived";
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
+            stop: string[] | null;
+            /**
+             * Format: double
+             * @description Sampling temperature, 0 to 2.
+             */
+            temperature: number | null;
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
+            /**
+             * Format: double
+             * @description Nucleus sampling, 0 to 1.
+             */
+            top_p: number | null;
+            /** Format: date-time */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description From 1.
+             */
+            version: number;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        TransformInput: {
+            /** Format: uuid */
+            artifact_id?: string | null;
+            /** @description What the model calls it. */
+            name?: string;
+            /** @description JSON Pointer of the part that is read; empty for all of it. */
+            pointer?: string | null;
+            /**
+             * Format: int64
+             * @description From 1.
+             */
+            position?: number | null;
+            /** @description Whether the artifact was deleted. */
+            purged?: boolean | null;
+            /** Format: int64 */
+            version?: number | null;
+        };
+        TransformOutput: {
+            /**
+             * Format: uuid
+             * @description The artifact; one that is created exists once a version was written.
+             */
+            artifact_id: string | null;
+            /**
+             * Format: int64
+             * @description The version that it replaces; null for a new artifact.
+             */
+            base_version: number | null;
+            conflict: boolean;
+            /** @description Whether the transform creates the artifact. */
+            creates: boolean;
+            /** @enum {string} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
+            /** @description What the model calls it. */
+            name: string;
+            /**
+             * Format: int64
+             * @description From 1.
+             */
+            position: number;
+            /** @description Whether the artifact was deleted. */
+            purged: boolean;
+            /** @description JSON Schema of a json artifact; null for none. */
+            schema: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What it was made from, as far as the model said; null: all inputs. */
+            sources: components["schemas"]["TransformSource"][];
+            /** @description The artifact's name. */
+            title: string;
+            /**
+             * Format: int64
+             * @description The version written; null until then.
+             */
+            version: number | null;
+        };
+        TransformReading: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description What the model calls it; the artifact's name by default. */
+            name: string | null;
+            /** @description JSON Pointer (RFC 6901) of the part to read; all of it by default. */
+            pointer: string | null;
+            /**
+             * Format: int64
+             * @description The current one by default.
+             */
+            version: number | null;
+        };
+        TransformRequest: {
+            /** @description Id or slug of the agent whose system prompt and settings count; parley by default. */
+            agent_id: string | null;
+            /** @description Ask the model for the sources of what it writes. */
+            cite: boolean | null;
+            /** @description Id or slug of a definition. */
+            definition: string | null;
+            /**
+             * Format: int64
+             * @description The version of the definition; the current one by default.
+             */
+            definition_version: number | null;
+            /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
+            dry_run: boolean | null;
+            inputs: components["schemas"]["TransformReading"][] | null;
+            /** @description What to write; required without a definition, else added after its instructions. */
+            instructions: string | null;
+            model: string | null;
+            /** @description For people; required without a definition. */
+            name: string | null;
+            /** @description What to write; with a definition, the artifacts to write for outputs of these names, in place of new ones. */
+            outputs: components["schemas"]["TransformWriting"][] | null;
+            parameters: components["schemas"]["Parameters"] | null;
+            /**
+             * Format: uuid
+             * @description The project of new artifacts; that of the trigger's session by default.
+             */
+            project_id?: string | null;
+            /** @description For a dry run: what tools answer instead of running, in order per tool; the last result of a tool repeats. A tool without results is reported as not run. */
+            tool_results: components["schemas"]["ScriptedResult"][] | null;
+            /**
+             * Format: uuid
+             * @description The message that asks for it.
+             */
+            trigger_message_id?: string;
+            /**
+             * Format: uuid
+             * @description The session whose budget counts, and with which the tool session goes.
+             */
+            trigger_session_id?: string | null;
+            /**
+             * @description Who sees the tool session, with the inputs, and new artifacts; private by default.
+             * @enum {string|null}
+             */
+            visibility: "private" | "workspace" | null;
+        };
+        TransformSource: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /**
+             * Format: int64
+             * @description First line of the passage in a text, from 1.
+             */
+            from_line: number | null;
+            /** @description JSON Pointer into the input; empty for all of it. */
+            pointer: string;
+            /** @description JSON Pointer into the output; empty for all of it. */
+            target: string;
+            /**
+             * Format: int64
+             * @description Last line of the passage.
+             */
+            to_line: number | null;
+            /** Format: int64 */
+            version: number;
+        };
+        TransformTarget: {
+            /** @enum {string} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
+            /** @description What the model calls it. */
+            name: string;
+            /** @description JSON Schema of a json artifact; null for none. */
+            schema: unknown;
+            /** @description The artifact's name. */
+            title: string;
+        };
+        /** @description Reports that a transform was opened, has started, or has ended: then the artifacts that it writes may have new versions. */
+        TransformUpdated: {
+            /**
+             * @description Pending, streaming, completed, failed or cancelled.
+             * @enum {string}
+             */
+            status: "pending" | "streaming" | "completed" | "failed" | "cancelled";
+            /**
+             * Format: uuid
+             * @description The transform.
+             */
+            transform_id: string;
+        };
+        /** @description Reports that a transform was opened, has started, or has ended: then the artifacts that it writes may have new versions. */
+        TransformUpdatedEvent: {
+            data: components["schemas"]["TransformUpdated"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "transform.updated";
+        };
+        TransformWriting: {
+            /**
+             * Format: uuid
+             * @description The artifact to write; without it, one is created.
+             */
+            artifact_id?: string | null;
+            /**
+             * Format: int64
+             * @description The version to replace; the current one by default.
+             */
+            base_version: number | null;
+            /**
+             * @description Of a new artifact.
+             * @enum {string|null}
+             */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | null;
+            /** @description What the model calls it; needed for several outputs. */
+            name: string | null;
+            /** @description JSON Schema of a new json artifact. */
+            schema: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Name of a new artifact; that of the transform by default. */
+            title: string | null;
+        };
         Tree: {
             data: components["schemas"]["TreeNode"][];
             total: components["schemas"]["TreeTotal"];
@@ -7451,6 +8168,7 @@ export type ArtifactDeletedEvent = components['schemas']['ArtifactDeletedEvent']
 export type ArtifactDiff = components['schemas']['ArtifactDiff'];
 export type ArtifactInput = components['schemas']['ArtifactInput'];
 export type ArtifactPatch = components['schemas']['ArtifactPatch'];
+export type ArtifactRef = components['schemas']['ArtifactRef'];
 export type ArtifactUpdated = components['schemas']['ArtifactUpdated'];
 export type ArtifactUpdatedEvent = components['schemas']['ArtifactUpdatedEvent'];
 export type ArtifactVersion = components['schemas']['ArtifactVersion'];
@@ -7504,6 +8222,9 @@ export type ContextTruncated = components['schemas']['ContextTruncated'];
 export type ContextTruncatedEvent = components['schemas']['ContextTruncatedEvent'];
 export type Costs = components['schemas']['Costs'];
 export type DecisionInput = components['schemas']['DecisionInput'];
+export type DefinedTarget = components['schemas']['DefinedTarget'];
+export type DefinitionInput = components['schemas']['DefinitionInput'];
+export type DefinitionPatch = components['schemas']['DefinitionPatch'];
 export type Delegation = components['schemas']['Delegation'];
 export type DelegationAnswered = components['schemas']['DelegationAnswered'];
 export type DelegationAnsweredEvent = components['schemas']['DelegationAnsweredEvent'];
@@ -7632,6 +8353,7 @@ export type PageKnowledgeItem = components['schemas']['PageKnowledgeItem'];
 export type PageLoop = components['schemas']['PageLoop'];
 export type PageMessage = components['schemas']['PageMessage'];
 export type PageMessageId = components['schemas']['PageMessageID'];
+export type PagePipelineRun = components['schemas']['PagePipelineRun'];
 export type PageProject = components['schemas']['PageProject'];
 export type PageSchedule = components['schemas']['PageSchedule'];
 export type PageScheduleRun = components['schemas']['PageScheduleRun'];
@@ -7641,12 +8363,28 @@ export type PageShare = components['schemas']['PageShare'];
 export type PageSignIn = components['schemas']['PageSignIn'];
 export type PageTeamLead = components['schemas']['PageTeamLead'];
 export type PageToolInfo = components['schemas']['PageToolInfo'];
+export type PageTransform = components['schemas']['PageTransform'];
+export type PageTransformDefinition = components['schemas']['PageTransformDefinition'];
 export type PageTurn = components['schemas']['PageTurn'];
 export type PageVersion = components['schemas']['PageVersion'];
 export type PageWebhook = components['schemas']['PageWebhook'];
 export type PageWebhookDelivery = components['schemas']['PageWebhookDelivery'];
+export type Parameters = components['schemas']['Parameters'];
 export type Part = components['schemas']['Part'];
 export type PatchOperation = components['schemas']['PatchOperation'];
+export type PipelineDocument = components['schemas']['PipelineDocument'];
+export type PipelineDocumentInput = components['schemas']['PipelineDocumentInput'];
+export type PipelineEdge = components['schemas']['PipelineEdge'];
+export type PipelineEdgeInput = components['schemas']['PipelineEdgeInput'];
+export type PipelineInput = components['schemas']['PipelineInput'];
+export type PipelineInstance = components['schemas']['PipelineInstance'];
+export type PipelineNode = components['schemas']['PipelineNode'];
+export type PipelineNodeInput = components['schemas']['PipelineNodeInput'];
+export type PipelineNodeRun = components['schemas']['PipelineNodeRun'];
+export type PipelineRun = components['schemas']['PipelineRun'];
+export type PipelineTargetInput = components['schemas']['PipelineTargetInput'];
+export type PipelineUpdated = components['schemas']['PipelineUpdated'];
+export type PipelineUpdatedEvent = components['schemas']['PipelineUpdatedEvent'];
 export type Policy = components['schemas']['Policy'];
 export type PredictedCache = components['schemas']['PredictedCache'];
 export type PredictedCost = components['schemas']['PredictedCost'];
@@ -7768,6 +8506,17 @@ export type ToolResultInput = components['schemas']['ToolResultInput'];
 export type ToolStarted = components['schemas']['ToolStarted'];
 export type ToolStartedEvent = components['schemas']['ToolStartedEvent'];
 export type Total = components['schemas']['Total'];
+export type Transform = components['schemas']['Transform'];
+export type TransformDefinition = components['schemas']['TransformDefinition'];
+export type TransformInput = components['schemas']['TransformInput'];
+export type TransformOutput = components['schemas']['TransformOutput'];
+export type TransformReading = components['schemas']['TransformReading'];
+export type TransformRequest = components['schemas']['TransformRequest'];
+export type TransformSource = components['schemas']['TransformSource'];
+export type TransformTarget = components['schemas']['TransformTarget'];
+export type TransformUpdated = components['schemas']['TransformUpdated'];
+export type TransformUpdatedEvent = components['schemas']['TransformUpdatedEvent'];
+export type TransformWriting = components['schemas']['TransformWriting'];
 export type Tree = components['schemas']['Tree'];
 export type TreeNode = components['schemas']['TreeNode'];
 export type TreeTotal = components['schemas']['TreeTotal'];
