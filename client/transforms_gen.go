@@ -83,7 +83,7 @@ func (c *Client) AllTransforms(
 // POST /v1/transforms
 func (c *Client) RunTransform(
 	ctx context.Context,
-	input TransformRequest,
+	input RunTransformInput,
 	options ...Option,
 ) (parley.Transform, error) {
 	return send[parley.Transform](ctx, c, request{
@@ -95,8 +95,9 @@ func (c *Client) RunTransform(
 	})
 }
 
-// TransformRequest asks for a transform: by itself, or by a definition, whose fields hold where the request has none.
-type TransformRequest struct {
+// RunTransformInput asks for a transform: by itself, or by a definition, whose fields hold where the request has
+// none.
+type RunTransformInput struct {
 	// Id or slug of a definition.
 	Definition string `json:"definition,omitempty"`
 	// The version of the definition; the current one by default.
@@ -110,10 +111,10 @@ type TransformRequest struct {
 	Model      parley.ModelID     `json:"model,omitempty"`
 	Parameters *parley.Parameters `json:"parameters,omitempty"`
 	// Ask the model for the sources of what it writes.
-	Cite   *bool              `json:"cite,omitempty"`
-	Inputs []TransformReading `json:"inputs,omitempty"`
+	Cite   *bool                `json:"cite,omitempty"`
+	Inputs []TransformReadInput `json:"inputs,omitempty"`
 	// What to write; with a definition, the artifacts to write for outputs of these names, in place of new ones.
-	Outputs []TransformWriting `json:"outputs,omitempty"`
+	Outputs []TransformWriteInput `json:"outputs,omitempty"`
 	// The project of new artifacts; that of the trigger's session by default.
 	ProjectID parley.ID `json:"project_id,omitzero"`
 	// The session whose budget counts, and with which the tool session goes.
@@ -125,8 +126,8 @@ type TransformRequest struct {
 	DryInput
 }
 
-// TransformReading is an input of a new transform.
-type TransformReading struct {
+// TransformReadInput is an input of a new transform.
+type TransformReadInput struct {
 	// What the model calls it; the artifact's name by default.
 	Name       string    `json:"name,omitempty"`
 	ArtifactID parley.ID `json:"artifact_id"`
@@ -136,8 +137,8 @@ type TransformReading struct {
 	Pointer string `json:"pointer,omitempty"`
 }
 
-// TransformWriting is an output of a new transform: an artifact to write, or one to create.
-type TransformWriting struct {
+// TransformWriteInput is an output of a new transform: an artifact to write, or one to create.
+type TransformWriteInput struct {
 	// What the model calls it; needed for several outputs.
 	Name string `json:"name,omitempty"`
 	// The artifact to write; without it, one is created.
@@ -232,12 +233,12 @@ type DefinitionInput struct {
 	Model        parley.ModelID     `json:"model,omitempty"`
 	Parameters   *parley.Parameters `json:"parameters,omitempty"`
 	// Ask the model for the sources of what it writes.
-	Cite    bool            `json:"cite,omitempty"`
-	Outputs []DefinedTarget `json:"outputs"`
+	Cite    bool                 `json:"cite,omitempty"`
+	Outputs []DefinedOutputInput `json:"outputs"`
 }
 
-// DefinedTarget is an output of a definition.
-type DefinedTarget struct {
+// DefinedOutputInput is an output of a definition.
+type DefinedOutputInput struct {
 	// What the model calls it; needed for several outputs.
 	Name string              `json:"name,omitempty"`
 	Kind parley.ArtifactKind `json:"kind"`
@@ -300,13 +301,13 @@ type DefinitionPatch struct {
 	Name        parley.Change[string] `json:"name,omitzero"`
 	Description parley.Change[string] `json:"description,omitzero"`
 	// Id or slug; null is parley.
-	AgentID      parley.Change[string]             `json:"agent_id,omitzero"`
-	Instructions parley.Change[string]             `json:"instructions,omitzero"`
-	Model        parley.Change[parley.ModelID]     `json:"model,omitzero"`
-	Parameters   parley.Change[*parley.Parameters] `json:"parameters,omitzero"`
-	Cite         parley.Change[bool]               `json:"cite,omitzero"`
-	Outputs      parley.Change[[]DefinedTarget]    `json:"outputs,omitzero"`
-	Status       parley.Change[parley.AgentStatus] `json:"status,omitzero"`
+	AgentID      parley.Change[string]               `json:"agent_id,omitzero"`
+	Instructions parley.Change[string]               `json:"instructions,omitzero"`
+	Model        parley.Change[parley.ModelID]       `json:"model,omitzero"`
+	Parameters   parley.Change[*parley.Parameters]   `json:"parameters,omitzero"`
+	Cite         parley.Change[bool]                 `json:"cite,omitzero"`
+	Outputs      parley.Change[[]DefinedOutputInput] `json:"outputs,omitzero"`
+	Status       parley.Change[parley.AgentStatus]   `json:"status,omitzero"`
 }
 
 // TransformDefinitionVersionsQuery are the query parameters of TransformDefinitionVersions; zero values are left out.

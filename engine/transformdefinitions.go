@@ -14,19 +14,19 @@ import (
 
 // DefinitionInput is a new definition of a transform.
 type DefinitionInput struct {
-	Slug         string             `json:"slug,omitempty" doc:"Unique in the workspace; made from the name when absent. 409 if it is taken."`
-	Name         string             `json:"name" required:"true"`
-	Description  string             `json:"description,omitempty"`
-	AgentID      string             `json:"agent_id,omitempty" doc:"Id or slug of the agent whose system prompt and settings count; parley by default."`
-	Instructions string             `json:"instructions" required:"true" doc:"What to write."`
-	Model        parley.ModelID     `json:"model,omitempty"`
-	Parameters   *parley.Parameters `json:"parameters,omitempty"`
-	Cite         bool               `json:"cite,omitempty" doc:"Ask the model for the sources of what it writes."`
-	Outputs      []DefinedTarget    `json:"outputs" required:"true" maxItems:"16"`
+	Slug         string               `json:"slug,omitempty" doc:"Unique in the workspace; made from the name when absent. 409 if it is taken."`
+	Name         string               `json:"name" required:"true"`
+	Description  string               `json:"description,omitempty"`
+	AgentID      string               `json:"agent_id,omitempty" doc:"Id or slug of the agent whose system prompt and settings count; parley by default."`
+	Instructions string               `json:"instructions" required:"true" doc:"What to write."`
+	Model        parley.ModelID       `json:"model,omitempty"`
+	Parameters   *parley.Parameters   `json:"parameters,omitempty"`
+	Cite         bool                 `json:"cite,omitempty" doc:"Ask the model for the sources of what it writes."`
+	Outputs      []DefinedOutputInput `json:"outputs" required:"true" maxItems:"16"`
 }
 
-// DefinedTarget is an output of a definition.
-type DefinedTarget struct {
+// DefinedOutputInput is an output of a definition.
+type DefinedOutputInput struct {
 	Name   string              `json:"name,omitempty" doc:"What the model calls it; needed for several outputs."`
 	Kind   parley.ArtifactKind `json:"kind" required:"true" enum:"json,markdown,text,code,csv,html,svg"`
 	Title  string              `json:"title,omitempty" doc:"Name of the artifact; that of the definition by default."`
@@ -35,16 +35,16 @@ type DefinedTarget struct {
 
 // DefinitionPatch changes a definition: absent fields stay.
 type DefinitionPatch struct {
-	Slug         parley.Change[string]             `json:"slug,omitzero"`
-	Name         parley.Change[string]             `json:"name,omitzero"`
-	Description  parley.Change[string]             `json:"description,omitzero"`
-	AgentID      parley.Change[string]             `json:"agent_id,omitzero" doc:"Id or slug; null is parley."`
-	Instructions parley.Change[string]             `json:"instructions,omitzero"`
-	Model        parley.Change[parley.ModelID]     `json:"model,omitzero"`
-	Parameters   parley.Change[*parley.Parameters] `json:"parameters,omitzero"`
-	Cite         parley.Change[bool]               `json:"cite,omitzero"`
-	Outputs      parley.Change[[]DefinedTarget]    `json:"outputs,omitzero" maxItems:"16"`
-	Status       parley.Change[parley.AgentStatus] `json:"status,omitzero" enum:"active,archived"`
+	Slug         parley.Change[string]               `json:"slug,omitzero"`
+	Name         parley.Change[string]               `json:"name,omitzero"`
+	Description  parley.Change[string]               `json:"description,omitzero"`
+	AgentID      parley.Change[string]               `json:"agent_id,omitzero" doc:"Id or slug; null is parley."`
+	Instructions parley.Change[string]               `json:"instructions,omitzero"`
+	Model        parley.Change[parley.ModelID]       `json:"model,omitzero"`
+	Parameters   parley.Change[*parley.Parameters]   `json:"parameters,omitzero"`
+	Cite         parley.Change[bool]                 `json:"cite,omitzero"`
+	Outputs      parley.Change[[]DefinedOutputInput] `json:"outputs,omitzero" maxItems:"16"`
+	Status       parley.Change[parley.AgentStatus]   `json:"status,omitzero" enum:"active,archived"`
 }
 
 // DefinitionList selects definitions, by slug ascending by default. Archived ones are left out unless Status includes
@@ -55,7 +55,7 @@ type DefinitionList struct {
 }
 
 // targetsOf returns the outputs of a definition as it keeps them.
-func targetsOf(given []DefinedTarget, title string) []parley.TransformTarget {
+func targetsOf(given []DefinedOutputInput, title string) []parley.TransformTarget {
 	targets := make([]parley.TransformTarget, len(given))
 	for i, target := range given {
 		if target.Name == "" && len(given) == 1 {

@@ -9,35 +9,35 @@ import (
 	"example.org/parley/store"
 )
 
-// TransformRequest asks for a transform: by itself, or by a definition, whose fields hold where the request has none.
-type TransformRequest struct {
-	Definition        string             `json:"definition,omitempty" doc:"Id or slug of a definition."`
-	DefinitionVersion int                `json:"definition_version,omitempty" minimum:"1" doc:"The version of the definition; the current one by default."`
-	Name              string             `json:"name,omitempty" doc:"For people; required without a definition."`
-	Instructions      string             `json:"instructions,omitempty" doc:"What to write; required without a definition, else added after its instructions."`
-	AgentID           string             `json:"agent_id,omitempty" doc:"Id or slug of the agent whose system prompt and settings count; parley by default."`
-	Model             parley.ModelID     `json:"model,omitempty"`
-	Parameters        *parley.Parameters `json:"parameters,omitempty"`
-	Cite              *bool              `json:"cite,omitempty" doc:"Ask the model for the sources of what it writes."`
-	Inputs            []TransformReading `json:"inputs,omitempty" maxItems:"64"`
-	Outputs           []TransformWriting  `json:"outputs,omitempty" maxItems:"16" doc:"What to write; with a definition, the artifacts to write for outputs of these names, in place of new ones."`
-	ProjectID         parley.ID          `json:"project_id,omitzero" doc:"The project of new artifacts; that of the trigger's session by default."`
-	TriggerSessionID  parley.ID          `json:"trigger_session_id,omitzero" doc:"The session whose budget counts, and with which the tool session goes."`
-	TriggerMessageID  parley.ID          `json:"trigger_message_id,omitzero" doc:"The message that asks for it."`
-	Visibility        parley.Visibility  `json:"visibility,omitempty" enum:"private,workspace" doc:"Who sees the tool session, with the inputs, and new artifacts; private by default."`
+// RunTransformInput asks for a transform: by itself, or by a definition, whose fields hold where the request has none.
+type RunTransformInput struct {
+	Definition        string                `json:"definition,omitempty" doc:"Id or slug of a definition."`
+	DefinitionVersion int                   `json:"definition_version,omitempty" minimum:"1" doc:"The version of the definition; the current one by default."`
+	Name              string                `json:"name,omitempty" doc:"For people; required without a definition."`
+	Instructions      string                `json:"instructions,omitempty" doc:"What to write; required without a definition, else added after its instructions."`
+	AgentID           string                `json:"agent_id,omitempty" doc:"Id or slug of the agent whose system prompt and settings count; parley by default."`
+	Model             parley.ModelID        `json:"model,omitempty"`
+	Parameters        *parley.Parameters    `json:"parameters,omitempty"`
+	Cite              *bool                 `json:"cite,omitempty" doc:"Ask the model for the sources of what it writes."`
+	Inputs            []TransformReadInput  `json:"inputs,omitempty" maxItems:"64"`
+	Outputs           []TransformWriteInput `json:"outputs,omitempty" maxItems:"16" doc:"What to write; with a definition, the artifacts to write for outputs of these names, in place of new ones."`
+	ProjectID         parley.ID             `json:"project_id,omitzero" doc:"The project of new artifacts; that of the trigger's session by default."`
+	TriggerSessionID  parley.ID             `json:"trigger_session_id,omitzero" doc:"The session whose budget counts, and with which the tool session goes."`
+	TriggerMessageID  parley.ID             `json:"trigger_message_id,omitzero" doc:"The message that asks for it."`
+	Visibility        parley.Visibility     `json:"visibility,omitempty" enum:"private,workspace" doc:"Who sees the tool session, with the inputs, and new artifacts; private by default."`
 	DryInput
 }
 
-// TransformReading is an input of a new transform.
-type TransformReading struct {
+// TransformReadInput is an input of a new transform.
+type TransformReadInput struct {
 	Name       string    `json:"name,omitempty" doc:"What the model calls it; the artifact's name by default."`
 	ArtifactID parley.ID `json:"artifact_id" required:"true"`
 	Version    int       `json:"version,omitempty" minimum:"1" doc:"The current one by default."`
 	Pointer    string    `json:"pointer,omitempty" doc:"JSON Pointer (RFC 6901) of the part to read; all of it by default."`
 }
 
-// TransformWriting is an output of a new transform: an artifact to write, or one to create.
-type TransformWriting struct {
+// TransformWriteInput is an output of a new transform: an artifact to write, or one to create.
+type TransformWriteInput struct {
 	Name        string              `json:"name,omitempty" doc:"What the model calls it; needed for several outputs."`
 	ArtifactID  parley.ID           `json:"artifact_id,omitzero" doc:"The artifact to write; without it, one is created."`
 	BaseVersion int                 `json:"base_version,omitempty" minimum:"1" doc:"The version to replace; the current one by default."`
@@ -61,7 +61,7 @@ type TransformList struct {
 func (e *Engine) RunTransform(
 	ctx context.Context,
 	principal parley.Principal,
-	input TransformRequest,
+	input RunTransformInput,
 	idempotency store.Idempotency,
 ) (_ parley.Transform, _ bool, err error) {
 	ctx, call, err := e.enter(ctx, principal, "runTransform", RunTransforms)
@@ -150,7 +150,7 @@ func (e *Engine) transformOf(
 	ctx context.Context,
 	scope store.Scope,
 	principal parley.Principal,
-	input *TransformRequest,
+	input *RunTransformInput,
 ) (*parley.Transform, error) {
 	t := &parley.Transform{
 		ProjectID: input.ProjectID, TriggerSessionID: input.TriggerSessionID,
@@ -189,7 +189,7 @@ func (e *Engine) transformOf(
 }
 
 // target adds an output of a request to a transform, of which the first few are those of its definition.
-func target(t *parley.Transform, given *TransformWriting, defined int) error {
+func target(t *parley.Transform, given *TransformWriteInput, defined int) error {
 	if defined == 0 {
 		t.Outputs = append(t.Outputs, parley.TransformOutput{
 			TransformTarget: parley.TransformTarget{
@@ -220,7 +220,7 @@ func target(t *parley.Transform, given *TransformWriting, defined int) error {
 func (e *Engine) specify(
 	ctx context.Context,
 	scope store.Scope,
-	input *TransformRequest,
+	input *RunTransformInput,
 	spec *parley.TransformSpec,
 ) error {
 	if input.Name != "" {
@@ -328,7 +328,7 @@ func (e *Engine) openTransform(
 func (e *Engine) DryRunTransform(
 	ctx context.Context,
 	principal parley.Principal,
-	input TransformRequest,
+	input RunTransformInput,
 	watch DryWatch,
 ) (_ DryRun, err error) {
 	ctx, call, err := e.enter(ctx, principal, "runTransform", RunTransforms)

@@ -23,6 +23,9 @@ func isInput(t reflect.Type) bool {
 	if t == reflect.TypeFor[parley.ToolDefinition]() || t == reflect.TypeFor[parley.AgentTool]() {
 		return true
 	}
+	if t == reflect.TypeFor[parley.TransformInput]() { // what a transform reads, in answers
+		return false
+	}
 	return strings.HasSuffix(t.Name(), "Input") || strings.HasSuffix(t.Name(), "Patch")
 }
 

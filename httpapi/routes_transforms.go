@@ -29,7 +29,7 @@ func transformRuns() []route {
 				"artifacts that the caller sees by itself, and the same is looked up at the end. With dry_run, the " +
 				"model is asked and nothing is written.",
 			headers: idempotent(),
-			input: inputOf[engine.TransformRequest](
+			input: inputOf[engine.RunTransformInput](
 				`{"name":"Summary","instructions":"Sum up the outline in three sentences.","inputs":[{"artifact_id":"` +
 					otherIDExample + `"}],"outputs":[{"kind":"markdown","title":"Summary"}]}`,
 			),

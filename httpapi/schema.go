@@ -422,7 +422,7 @@ func amend(name string, s *huma.Schema) {
 		schema := object("The JSON Schema that every version satisfies; null for none.")
 		schema.Nullable = true
 		s.Properties["schema"] = schema
-	case "ArtifactInput", "TransformWriting", "DefinedTarget":
+	case "ArtifactInput", "TransformWriteInput", "DefinedOutputInput":
 		inputObjects(s, "schema")
 	case "TransformOutput":
 		s.Properties["schema"] = object("JSON Schema of a json artifact; null for none.")

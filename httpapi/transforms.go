@@ -9,7 +9,7 @@ import (
 )
 
 func serveRunTransform(a *api, x *exchange) error {
-	var input engine.TransformRequest
+	var input engine.RunTransformInput
 	if err := checked(a, x, &input); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 
 	"example.org/parley"
 	"example.org/parley/internal/transition"
@@ -360,9 +359,8 @@ func (a *attempt) keepDefinition(d *parley.TransformDefinition, key store.Idempo
 	return nil
 }
 
-func scanTransformDefinition(r *row) (d parley.TransformDefinition, err error) {
-	err = json.Unmarshal(r.json(), &d)
-	return d, err
+func scanTransformDefinition(r *row) (parley.TransformDefinition, error) {
+	return transition.ReadDefinition(r.json())
 }
 
 // TransformDefinition implements store.Transforms.

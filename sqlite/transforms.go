@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -330,9 +329,8 @@ func (t *txn) keepDefinition(d *parley.TransformDefinition, key store.Idempotenc
 	return err
 }
 
-func scanTransformDefinition(r *row) (d parley.TransformDefinition, err error) {
-	err = json.Unmarshal(r.bytes(), &d)
-	return d, err
+func scanTransformDefinition(r *row) (parley.TransformDefinition, error) {
+	return transition.ReadDefinition(r.bytes())
 }
 
 func (c *conn) definition(

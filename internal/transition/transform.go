@@ -1,6 +1,7 @@
 package transition
 
 import (
+	"encoding/json"
 	"slices"
 
 	"example.org/parley"
@@ -134,4 +135,15 @@ func NextDefinition(current, next *parley.TransformDefinition, now parley.Time) 
 func DefinitionSlugTaken(slug string) error {
 	return parley.Errorf(parley.CodeConflict,
 		"another definition of this workspace has the slug %q; choose another slug or name", slug)
+}
+
+// ReadDefinition reads the stored form of a definition.
+func ReadDefinition(body []byte) (d parley.TransformDefinition, err error) {
+	err = json.Unmarshal(body, &d)
+	for i := range d.Outputs {
+		if string(d.Outputs[i].Schema) == "null" {
+			d.Outputs[i].Schema = nil
+		}
+	}
+	return d, err
 }

@@ -3,16 +3,22 @@ package sim
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.org/parley"
 	"example.org/parley/model"
 )
 
-// echo answers with exactly the text that it got.
+// echo answers with exactly the text that it got; asked for an object that the text is not, with one of the schema.
 type echo struct{}
 
 func (echo) play(a *answer) {
+	format := a.request.Parameters.ResponseFormat
+	if format != nil && format.Schema != nil && !strings.HasPrefix(strings.TrimSpace(a.request.userText()), "{") {
+		object{}.play(a)
+		return
+	}
 	if a.say(model.ChunkText, a.request.userText()) {
 		a.finish(parley.FinishStop)
 	}

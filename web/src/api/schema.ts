@@ -1993,17 +1993,17 @@ export interface components {
              */
             scope?: "once" | "session" | "change" | "tree";
         };
-        DefinedTarget: {
-            /** @enum {string} */
-            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
+        DefinedOutputInput: {
+            /** @enum {string|null} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | null;
             /** @description What the model calls it; needed for several outputs. */
-            name: string | null;
+            name?: string;
             /** @description Of a json artifact: its JSON Schema. */
-            schema: {
+            schema?: {
                 [key: string]: unknown;
             } | null;
             /** @description Name of the artifact; that of the definition by default. */
-            title: string | null;
+            title?: string;
         };
         DefinitionInput: {
             /** @description Id or slug of the agent whose system prompt and settings count; parley by default. */
@@ -2015,7 +2015,7 @@ export interface components {
             instructions: string | null;
             model?: string;
             name: string | null;
-            outputs: components["schemas"]["DefinedTarget"][] | null;
+            outputs: components["schemas"]["DefinedOutputInput"][] | null;
             parameters?: components["schemas"]["Parameters"] | null;
             /** @description Unique in the workspace; made from the name when absent. 409 if it is taken. */
             slug?: string;
@@ -2028,7 +2028,7 @@ export interface components {
             instructions?: string | null;
             model?: string | null;
             name?: string | null;
-            outputs?: components["schemas"]["DefinedTarget"][] | null;
+            outputs?: components["schemas"]["DefinedOutputInput"][] | null;
             parameters?: components["schemas"]["Parameters"] | null;
             slug?: string | null;
             /** @enum {string|null} */
@@ -5489,6 +5489,52 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        RunTransformInput: {
+            /** @description Id or slug of the agent whose system prompt and settings count; parley by default. */
+            agent_id?: string;
+            /** @description Ask the model for the sources of what it writes. */
+            cite?: boolean;
+            /** @description Id or slug of a definition. */
+            definition?: string;
+            /**
+             * Format: int64
+             * @description The version of the definition; the current one by default.
+             */
+            definition_version?: number;
+            /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
+            dry_run?: boolean;
+            inputs?: components["schemas"]["TransformReadInput"][];
+            /** @description What to write; required without a definition, else added after its instructions. */
+            instructions?: string;
+            model?: string;
+            /** @description For people; required without a definition. */
+            name?: string;
+            /** @description What to write; with a definition, the artifacts to write for outputs of these names, in place of new ones. */
+            outputs?: components["schemas"]["TransformWriteInput"][];
+            parameters?: components["schemas"]["Parameters"] | null;
+            /**
+             * Format: uuid
+             * @description The project of new artifacts; that of the trigger's session by default.
+             */
+            project_id?: string | null;
+            /** @description For a dry run: what tools answer instead of running, in order per tool; the last result of a tool repeats. A tool without results is reported as not run. */
+            tool_results?: components["schemas"]["ScriptedResult"][];
+            /**
+             * Format: uuid
+             * @description The message that asks for it.
+             */
+            trigger_message_id?: string;
+            /**
+             * Format: uuid
+             * @description The session whose budget counts, and with which the tool session goes.
+             */
+            trigger_session_id?: string | null;
+            /**
+             * @description Who sees the tool session, with the inputs, and new artifacts; private by default.
+             * @enum {string}
+             */
+            visibility?: "private" | "workspace";
+        };
         Schedule: {
             /** Format: uuid */
             agent_id: string | null;
@@ -7501,20 +7547,20 @@ export interface components {
         };
         TransformInput: {
             /** Format: uuid */
-            artifact_id?: string | null;
+            artifact_id: string | null;
             /** @description What the model calls it. */
-            name?: string;
+            name: string | null;
             /** @description JSON Pointer of the part that is read; empty for all of it. */
-            pointer?: string | null;
+            pointer: string;
             /**
              * Format: int64
              * @description From 1.
              */
-            position?: number | null;
+            position: number;
             /** @description Whether the artifact was deleted. */
-            purged?: boolean | null;
+            purged: boolean;
             /** Format: int64 */
-            version?: number | null;
+            version: number;
         };
         TransformOutput: {
             /**
@@ -7555,64 +7601,18 @@ export interface components {
              */
             version: number | null;
         };
-        TransformReading: {
+        TransformReadInput: {
             /** Format: uuid */
             artifact_id: string | null;
             /** @description What the model calls it; the artifact's name by default. */
-            name: string | null;
+            name?: string;
             /** @description JSON Pointer (RFC 6901) of the part to read; all of it by default. */
-            pointer: string | null;
+            pointer?: string;
             /**
              * Format: int64
              * @description The current one by default.
              */
-            version: number | null;
-        };
-        TransformRequest: {
-            /** @description Id or slug of the agent whose system prompt and settings count; parley by default. */
-            agent_id: string | null;
-            /** @description Ask the model for the sources of what it writes. */
-            cite: boolean | null;
-            /** @description Id or slug of a definition. */
-            definition: string | null;
-            /**
-             * Format: int64
-             * @description The version of the definition; the current one by default.
-             */
-            definition_version: number | null;
-            /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
-            dry_run: boolean | null;
-            inputs: components["schemas"]["TransformReading"][] | null;
-            /** @description What to write; required without a definition, else added after its instructions. */
-            instructions: string | null;
-            model: string | null;
-            /** @description For people; required without a definition. */
-            name: string | null;
-            /** @description What to write; with a definition, the artifacts to write for outputs of these names, in place of new ones. */
-            outputs: components["schemas"]["TransformWriting"][] | null;
-            parameters: components["schemas"]["Parameters"] | null;
-            /**
-             * Format: uuid
-             * @description The project of new artifacts; that of the trigger's session by default.
-             */
-            project_id?: string | null;
-            /** @description For a dry run: what tools answer instead of running, in order per tool; the last result of a tool repeats. A tool without results is reported as not run. */
-            tool_results: components["schemas"]["ScriptedResult"][] | null;
-            /**
-             * Format: uuid
-             * @description The message that asks for it.
-             */
-            trigger_message_id?: string;
-            /**
-             * Format: uuid
-             * @description The session whose budget counts, and with which the tool session goes.
-             */
-            trigger_session_id?: string | null;
-            /**
-             * @description Who sees the tool session, with the inputs, and new artifacts; private by default.
-             * @enum {string|null}
-             */
-            visibility: "private" | "workspace" | null;
+            version?: number;
         };
         TransformSource: {
             /** Format: uuid */
@@ -7671,7 +7671,7 @@ export interface components {
              */
             type: "transform.updated";
         };
-        TransformWriting: {
+        TransformWriteInput: {
             /**
              * Format: uuid
              * @description The artifact to write; without it, one is created.
@@ -7681,20 +7681,20 @@ export interface components {
              * Format: int64
              * @description The version to replace; the current one by default.
              */
-            base_version: number | null;
+            base_version?: number;
             /**
              * @description Of a new artifact.
-             * @enum {string|null}
+             * @enum {string}
              */
-            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | null;
+            kind?: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
             /** @description What the model calls it; needed for several outputs. */
-            name: string | null;
+            name?: string;
             /** @description JSON Schema of a new json artifact. */
-            schema: {
+            schema?: {
                 [key: string]: unknown;
             } | null;
             /** @description Name of a new artifact; that of the transform by default. */
-            title: string | null;
+            title?: string;
         };
         Tree: {
             data: components["schemas"]["TreeNode"][];
@@ -8222,7 +8222,7 @@ export type ContextTruncated = components['schemas']['ContextTruncated'];
 export type ContextTruncatedEvent = components['schemas']['ContextTruncatedEvent'];
 export type Costs = components['schemas']['Costs'];
 export type DecisionInput = components['schemas']['DecisionInput'];
-export type DefinedTarget = components['schemas']['DefinedTarget'];
+export type DefinedOutputInput = components['schemas']['DefinedOutputInput'];
 export type DefinitionInput = components['schemas']['DefinitionInput'];
 export type DefinitionPatch = components['schemas']['DefinitionPatch'];
 export type Delegation = components['schemas']['Delegation'];
@@ -8417,6 +8417,7 @@ export type ResumeInput = components['schemas']['ResumeInput'];
 export type Resync = components['schemas']['Resync'];
 export type ResyncEvent = components['schemas']['ResyncEvent'];
 export type RetryPolicy = components['schemas']['RetryPolicy'];
+export type RunTransformInput = components['schemas']['RunTransformInput'];
 export type Schedule = components['schemas']['Schedule'];
 export type ScheduleAlert = components['schemas']['ScheduleAlert'];
 export type ScheduleAlertEvent = components['schemas']['ScheduleAlertEvent'];
@@ -8510,13 +8511,12 @@ export type Transform = components['schemas']['Transform'];
 export type TransformDefinition = components['schemas']['TransformDefinition'];
 export type TransformInput = components['schemas']['TransformInput'];
 export type TransformOutput = components['schemas']['TransformOutput'];
-export type TransformReading = components['schemas']['TransformReading'];
-export type TransformRequest = components['schemas']['TransformRequest'];
+export type TransformReadInput = components['schemas']['TransformReadInput'];
 export type TransformSource = components['schemas']['TransformSource'];
 export type TransformTarget = components['schemas']['TransformTarget'];
 export type TransformUpdated = components['schemas']['TransformUpdated'];
 export type TransformUpdatedEvent = components['schemas']['TransformUpdatedEvent'];
-export type TransformWriting = components['schemas']['TransformWriting'];
+export type TransformWriteInput = components['schemas']['TransformWriteInput'];
 export type Tree = components['schemas']['Tree'];
 export type TreeNode = components['schemas']['TreeNode'];
 export type TreeTotal = components['schemas']['TreeTotal'];
