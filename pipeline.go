@@ -106,7 +106,11 @@ func (p *Pipeline) validateGraph() error {
 	for i := range p.Documents {
 		name := p.Documents[i].Name
 		if !pipelineName.MatchString(name) {
-			return InvalidField("documents", "%q is not a valid name: use a-z, 0-9, - and _, at most 64", Clip(name, 64))
+			return InvalidField(
+				"documents",
+				"%q is not a valid name: use a-z, 0-9, - and _, at most 64",
+				Clip(name, 64),
+			)
 		}
 		if documentNamed(p.Documents[:i], name) {
 			return InvalidField("documents", "%q is there twice", name)

@@ -41,25 +41,35 @@ func TestPipelinesAreRefusedWithAReason(t *testing.T) {
 	}
 	nothing := pipelineNode("a")
 	nothing.Instructions = " "
+	part := func(of parley.PipelineEdge, pointer string) parley.PipelineEdge {
+		of.Pointer = pointer
+		return of
+	}
+	second := func(of parley.PipelineEdge) parley.PipelineEdge {
+		of.Output = 1
+		return of
+	}
 	silent := pipelineNode("a")
 	silent.Outputs = nil
 	for want, p := range map[string]*parley.Pipeline{
-		`the nodes form a cycle`:              pipeline(pipelineNode("a", from("b")), pipelineNode("b", from("a"))),
-		`node "a" waits for itself`:           pipeline(pipelineNode("a", from("a"))),
-		`the node "x", which does not exist`:  pipeline(pipelineNode("a", from("x"))),
-		`which the run is not given`:          pipeline(pipelineNode("a", parley.PipelineEdge{Document: "x"})),
-		`two nodes are named "a"`:             pipeline(pipelineNode("a"), pipelineNode("a")),
-		`at least one node`:                   pipeline(),
-		`at most 32 nodes`:                    pipeline(many...),
-		`only one input can have each`:        pipeline(pipelineNode("a"), pipelineNode("b", each, each)),
-		`names either a document or a node`:   pipeline(pipelineNode("a", parley.PipelineEdge{})),
-		`"A b" is not a valid name`:           pipeline(pipelineNode("A b")),
-		`instructions: is missing`:            pipeline(nothing),
-		`between 1 and 16 outputs`:            pipeline(silent),
-		`a pointer begins with /`:             pipeline(pipelineNode("a", parley.PipelineEdge{Document: "brief", Pointer: "x"})),
-		`reads output 1 of the node "a"`:      pipeline(pipelineNode("a"), pipelineNode("b", parley.PipelineEdge{Node: "a", Output: 1})),
-		`ran for each takes no pointer`:       pipeline(pipelineNode("a"), pipelineNode("b", each), pipelineNode("c", parley.PipelineEdge{Node: "b", Pointer: "/x", Each: true})),
-		`only the input from a node has an o`: pipeline(pipelineNode("a", parley.PipelineEdge{Document: "brief", Output: 1})),
+		`the nodes form a cycle`:             pipeline(pipelineNode("a", from("b")), pipelineNode("b", from("a"))),
+		`node "a" waits for itself`:          pipeline(pipelineNode("a", from("a"))),
+		`the node "x", which does not exist`: pipeline(pipelineNode("a", from("x"))),
+		`which the run is not given`:         pipeline(pipelineNode("a", parley.PipelineEdge{Document: "x"})),
+		`two nodes are named "a"`:            pipeline(pipelineNode("a"), pipelineNode("a")),
+		`at least one node`:                  pipeline(),
+		`at most 32 nodes`:                   pipeline(many...),
+		`only one input can have each`:       pipeline(pipelineNode("a"), pipelineNode("b", each, each)),
+		`names either a document or a node`:  pipeline(pipelineNode("a", parley.PipelineEdge{})),
+		`"A b" is not a valid name`:          pipeline(pipelineNode("A b")),
+		`instructions: is missing`:           pipeline(nothing),
+		`between 1 and 16 outputs`:           pipeline(silent),
+		`a pointer begins with /`:            pipeline(pipelineNode("a", part(brief, "x"))),
+		`reads output 1 of the node "a"`:     pipeline(pipelineNode("a"), pipelineNode("b", second(from("a")))),
+		`ran for each takes no pointer`: pipeline(
+			pipelineNode("a"), pipelineNode("b", each),
+			pipelineNode("c", parley.PipelineEdge{Node: "b", Pointer: "/x", Each: true})),
+		`only the input from a node has an o`: pipeline(pipelineNode("a", second(brief))),
 	} {
 		err := p.Validate()
 		if parley.ErrorCode(err) != parley.CodeInvalid || !strings.Contains(err.Error(), want) {
@@ -166,7 +176,11 @@ func (w *runWorld) step(t *rapid.T) {
 		}
 	case draw < 12 && len(w.ends) > 0:
 		before := w.run.UpdatedAt
-		if _, ended := w.run.End(rapid.SampledFrom(w.ends).Draw(t, "again"), w.now()); ended || w.run.UpdatedAt != before {
+		if _, ended := w.run.End(
+			rapid.SampledFrom(w.ends).Draw(t, "again"),
+			w.now(),
+		); ended ||
+			w.run.UpdatedAt != before {
 			t.Fatal("an end counts twice")
 		}
 	case draw < 15 && w.failing && len(due) > 0:
@@ -223,7 +237,10 @@ func (w *runWorld) check(t *rapid.T) {
 				fallthrough
 			case parley.PipelineCompleted:
 				for _, in := range n.Node.Inputs {
-					at := slices.IndexFunc(w.run.Nodes, func(o parley.PipelineNodeRun) bool { return o.Node.Name == in.Node })
+					at := slices.IndexFunc(
+						w.run.Nodes,
+						func(o parley.PipelineNodeRun) bool { return o.Node.Name == in.Node },
+					)
 					if w.run.Nodes[at].Status != parley.PipelineCompleted {
 						t.Fatalf("%s has begun before %s completed", n.Node.Name, in.Node)
 					}

@@ -22,8 +22,8 @@ type PipelineQuery struct {
 	Limit     int
 }
 
-// PipelineBegin begins an instance of a node. Session is the tool session of its transform, with its first message; both
-// have the id that the run gives them (parley.PipelineTransformID).
+// PipelineBegin begins an instance of a node. Session is the tool session of its transform, with its first message;
+// both have the id that the run gives them (parley.PipelineTransformID).
 type PipelineBegin struct {
 	WorkspaceID parley.ID
 	RunID       parley.ID

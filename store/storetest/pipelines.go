@@ -446,19 +446,20 @@ func pipelineLists(t *testing.T, w *world) {
 		return ids
 	}
 	foreign := w.neighbour(t, "other").scope
+	owner := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: w.owner.ID}
 	for name, c := range map[string]struct {
 		scope store.Scope
 		query store.PipelineQuery
 		want  []parley.ID
 	}{
-		"all":                {w.scope, store.PipelineQuery{}, []parley.ID{second, first}},
-		"ascending":          {w.scope, store.PipelineQuery{Ascending: true}, []parley.ID{first, second}},
-		"after":              {w.scope, store.PipelineQuery{AfterID: second}, []parley.ID{first}},
-		"by status":          {w.scope, store.PipelineQuery{Status: runs}, []parley.ID{second}},
-		"of no project":      {w.scope, store.PipelineQuery{ProjectID: parley.NewID()}, nil},
-		"of a stranger":      {stranger, store.PipelineQuery{}, nil},
-		"of another tenant":  {foreign, store.PipelineQuery{}, nil},
-		"of another's owner": {store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: w.owner.ID}, store.PipelineQuery{}, []parley.ID{second, first}},
+		"all":               {w.scope, store.PipelineQuery{}, []parley.ID{second, first}},
+		"ascending":         {w.scope, store.PipelineQuery{Ascending: true}, []parley.ID{first, second}},
+		"after":             {w.scope, store.PipelineQuery{AfterID: second}, []parley.ID{first}},
+		"by status":         {w.scope, store.PipelineQuery{Status: runs}, []parley.ID{second}},
+		"of no project":     {w.scope, store.PipelineQuery{ProjectID: parley.NewID()}, nil},
+		"of a stranger":     {stranger, store.PipelineQuery{}, nil},
+		"of another tenant": {foreign, store.PipelineQuery{}, nil},
+		"of the owner":      {owner, store.PipelineQuery{}, []parley.ID{second, first}},
 	} {
 		if got := list(c.scope, c.query); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
