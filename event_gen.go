@@ -41,6 +41,7 @@ const (
 	EventContextDropped      EventType = "context.dropped"
 	EventContextTruncated    EventType = "context.truncated"
 	EventContextAssumed      EventType = "context.assumed"
+	EventPipelineUpdated     EventType = "pipeline.updated"
 	EventScheduleAlert       EventType = "schedule.alert"
 )
 

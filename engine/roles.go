@@ -41,6 +41,8 @@ const (
 	RunTransforms   Verb = "transforms.run"
 	StopTransforms  Verb = "transforms.cancel"
 	SetTransforms   Verb = "transforms.define"
+	ReadPipelines   Verb = "pipelines.read"
+	RunPipelines    Verb = "pipelines.run"
 	ReadModels      Verb = "models.read"
 	ReadTools       Verb = "tools.read"
 	SetClients      Verb = "clients.write"
@@ -164,6 +166,8 @@ var permissions = [...]Permission{
 	},
 	{StopTransforms, "cancel transforms", ReachNone, ReachVisible, ReachAll},
 	{SetTransforms, "define transforms; change and archive definitions", ReachNone, ReachOwn, ReachAll},
+	{ReadPipelines, "read and list runs of pipelines", ReachVisible, ReachVisible, ReachAll},
+	{RunPipelines, "start, cancel and retry runs of pipelines", ReachNone, ReachVisible, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
 	{ReadTools, "list tools", ReachAll, ReachAll, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},

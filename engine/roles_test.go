@@ -49,6 +49,22 @@ func (h *house) artifactIn(t *testing.T, id parley.ID) parley.ID {
 	return made.ID
 }
 
+// runBeside returns a new run of a pipeline with the owner and the visibility of a session.
+func (h *house) runBeside(t *testing.T, id parley.ID) parley.ID {
+	t.Helper()
+	owner, session := h.ownerOf(t, id)
+	run, _, err := h.StartPipelineRun(t.Context(), owner, engine.PipelineInput{
+		Name: "x", Visibility: session.Visibility,
+		Nodes: []engine.PipelineNodeInput{{
+			Name: "a", Instructions: "x", Outputs: []engine.PipelineTargetInput{{Kind: parley.ArtifactText, Title: "x"}},
+		}},
+	}, store.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.ID
+}
+
 // ownerOf returns the owner of a session, as a member.
 func (h *house) ownerOf(t *testing.T, id parley.ID) (parley.Principal, parley.Session) {
 	t.Helper()
@@ -319,6 +335,14 @@ func TestRolesAndVerbs(t *testing.T) {
 		},
 		engine.SetTransforms: func(p parley.Principal, s parley.ID) error {
 			_, err := h.UpdateTransformDefinition(ctx, p, h.definitionFor(t, s), engine.DefinitionPatch{})
+			return err
+		},
+		engine.ReadPipelines: func(p parley.Principal, s parley.ID) error {
+			_, err := h.PipelineRun(ctx, p, h.runBeside(t, s))
+			return err
+		},
+		engine.RunPipelines: func(p parley.Principal, s parley.ID) error {
+			_, err := h.CancelPipelineRun(ctx, p, h.runBeside(t, s))
 			return err
 		},
 		engine.ReadWebhooks: func(p parley.Principal, _ parley.ID) error {

@@ -404,6 +404,10 @@ func Catalogue() []Description {
 			{Name: "agent_id", Doc: "Whose it is; for a team's the team's lead.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "status", Doc: "Its status now.", Type: reflect.TypeFor[parley.KnowledgeStatus](), Values: []string{"active", "superseded", "forgotten"}},
 		}}},
+		{Event: parley.EventPipelineUpdated, Durable: true, Object: Object{Name: "PipelineUpdated", Type: reflect.TypeFor[PipelineUpdated](), Doc: "Reports that the run of a pipeline has another status, is being cancelled, or cannot begin one of its nodes. The run's transforms report themselves with `tool.progress`.", Fields: []Field{
+			{Name: "run_id", Doc: "The run, and its session.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "status", Doc: "Its status now.", Type: reflect.TypeFor[parley.PipelineStatus](), Values: []string{"pending", "running", "completed", "failed", "cancelled"}},
+		}}},
 		{Event: parley.EventScheduleAlert, Durable: true, Object: Object{Name: "ScheduleAlert", Type: reflect.TypeFor[ScheduleAlert](), Doc: "Reports that a schedule of the session's agent has been skipped several times in a row. The next run that is posted ends that.", Fields: []Field{
 			{Name: "schedule_id", Doc: "The schedule.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "name", Doc: "Its name; may be empty.", Type: reflect.TypeFor[string]()},

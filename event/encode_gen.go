@@ -2022,6 +2022,27 @@ func (e KnowledgeUpdated) Encode() Encoded {
 }
 
 // AppendJSON appends the object.
+func (e *PipelineUpdated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"run_id":`...)
+	to = appendID(to, e.RunID)
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Status))
+	return append(to, '}')
+}
+
+func (e *PipelineUpdated) size() int {
+	return 71
+}
+
+// Type is pipeline.updated.
+func (*PipelineUpdated) Type() parley.EventType { return parley.EventPipelineUpdated }
+
+// Encode encodes the event.
+func (e PipelineUpdated) Encode() Encoded {
+	return Encoded{parley.EventPipelineUpdated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
 func (e *ScheduleAlert) AppendJSON(to []byte) []byte {
 	to = append(to, `{"schedule_id":`...)
 	to = appendID(to, e.ScheduleID)
@@ -2176,6 +2197,8 @@ func New(kind parley.EventType) Payload {
 		return &KnowledgeCreated{}
 	case parley.FeedKnowledgeUpdated:
 		return &KnowledgeUpdated{}
+	case parley.EventPipelineUpdated:
+		return &PipelineUpdated{}
 	case parley.EventScheduleAlert:
 		return &ScheduleAlert{}
 	case parley.FeedTransformUpdated:

@@ -270,6 +270,17 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		"/v1/transforms/definitions/d/versions", "")
 	do("listTransformDefinitions", reflect.TypeFor[page[parley.TransformDefinition]](), 200, "GET",
 		"/v1/transforms/definitions", "")
+	run := reflect.TypeFor[parley.PipelineRun]()
+	made := "/v1/pipeline-runs/" + idOf(do("startPipelineRun", run, 201, "POST", "/v1/pipeline-runs",
+		`{"name":"n","nodes":[{"name":"a","instructions":"Write.","model":"sim/fail-auth-9","outputs":`+
+			`[{"kind":"text","title":"A"}]},{"name":"b","instructions":"Write.","inputs":[{"node":"a"}],"outputs":`+
+			`[{"kind":"text","title":"B"}]}]}`))
+	do("getPipelineRun", run, 200, "GET", made, "")
+	do("cancelPipelineRun", run, 200, "POST", made+"/cancel", "")
+	s.awaitRun(strings.TrimPrefix(made, "/v1/pipeline-runs/"))
+	do("retryPipelineRun", run, 200, "POST", made+"/retry", "")
+	do("listPipelineRuns", reflect.TypeFor[page[parley.PipelineRun]](), 200, "GET", "/v1/pipeline-runs", "")
+	do("startExamplePipeline", run, 201, "POST", "/v1/pipeline-runs/example", "")
 	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
 	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",
 		`{"every":"1h"}`)

@@ -42,6 +42,7 @@ func closedWords() map[reflect.Type]string {
 		reflect.TypeFor[parley.LineageKind]():      "artifact transform message call",
 		reflect.TypeFor[parley.MessageStatus]():    "queued streaming completed failed cancelled",
 		reflect.TypeFor[parley.Mode]():             "foreground background",
+		reflect.TypeFor[parley.PipelineStatus]():   "pending running completed failed cancelled",
 		reflect.TypeFor[parley.PolicyKind]():       "auto all recent single summary",
 		reflect.TypeFor[parley.PrincipalRole]():    "admin member reader",
 		reflect.TypeFor[parley.ResyncReason]():     "connected overflow beyond missed unreadable",

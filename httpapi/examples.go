@@ -125,6 +125,21 @@ const (
 		messageIDExample + `","sequence":12,"role":"user"}],"approved_at":null,"approved_by_id":null,` +
 		`"supersedes_id":null,"superseded_by_id":null,"created_at":"` + timeExample + `","changed_at":"` +
 		timeExample + `","confirmed_at":"` + timeExample + `"}`
+	pipelineRunExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
+		`"agent_id":"` + otherIDExample + `","owner_id":"` + otherIDExample + `","author":{"kind":"person","id":"` + otherIDExample +
+		`","name":"ada"},"name":"A book about frost",` +
+		`"status":"running","parallel":4,"documents":[{"name":"brief","artifact_id":"` + otherIDExample +
+		`","version":2}],"nodes":[{"node":{"name":"outline","agent_id":null,"instructions":"Outline the book.",` +
+		`"model":null,"cite":false,"inputs":[{"document":"brief","node":null,"output":0,"pointer":"","each":false}],` +
+		`"outputs":[{"name":"content","kind":"json","title":"Outline","schema":null}]},"status":"completed",` +
+		`"opened":true,"instances":[{"status":"completed","attempt":1,"transform_id":"` + otherIDExample +
+		`","retry_of":null,"outputs":[{"artifact_id":"` + otherIDExample + `","version":1,"pointer":""}],` +
+		`"failure":null,"cost":0.0021}],"failure":null},{"node":{"name":"chapter","agent_id":null,` +
+		`"instructions":"Write this chapter.","model":null,"cite":false,"inputs":[{"document":null,"node":"outline",` +
+		`"output":0,"pointer":"/chapters","each":true}],"outputs":[{"name":"content","kind":"markdown",` +
+		`"title":"Chapter","schema":null}]},"status":"pending","opened":false,"instances":[],"failure":null}],` +
+		`"cost":0.0021,"cancelled_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample +
+		`","started_at":"` + timeExample + `","ended_at":null}`
 	artifactExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
 		`"session_id":null,"owner_id":"` + otherIDExample + `","visibility":"private","kind":"markdown",` +
 		`"name":"Outline","labels":["novel"],"schema":null,"version":2,"newest_version":2,"content_hash":"` + hashExample +

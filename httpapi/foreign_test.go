@@ -19,6 +19,7 @@ type estate struct {
 	webhook, deadDelivery                                         string
 	knowledge                                                     string
 	artifact                                                      string
+	run                                                           string
 	item                                                          string
 }
 
@@ -98,6 +99,8 @@ func (s *testServer) build(workspace, slug string) estate {
 		fmt.Sprintf(`{"agent_id":%q,"text":"Known to %s."}`, e.agent, slug), auth...).ID.String()
 	e.artifact = want[parley.Artifact](s, 201, "POST", "/v1/artifacts",
 		fmt.Sprintf(`{"kind":"text","name":%q,"content":"It begins."}`, "of "+slug), auth...).ID.String()
+	e.run = want[parley.PipelineRun](s, 201, "POST", "/v1/pipeline-runs", `{"name":"n","nodes":[{"name":"a",`+
+		`"instructions":"Write.","model":"sim/echo","outputs":[{"kind":"text","title":"A"}]}]}`, auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
 	e.deadDelivery = path.Base(s.deadDeliveryIn(hook.WorkspaceID, hook.ID, s.idOf(e.reader), 1))
 	e.approval = s.asked(fmt.Sprintf(`{"agent_id":%q`, slug), auth...).ID.String()
@@ -134,6 +137,8 @@ func (e estate) fill(path string) string {
 		e.knowledge,
 		"{artifact}",
 		e.artifact,
+		"{run}",
+		e.run,
 		"{webhook}",
 		e.webhook,
 		"{delivery}",

@@ -38,6 +38,7 @@ func sections() []section {
 		{"knowledge", "What agents know from earlier work.", knowledgeRoutes},
 		{"artifacts", "Documents with all their versions.", artifactRoutes},
 		{"transforms", "Generations that read documents and write others.", transformRoutes},
+		{"pipelines", "Transforms that read what others write.", pipelineRoutes},
 		{"compactions", "Summaries that stand for earlier messages.", compactionRoutes},
 		{"events", "Streams of what happens.", eventRoutes},
 		{"projects", "Directories of work.", projectRoutes},

@@ -10,21 +10,23 @@ import (
 
 // freeJSON are the places where any JSON may stand, with the reason.
 var freeJSON = map[string]string{
-	"ToolResultContent.result": "what a tool answers is the tool's own",
-	"ToolResultInput.result":   "what a tool answers is the tool's own",
-	"MessageContent.result":    "what a tool answers is the tool's own",
-	"ScriptedResult.result":    "what a tool answers is the tool's own",
-	"ObjectPart.object":        "an object of the client or the model",
-	"PatchOperation.value":     "a value in such an object",
-	"Output.schema":            "a JSON Schema",
-	"AssistantContent.object":  "as Part.object",
-	"AssistantInput.object":    "as Part.object",
-	"MessageContent.object":    "as Part.object",
-	"ResponseFormat.schema":    "a JSON Schema",
-	"ArtifactInput.content":    "a document, JSON or a text",
-	"VersionInput.content":     "a document, JSON or a text",
-	"JSONEdit.value":           "a value in a document",
-	"JSONEditInput.value":      "a value in a document",
+	"ToolResultContent.result":   "what a tool answers is the tool's own",
+	"ToolResultInput.result":     "what a tool answers is the tool's own",
+	"MessageContent.result":      "what a tool answers is the tool's own",
+	"ScriptedResult.result":      "what a tool answers is the tool's own",
+	"ObjectPart.object":          "an object of the client or the model",
+	"PatchOperation.value":       "a value in such an object",
+	"Output.schema":              "a JSON Schema",
+	"TransformTarget.schema":     "a JSON Schema",
+	"PipelineTargetInput.schema": "a JSON Schema",
+	"AssistantContent.object":    "as Part.object",
+	"AssistantInput.object":      "as Part.object",
+	"MessageContent.object":      "as Part.object",
+	"ResponseFormat.schema":      "a JSON Schema",
+	"ArtifactInput.content":      "a document, JSON or a text",
+	"VersionInput.content":       "a document, JSON or a text",
+	"JSONEdit.value":             "a value in a document",
+	"JSONEditInput.value":        "a value in a document",
 }
 
 // freeObjects are the places where an object with any members may stand, with the reason.

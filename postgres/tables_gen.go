@@ -1452,6 +1452,120 @@ func insertDeliveryArgs(to []arg, of *transition.DeliveryRow) []arg {
 	)
 }
 
+// pipelineRunColumns reads "p".
+const pipelineRunColumns = "p.id, p.workspace_id, p.project_id, p.agent_id, p.owner_id, p.author_kind, p.author_id, " +
+	"p.author_name, p.name, p.status, p.parallel, p.documents, p.nodes, p.cost, p.cancelled_at, " +
+	"p.due_at, p.revision, p.created_at, p.updated_at, p.started_at, p.ended_at"
+
+// fillPipelineRun reads pipelineRunColumns.
+func fillPipelineRun(r *row, to *parley.PipelineRun) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.ProjectID = r.id()
+	to.AgentID = r.id()
+	to.OwnerID = r.id()
+	to.Author.Kind = parley.AuthorKind(r.text())
+	to.Author.ID = r.id()
+	to.Author.Name = r.text()
+	to.Name = r.text()
+	to.Status = parley.PipelineStatus(r.text())
+	to.Parallel = r.int()
+	to.Documents = []parley.PipelineDocument{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("documents", text, &to.Documents); err != nil {
+			return err
+		}
+	}
+	to.Nodes = []parley.PipelineNodeRun{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("nodes", text, &to.Nodes); err != nil {
+			return err
+		}
+	}
+	to.Cost = parley.Money(r.int64())
+	to.CancelledAt = r.time()
+	to.DueAt = r.time()
+	to.Revision = r.int64()
+	to.CreatedAt = r.time()
+	to.UpdatedAt = r.time()
+	to.StartedAt = r.time()
+	to.EndedAt = r.time()
+	return nil
+}
+
+func scanPipelineRun(r *row) (found parley.PipelineRun, err error) {
+	err = fillPipelineRun(r, &found)
+	return found, err
+}
+
+// insertPipelineRunColumns and insertPipelineRunPlaces are for an INSERT INTO pipeline_runs, with the arguments of insertPipelineRunArgs.
+const insertPipelineRunColumns = "id, workspace_id, project_id, agent_id, owner_id, author_kind, author_id, author_name, name, " +
+	"status, parallel, documents, nodes, cost, cancelled_at, due_at, revision, created_at, updated_at, " +
+	"started_at, ended_at"
+
+const insertPipelineRunPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21"
+
+// insertPipelineRunArgs appends the arguments of its columns.
+func insertPipelineRunArgs(to []arg, of *parley.PipelineRun) ([]arg, error) {
+	documents, err := encode(of.Documents)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := encode(of.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.ProjectID,
+		of.AgentID,
+		of.OwnerID,
+		string(of.Author.Kind),
+		of.Author.ID,
+		of.Author.Name,
+		of.Name,
+		string(of.Status),
+		of.Parallel,
+		documents,
+		nodes,
+		int64(of.Cost),
+		of.CancelledAt,
+		of.DueAt,
+		of.Revision,
+		of.CreatedAt,
+		of.UpdatedAt,
+		of.StartedAt,
+		of.EndedAt,
+	), nil
+}
+
+// updatePipelineRunSet is for an UPDATE of pipeline_runs, with the arguments of updatePipelineRunArgs.
+const updatePipelineRunSet = "status = $3, nodes = $4, cost = $5, cancelled_at = $6, due_at = $7, revision = $8, updated_at = $9, " +
+	"started_at = $10, ended_at = $11"
+
+// updatePipelineRunPlace1 is the placeholder of an argument after these.
+const updatePipelineRunPlace1 = "$12"
+
+// updatePipelineRunArgs appends the arguments of its columns.
+func updatePipelineRunArgs(to []arg, of *parley.PipelineRun) ([]arg, error) {
+	nodes, err := encode(of.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Grow(to, 11),
+		string(of.Status),
+		nodes,
+		int64(of.Cost),
+		of.CancelledAt,
+		of.DueAt,
+		of.Revision,
+		of.UpdatedAt,
+		of.StartedAt,
+		of.EndedAt,
+	), nil
+}
+
 // scheduleColumns reads "c".
 const scheduleColumns = "c.id, c.workspace_id, c.agent_id, c.name, c.cron, c.every, c.at, c.time_zone, c.jitter, c.anchor, " +
 	"c.message, c.enabled, c.overlap, c.missed, c.author_kind, c.author_id, c.author_name, c.next_at, " +
@@ -2740,6 +2854,7 @@ func purgedWithSession() []string {
 		"DELETE FROM parley.shares WHERE workspace_id = $1 AND reader_id = $2",
 		"DELETE FROM parley.inbox_items WHERE workspace_id = $1 AND session_id = $2",
 		"DELETE FROM parley.deliveries WHERE workspace_id = $1 AND session_id = $2",
+		"DELETE FROM parley.pipeline_runs WHERE workspace_id = $1 AND id = $2",
 		"DELETE FROM parley.webhook_lanes WHERE workspace_id = $1 AND session_id = $2",
 		"DELETE FROM parley.webhook_deliveries WHERE workspace_id = $1 AND session_id = $2",
 		"DELETE FROM parley.knowledge_blocks WHERE workspace_id = $1 AND session_id = $2",

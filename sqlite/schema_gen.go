@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "d544358ed297e0de6eb11f43cb9739fbe7b9a094d2711b1568e51f5685beb459"
+const schemaHash = "36ad56a044ef1561b89062a490dd65206c3c376fdbbbe489d29018799cf22c3a"

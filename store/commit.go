@@ -30,6 +30,7 @@ type Commit struct {
 	Outbox      bool           // the outbox has new work
 	Reserved    bool           // that work is reserved for this process
 	Compaction  bool           // a compaction may begin
+	Pipeline    bool           // something may begin in the run of a pipeline
 	Cancel      parley.ID      // turn that is asked to stop, if any
 
 	// Remote: another process made the commit, and this process knows it only from a hint that may be late, merged or

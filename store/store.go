@@ -67,6 +67,7 @@ type Entities interface {
 	Artifacts
 	Lineages
 	Transforms
+	Pipelines
 	Projects
 	Files
 }

@@ -24,6 +24,13 @@ type Store interface {
 	DueSchedules(ctx context.Context, limit int) (store.DueSchedules, error)
 	PostScheduled(ctx context.Context, post store.ScheduledPost) (*parley.ScheduleRun, error)
 	MoveSchedule(ctx context.Context, move store.ScheduleMove) (bool, error)
+
+	DuePipelineRuns(ctx context.Context, limit int) ([]parley.PipelineRun, error)
+	OpenPipelineNode(ctx context.Context, workspaceID, runID parley.ID, node, count int) (bool, error)
+	BeginPipelineNode(ctx context.Context, begin store.PipelineBegin) (bool, error)
+	RefusePipelineNode(
+		ctx context.Context, workspaceID, runID parley.ID, start parley.PipelineStart, reason string,
+	) (bool, error)
 }
 
 // turnStore is what running turns use; a dry run's store has only this.

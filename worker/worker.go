@@ -71,6 +71,7 @@ type Worker struct {
 	linker    *linker  // nil in dry runs
 	indexer   *indexer // nil in dry runs
 	scheduler *scheduler
+	pipelines *pipelines
 	postman   *postman // nil if this process sends no events to webhooks
 
 	claimNow  chan struct{} // capacity 1: the claimer may find something
@@ -141,6 +142,10 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 	if w.documents == nil {
 		w.documents = artifact.NewPlaces()
 	}
+	w.pipelines = &pipelines{
+		store: db, documents: w.documents, maxSessions: options.MaxSessions, log: options.Log,
+		now: make(chan struct{}, 1),
+	}
 	if options.Webhooks != nil {
 		w.postman = newPostman(db, &w.options)
 	}
@@ -203,6 +208,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	}
 	w.claimers.Go(
 		w.scheduleLoop,
+	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
+	w.claimers.Go(
+		w.pipelineLoop,
 	) //nolint:contextcheck // it outlives ctx, which bounds the registration alone
 	if w.postman != nil {
 		w.claimers.Go(
@@ -297,6 +305,9 @@ func (w *Worker) Committed(commit store.Commit) {
 	}
 	if commit.Outbox {
 		poke(w.outboxNow)
+	}
+	if commit.Pipeline {
+		poke(w.pipelines.now)
 	}
 	if !commit.SessionID.IsZero() {
 		if commit.Remote {

@@ -113,6 +113,7 @@ func rootCommand(term terminal) *cobra.Command {
 		webhooksCommand(shared, term),
 		artifactsCommand(shared, term),
 		transformsCommand(shared, term),
+		pipelinesCommand(shared, term),
 		lineageCommand(shared, term),
 
 		workspaceCommand(shared, term),

@@ -1110,6 +1110,66 @@ func schedulesRunsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// pipelinesListCommand makes parley pipelines list: GET /v1/pipeline-runs.
+func pipelinesListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List runs of pipelines, the latest first", Args: cobra.NoArgs}
+	var query client.PipelineRunsQuery
+	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	addReference(command, &query.Project, "project", "only runs in this project")
+	command.Flags().Var(wordFlag(&query.Status), "status", "only runs in this state: pending, running, completed, failed, cancelled")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.PipelineRun], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.PipelineRuns(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, pipelinesTable())
+	})
+	return command
+}
+
+// pipelinesShowCommand makes parley pipelines show: GET /v1/pipeline-runs/{run}.
+func pipelinesShowCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "show RUN", Short: "Show a run: its nodes, and the documents that they created", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.PipelineRun(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printPipelineRun)
+	})
+	return command
+}
+
+// pipelinesCancelCommand makes parley pipelines cancel: POST /v1/pipeline-runs/{run}/cancel.
+func pipelinesCancelCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "cancel RUN", Short: "Cancel a run; what has completed stays", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.CancelPipelineRun(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printPipelineRun)
+	})
+	return command
+}
+
+// pipelinesRetryCommand makes parley pipelines retry: POST /v1/pipeline-runs/{run}/retry.
+func pipelinesRetryCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "retry RUN", Short: "Resume a run where it failed or was cancelled", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+		got, err := server.RetryPipelineRun(ctx, id)
+		if err != nil {
+			return err
+		}
+		return printOne(term, shared, &got, printPipelineRun)
+	})
+	return command
+}
+
 // artifactsListCommand makes parley artifacts list: GET /v1/artifacts.
 func artifactsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List artifacts, last changed first", Args: cobra.NoArgs}
@@ -2260,6 +2320,23 @@ func schedulesRunsTable() table[parley.ScheduleRun] {
 				string(row.State),
 				string(row.Reason),
 				orDash(row.TurnID),
+				row.CreatedAt.String(),
+			}
+		},
+	}
+}
+
+// pipelinesTable is the table of pipelines.
+func pipelinesTable() table[parley.PipelineRun] {
+	return table[parley.PipelineRun]{
+		titles: []string{"ID", "NAME", "STATUS", "DONE", "COST", "CREATED"},
+		row: func(row *parley.PipelineRun) []string {
+			return []string{
+				orDash(row.ID),
+				row.Name,
+				string(row.Status),
+				pipelineDone(row),
+				pipelineCost(row),
 				row.CreatedAt.String(),
 			}
 		},

@@ -74,6 +74,9 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 		`{"name":%q,"instructions":%q,"outputs":[{"kind":"text"}],"visibility":%q}`, mark, mark, visibility))
 	e.ids["definition"] = s.made(owner, "POST", "/v1/transforms/definitions",
 		fmt.Sprintf(`{"name":%q,"instructions":%q,"outputs":[{"kind":"text"}]}`, mark, mark))
+	e.ids["run"] = s.made(owner, "POST", "/v1/pipeline-runs", fmt.Sprintf(`{"name":%q,"visibility":%q,"nodes":[{`+
+		`"name":"a","instructions":%[1]q,"model":"sim/echo","outputs":[{"kind":"text","title":%[1]q}]}]}`,
+		mark, visibility))
 	e.ids["reader"] = s.made(owner, "POST", "/v1/sessions", fmt.Sprintf(`{%s}`, settings))
 	e.ids["key"] = s.made(admin, "POST", "/v1/keys", fmt.Sprintf(`{"name":%q}`, mark))
 	e.ids["sign_in"] = s.signIn(owner)

@@ -98,12 +98,12 @@ var bodyIDs = map[string]string{
 	"at":                "message",
 	"files":             "file",
 	"file_id":           "file",
+	"artifact_id":       "artifact",
 	"before":            "message",
 	"message_id":        "message",
 	"principal_id":      "key",
 	"owner_id":          "key",
 
-	"artifact_id":        "artifact",
 	"trigger_session_id": "session",
 	"trigger_message_id": "message",
 }
@@ -258,6 +258,9 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 	at := body
 	for _, name := range field[:len(field)-1] {
 		next, ok := at[name].(map[string]any)
+		if list, isList := at[name].([]any); isList && len(list) > 0 {
+			next, ok = list[0].(map[string]any)
+		}
 		if !ok {
 			next = map[string]any{}
 			if name == "message" || name == "edit" {
@@ -267,8 +270,12 @@ func (e estate) naming(t *testing.T, r *httpapi.Route, field []string, id string
 				next["text"] = "x"
 			}
 			at[name] = next
-			if name == "marks" {
+			switch name {
+			case "marks":
 				next["pinned"] = true
+				at[name] = []any{next}
+			case "documents":
+				next["name"] = "brief"
 				at[name] = []any{next}
 			}
 			if name == "inputs" || name == "outputs" {

@@ -207,6 +207,10 @@ func (rows) SessionByKey(parley.ID, string) (parley.ID, error)                  
 func (rows) OpenedIn(parley.ID, parley.ID, string) (parley.ID, error)             { return parley.ID{}, nil }
 func (rows) Teammates(parley.ID, []parley.ID) ([]transition.Teammate, error)      { return nil, nil }
 
+func (rows) PipelineRun(parley.ID, parley.ID) (*parley.PipelineRun, error) { return nil, nil }
+
+func (rows) TransformOfRun(parley.ID, parley.ID) (*parley.Transform, error) { return nil, nil }
+
 func (rows) Schedule(parley.ID, parley.ID) (*parley.Schedule, error) { return nil, nil }
 
 func (rows) CreatedSchedule(parley.ID, string) (transition.Earlier, error) {

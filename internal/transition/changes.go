@@ -53,6 +53,9 @@ type Changes struct {
 	NewSchedules []NewSchedule
 	Schedules    []MovedSchedule // update all of each, and insert its run if missing
 
+	NewPipelineRun *parley.PipelineRun
+	PipelineRun    *parley.PipelineRun // whose revision has gone up by one
+
 	NewKnowledge []NewKnowledge          // with the sessions of their sources
 	Knowledge    []*parley.KnowledgeItem // whose revision has gone up by one
 	Chosen       *parley.KnowledgeBlock  // insert it as the session's block in use

@@ -54,6 +54,7 @@ func (t *Tx) entombOne(h *Head) {
 	if !h.Holder.IsZero() {
 		h.hint.Cancel = h.TurnID
 	}
+	h.leavePipelineEnd()
 	h.DeletedAt, h.Changes.Head, h.Changes.Buried = t.now, true, true
 	h.Epoch++
 	h.Holder, h.Cancel, h.TurnID, h.TurnStatus, h.turn, h.open = parley.ID{}, parley.ID{}, parley.ID{}, "", nil, nil

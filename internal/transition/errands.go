@@ -88,14 +88,16 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	DrawKnowledge{}.Kind(): func(target parley.ID) Work { return &DrawKnowledge{TurnID: target} },
 	LearnDrawn{}.Kind():    func(target parley.ID) Work { return &LearnDrawn{SessionID: target} },
 
-	RaiseAlert{}.Kind():        func(target parley.ID) Work { return &RaiseAlert{OccasionID: target} },
-	TellOwner{}.Kind():         func(target parley.ID) Work { return &TellOwner{WebhookID: target} },
-	TellInbox{}.Kind():         func(target parley.ID) Work { return &TellInbox{ApprovalID: target} },
-	DeliverDelegation{}.Kind(): func(target parley.ID) Work { return &DeliverDelegation{DelegationID: target} },
-	ReturnDelegation{}.Kind():  func(target parley.ID) Work { return &ReturnDelegation{DelegationID: target} },
-	ExpireDelegation{}.Kind():  func(target parley.ID) Work { return &ExpireDelegation{DelegationID: target} },
-	StopDelegation{}.Kind():    func(target parley.ID) Work { return &StopDelegation{DelegationID: target} },
-	EndDelegations{}.Kind():    func(target parley.ID) Work { return &EndDelegations{SubjectID: target} },
+	RaiseAlert{}.Kind():           func(target parley.ID) Work { return &RaiseAlert{OccasionID: target} },
+	TellOwner{}.Kind():            func(target parley.ID) Work { return &TellOwner{WebhookID: target} },
+	TellInbox{}.Kind():            func(target parley.ID) Work { return &TellInbox{ApprovalID: target} },
+	DeliverDelegation{}.Kind():    func(target parley.ID) Work { return &DeliverDelegation{DelegationID: target} },
+	ReturnDelegation{}.Kind():     func(target parley.ID) Work { return &ReturnDelegation{DelegationID: target} },
+	ExpireDelegation{}.Kind():     func(target parley.ID) Work { return &ExpireDelegation{DelegationID: target} },
+	StopDelegation{}.Kind():       func(target parley.ID) Work { return &StopDelegation{DelegationID: target} },
+	EndPipelineTransform{}.Kind(): func(target parley.ID) Work { return &EndPipelineTransform{TransformID: target} },
+	StopTransform{}.Kind():        func(target parley.ID) Work { return &StopTransform{SessionID: target} },
+	EndDelegations{}.Kind():       func(target parley.ID) Work { return &EndDelegations{SubjectID: target} },
 }
 
 // Doer is a store that carries out errands.
@@ -160,7 +162,7 @@ const ClockSlack = parley.Time(2000)
 // Rest is the pause between two parts of an errand's work, in milliseconds, after a number of earlier attempts.
 func (e *Errand) Rest(attempts int64) parley.Time {
 	switch e.Work.Kind() {
-	case CancelChild{}.Kind():
+	case CancelChild{}.Kind(), StopTransform{}.Kind():
 		return childPatience
 	case ExpireDelegation{}.Kind(), StopDelegation{}.Kind():
 		return delegationRest

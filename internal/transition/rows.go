@@ -114,6 +114,12 @@ type Rows interface {
 	// received a delegation of the root, or received one of that session. What goes to people does not count.
 	SharesWork(workspaceID, sessionID, rootID, senderID parley.ID) (bool, error)
 
+	// PipelineRun reads a run of a workspace; nil if there is none.
+	PipelineRun(workspaceID, id parley.ID) (*parley.PipelineRun, error)
+	// TransformOfRun reads a transform with its outputs, without its inputs; nil if there is none. The head of its
+	// session is read before it.
+	TransformOfRun(workspaceID, id parley.ID) (*parley.Transform, error)
+
 	// Schedule reads a schedule of a workspace; nil if there is none. CreatedSchedule finds the one that was created
 	// under an idempotency key. CountSchedules counts those of an agent and of its workspace; counts within the bounds
 	// still hold when the transition is written.

@@ -73,6 +73,7 @@ func (t *Tx) endTransform(h *Head, turn *parley.Turn, end *store.TurnEnd) {
 		}
 	}
 	h.Changes.Transform = moved
+	h.leavePipelineEnd()
 	t.tellTransform(h, &moved.Transform)
 }
 

@@ -86,6 +86,9 @@ func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 	h.queue.trim()
 	commit = h.hint
 	h.hint = store.Commit{}
+	for _, run := range []*parley.PipelineRun{c.NewPipelineRun, c.PipelineRun} {
+		commit.Pipeline = commit.Pipeline || run != nil && run.DueAt != 0
+	}
 	commit.Ready, commit.Outbox = c.Ready, len(c.Outbox)+len(c.Spent) > 0 || c.Relimited
 	if n := len(c.Events); n > 0 {
 		commit.Events = make([]parley.Event, n)
@@ -94,7 +97,7 @@ func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 		}
 	}
 	if len(commit.Events) == 0 && len(commit.Feed) == 0 && len(commit.Settled)+len(commit.Pieces) == 0 &&
-		!commit.Compaction &&
+		!commit.Compaction && !commit.Pipeline &&
 		!commit.Ready &&
 		!commit.Outbox &&
 		commit.Cancel.IsZero() {

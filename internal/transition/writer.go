@@ -40,6 +40,10 @@ type Writer interface {
 	// MoveSchedules voids the transition if a row has moved on.
 	MoveSchedules(h *Head, moved []MovedSchedule) error
 
+	InsertPipelineRun(h *Head, run *parley.PipelineRun) error
+	// MovePipelineRun voids the transition if the row has moved on.
+	MovePipelineRun(h *Head, run *parley.PipelineRun) error
+
 	InsertKnowledge(h *Head, items []NewKnowledge) error
 	// UpdateKnowledge voids the transition if a row has moved on.
 	UpdateKnowledge(h *Head, items []*parley.KnowledgeItem) error
@@ -149,6 +153,9 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 
 	many("NewSchedules", func(c *Changes) []NewSchedule { return c.NewSchedules }, Writer.InsertSchedules),
 	many("Schedules", func(c *Changes) []MovedSchedule { return c.Schedules }, Writer.MoveSchedules),
+
+	one("NewPipelineRun", func(c *Changes) *parley.PipelineRun { return c.NewPipelineRun }, Writer.InsertPipelineRun),
+	one("PipelineRun", func(c *Changes) *parley.PipelineRun { return c.PipelineRun }, Writer.MovePipelineRun),
 
 	many("NewKnowledge", func(c *Changes) []NewKnowledge { return c.NewKnowledge }, Writer.InsertKnowledge),
 	many("Knowledge", func(c *Changes) []*parley.KnowledgeItem { return c.Knowledge }, Writer.UpdateKnowledge),

@@ -37,6 +37,7 @@ func RunShared(t *testing.T, open OpenTwo) {
 		"RatesOfManyAtOnce":                ratesRace,
 		"ACompactionIsTakenOnce":           sharedCompaction,
 		"ADueScheduleIsPostedOnce":         sharedSchedules,
+		"AJoinBeginsOnce":                  joins,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,6 +49,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"TeamEnds":    testTeamEnds,
 		"Inbox":       testInbox,
 		"Schedules":   testSchedules,
+		"Pipelines":   testPipelines,
 		"Webhooks":    testWebhooks,
 		"Knowledge":   testKnowledge,
 		"Artifacts":   testArtifacts,

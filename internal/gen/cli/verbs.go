@@ -416,6 +416,22 @@ func verbs() []verb {
 			},
 		},
 		{
+			noun: "pipelines", name: "list", kind: list, operation: "listPipelineRuns", columns: pipelineColumns(),
+			says: "List runs of pipelines, the latest first",
+		},
+		{
+			noun: "pipelines", name: "show", kind: show, operation: "getPipelineRun", place: "RUN",
+			says: "Show a run: its nodes, and the documents that they created", prints: "printPipelineRun",
+		},
+		{
+			noun: "pipelines", name: "cancel", kind: show, operation: "cancelPipelineRun", place: "RUN",
+			says: "Cancel a run; what has completed stays", prints: "printPipelineRun",
+		},
+		{
+			noun: "pipelines", name: "retry", kind: show, operation: "retryPipelineRun", place: "RUN",
+			says: "Resume a run where it failed or was cancelled", prints: "printPipelineRun",
+		},
+		{
 			noun: "artifacts", name: "list", kind: list, operation: "listArtifacts", columns: artifactColumns(),
 			says: "List artifacts, last changed first",
 		},
@@ -671,6 +687,13 @@ func webhookColumns() []column {
 	return []column{
 		{"ID", "id", ""}, {"NAME", "name", ""}, {"URL", "url", ""}, {"EVENTS", "", "webhookEvents"},
 		{"STATE", "", "webhookState"},
+	}
+}
+
+func pipelineColumns() []column {
+	return []column{
+		{"ID", "id", ""}, {"NAME", "name", ""}, {"STATUS", "status", ""}, {"DONE", "", "pipelineDone"},
+		{"COST", "", "pipelineCost"}, {"CREATED", "created_at", ""},
 	}
 }
 

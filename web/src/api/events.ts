@@ -839,6 +839,15 @@ export interface KnowledgeUpdated {
   status: 'active' | 'superseded' | 'forgotten';
 }
 
+// PipelineUpdated reports that the run of a pipeline has another status, is being cancelled, or cannot begin one of
+// its nodes. The run's transforms report themselves with `tool.progress`.
+export interface PipelineUpdated {
+  // The run, and its session.
+  run_id: ID;
+  // Its status now.
+  status: 'pending' | 'running' | 'completed' | 'failed' | 'cancelled';
+}
+
 // ScheduleAlert reports that a schedule of the session's agent has been skipped several times in a row. The next run
 // that is posted ends that.
 export interface ScheduleAlert {
@@ -945,6 +954,7 @@ export type StreamEvent =
   | Stored<'context.assumed', ContextAssumed>
   | Passing<'knowledge.created', KnowledgeCreated>
   | Passing<'knowledge.updated', KnowledgeUpdated>
+  | Stored<'pipeline.updated', PipelineUpdated>
   | Stored<'schedule.alert', ScheduleAlert>
   | Passing<'transform.updated', TransformUpdated>;
 
@@ -1005,6 +1015,7 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'context.assumed',
   'knowledge.created',
   'knowledge.updated',
+  'pipeline.updated',
   'schedule.alert',
   'transform.updated',
 ];

@@ -916,6 +916,13 @@ export interface components {
              */
             visibility?: "private" | "workspace" | null;
         };
+        ArtifactRef: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            pointer: string;
+            /** Format: int64 */
+            version: number;
+        };
         /** @description Reports that an artifact has a new version, or was changed otherwise: its name, labels, visibility, whether it is archived. */
         ArtifactUpdated: {
             /**
@@ -2977,7 +2984,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["KnowledgeCreatedEvent"] | components["schemas"]["KnowledgeUpdatedEvent"] | components["schemas"]["ScheduleAlertEvent"] | components["schemas"]["TransformUpdatedEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["KnowledgeCreatedEvent"] | components["schemas"]["KnowledgeUpdatedEvent"] | components["schemas"]["PipelineUpdatedEvent"] | components["schemas"]["ScheduleAlertEvent"] | components["schemas"]["TransformUpdatedEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -4670,6 +4677,11 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PagePipelineRun: {
+            data: components["schemas"]["PipelineRun"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageProject: {
             data: components["schemas"]["Project"][];
             /** @description The cursor of the next page; null at the end. */
@@ -4848,6 +4860,212 @@ export interface components {
             path: string;
             /** @description Of add, replace, test and append. */
             value?: unknown;
+        };
+        PipelineDocument: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description What its nodes call it: a-z, 0-9, - and _. */
+            name: string;
+            /** Format: int64 */
+            version: number;
+        };
+        PipelineDocumentInput: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description What the nodes call it: a-z, 0-9, - and _. */
+            name: string | null;
+            /**
+             * Format: int64
+             * @description The current one by default.
+             */
+            version?: number;
+        };
+        PipelineEdge: {
+            /** @description Name of a document that the run is given. */
+            document: string | null;
+            /** @description Runs the node once for each element of this array, or for each document of a node that itself ran for each. At most one input of a node says so. */
+            each: boolean | null;
+            /** @description Name of the node whose output it is: all of its documents if it ran for each element of an array. */
+            node: string | null;
+            /**
+             * Format: int64
+             * @description Position of the output of that node, from 0.
+             */
+            output: number | null;
+            /** @description JSON Pointer of the part that is meant; empty for the whole document. */
+            pointer: string | null;
+        };
+        PipelineEdgeInput: {
+            /** @description Name of a document that the run is given; or node. */
+            document?: string;
+            /** @description Runs the node once for each element of this array, or for each document of a node that itself runs for each. At most one input of a node may say so. */
+            each?: boolean;
+            /** @description Name of the node whose output it is: all of its documents if it runs for each element of an array. */
+            node?: string;
+            /**
+             * Format: int64
+             * @description Position of the output of that node, from 0.
+             */
+            output?: number;
+            /** @description JSON Pointer (RFC 6901) of the part that is read; without it, the whole document. */
+            pointer?: string;
+        };
+        PipelineInput: {
+            /** @description Id or slug of the agent whose system prompt and settings count for the nodes that name no other; the built-in one by default. */
+            agent_id?: string;
+            /** @description The documents that the nodes read, by name. */
+            documents?: components["schemas"]["PipelineDocumentInput"][];
+            name: string | null;
+            /** @description Each begins as soon as its inputs exist. */
+            nodes: components["schemas"]["PipelineNodeInput"][] | null;
+            /**
+             * Format: int64
+             * @description How many transforms may be unfinished at once; 4 by default.
+             */
+            parallel?: number;
+            /**
+             * Format: uuid
+             * @description The project that the documents belong to.
+             */
+            project_id?: string | null;
+            /**
+             * @description Who sees the run and what it creates.
+             * @enum {string}
+             */
+            visibility?: "private" | "workspace";
+        };
+        PipelineInstance: {
+            /** Format: int64 */
+            attempt: number;
+            /** @description US dollars. */
+            cost: number;
+            failure: string | null;
+            outputs: components["schemas"]["ArtifactRef"][];
+            /** Format: uuid */
+            retry_of: string | null;
+            /** @enum {string} */
+            status: "pending" | "running" | "completed" | "failed" | "cancelled";
+            /** Format: uuid */
+            transform_id: string | null;
+        };
+        PipelineNode: {
+            /**
+             * Format: uuid
+             * @description Whose system prompt and settings count; the run's agent without one.
+             */
+            agent_id: string | null;
+            /** @description Whether the model is asked for the sources of what it writes. */
+            cite: boolean;
+            inputs: components["schemas"]["PipelineEdge"][];
+            instructions: string;
+            model: string | null;
+            /** @description Unique in the pipeline: a-z, 0-9, - and _. */
+            name: string;
+            /** @description The documents that it creates. Those of a node that runs for each element are numbered. */
+            outputs: components["schemas"]["TransformTarget"][];
+        };
+        PipelineNodeInput: {
+            /** @description Id or slug of the agent whose system prompt and settings count; the run's by default. */
+            agent_id?: string;
+            /** @description Ask the model for the sources of what it writes. */
+            cite?: boolean;
+            inputs?: components["schemas"]["PipelineEdgeInput"][];
+            /** @description What to write. */
+            instructions: string | null;
+            /** @description The agent's by default. */
+            model?: string;
+            /** @description Unique in the pipeline: a-z, 0-9, - and _. */
+            name: string | null;
+            /** @description The documents that it creates. Those of a node that runs for each element are numbered. */
+            outputs: components["schemas"]["PipelineTargetInput"][] | null;
+        };
+        PipelineNodeRun: {
+            failure: string | null;
+            instances: components["schemas"]["PipelineInstance"][];
+            node: components["schemas"]["PipelineNode"];
+            opened: boolean;
+            /** @enum {string} */
+            status: "pending" | "running" | "completed" | "failed" | "cancelled";
+        };
+        PipelineRun: {
+            /** Format: uuid */
+            agent_id: string | null;
+            /** @description Who started it. */
+            author: components["schemas"]["Author"];
+            /** Format: date-time */
+            cancelled_at: string | null;
+            /** @description Sum of its transforms that have ended, in US dollars. */
+            cost: number;
+            /** Format: date-time */
+            created_at: string;
+            documents: components["schemas"]["PipelineDocument"][];
+            /** Format: date-time */
+            ended_at: string | null;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            nodes: components["schemas"]["PipelineNodeRun"][];
+            /** Format: uuid */
+            owner_id: string;
+            /** Format: int64 */
+            parallel: number;
+            /** Format: uuid */
+            project_id: string | null;
+            /** Format: date-time */
+            started_at: string | null;
+            /** @enum {string} */
+            status: "pending" | "running" | "completed" | "failed" | "cancelled";
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        PipelineTargetInput: {
+            /** @enum {string|null} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | null;
+            /** @description What the model calls it; content by default. */
+            name?: string;
+            /** @description JSON Schema of a json document. */
+            schema?: unknown;
+            /** @description The name of the document. */
+            title: string | null;
+        };
+        /** @description Reports that the run of a pipeline has another status, is being cancelled, or cannot begin one of its nodes. The run's transforms report themselves with `tool.progress`. */
+        PipelineUpdated: {
+            /**
+             * Format: uuid
+             * @description The run, and its session.
+             */
+            run_id: string;
+            /**
+             * @description Its status now.
+             * @enum {string}
+             */
+            status: "pending" | "running" | "completed" | "failed" | "cancelled";
+        };
+        /** @description Reports that the run of a pipeline has another status, is being cancelled, or cannot begin one of its nodes. The run's transforms report themselves with `tool.progress`. */
+        PipelineUpdatedEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            data: components["schemas"]["PipelineUpdated"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "pipeline.updated";
         };
         Policy: {
             /** @enum {string} */
@@ -8103,6 +8321,7 @@ export type ArtifactExportInput = components['schemas']['ArtifactExportInput'];
 export type ArtifactImportInput = components['schemas']['ArtifactImportInput'];
 export type ArtifactInput = components['schemas']['ArtifactInput'];
 export type ArtifactPatch = components['schemas']['ArtifactPatch'];
+export type ArtifactRef = components['schemas']['ArtifactRef'];
 export type ArtifactUpdated = components['schemas']['ArtifactUpdated'];
 export type ArtifactUpdatedEvent = components['schemas']['ArtifactUpdatedEvent'];
 export type ArtifactVersion = components['schemas']['ArtifactVersion'];
@@ -8292,6 +8511,7 @@ export type PageKnowledgeItem = components['schemas']['PageKnowledgeItem'];
 export type PageLoop = components['schemas']['PageLoop'];
 export type PageMessage = components['schemas']['PageMessage'];
 export type PageMessageId = components['schemas']['PageMessageID'];
+export type PagePipelineRun = components['schemas']['PagePipelineRun'];
 export type PageProject = components['schemas']['PageProject'];
 export type PageSchedule = components['schemas']['PageSchedule'];
 export type PageScheduleRun = components['schemas']['PageScheduleRun'];
@@ -8310,6 +8530,19 @@ export type PageWebhookDelivery = components['schemas']['PageWebhookDelivery'];
 export type Parameters = components['schemas']['Parameters'];
 export type Part = components['schemas']['Part'];
 export type PatchOperation = components['schemas']['PatchOperation'];
+export type PipelineDocument = components['schemas']['PipelineDocument'];
+export type PipelineDocumentInput = components['schemas']['PipelineDocumentInput'];
+export type PipelineEdge = components['schemas']['PipelineEdge'];
+export type PipelineEdgeInput = components['schemas']['PipelineEdgeInput'];
+export type PipelineInput = components['schemas']['PipelineInput'];
+export type PipelineInstance = components['schemas']['PipelineInstance'];
+export type PipelineNode = components['schemas']['PipelineNode'];
+export type PipelineNodeInput = components['schemas']['PipelineNodeInput'];
+export type PipelineNodeRun = components['schemas']['PipelineNodeRun'];
+export type PipelineRun = components['schemas']['PipelineRun'];
+export type PipelineTargetInput = components['schemas']['PipelineTargetInput'];
+export type PipelineUpdated = components['schemas']['PipelineUpdated'];
+export type PipelineUpdatedEvent = components['schemas']['PipelineUpdatedEvent'];
 export type Policy = components['schemas']['Policy'];
 export type PredictedCache = components['schemas']['PredictedCache'];
 export type PredictedCost = components['schemas']['PredictedCost'];
