@@ -10,20 +10,121 @@ stage();
 const document = (kind, name, content, fields = {}) => server.ask('POST', '/v1/artifacts', { kind, name, content, ...fields });
 const versions = (id) => server.ask('GET', `/v1/artifacts/${id}/versions`).then((page) => page.data);
 
+const TOOLS = ['write_artifact', 'edit_artifact', 'read_artifact', 'list_artifacts'];
+const slowly = (name, args, piece, pause) => [{ tool_call: { name, arguments_text: JSON.stringify(args) }, split: piece, token_ms: pause }];
+const script = (...steps) => JSON.stringify([...steps, [{ text: 'So be it.' }]]);
+const say = (session, text) => server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', content: { text } });
+
 test('a document that an agent writes appears beside its conversation, and leads back to where it was written', async () => {
-  const session = await server.session('Write an outline', { model: 'sim/document', tools: ['write_artifact', 'edit_artifact', 'read_artifact', 'list_artifacts'] });
+  const session = await server.session('Write an outline', { model: 'sim/document', tools: TOOLS });
   const page = await tab(`/c/${session.id}?panel=documents`);
   const drawer = page.getByRole('complementary', { name: 'Documents' });
   await drawer.locator('[data-document]').first().waitFor();
   await server.settled(session.id);
   await accessible(page, 'documents of a conversation');
   await drawer.locator('[data-document] a').first().click();
+  await drawer.getByRole('heading', { name: 'Write an outline' }).first().waitFor();
+  await accessible(page, 'a document beside its conversation');
+  await drawer.getByRole('link', { name: 'Open', exact: true }).click();
   await page.waitForURL(/\/documents\//);
   await page.locator('[data-content]').waitFor();
   await page.getByRole('link', { name: 'History' }).click();
   const [newest] = await versions(page.url().match(/documents\/([^?]+)/)[1]);
   await page.locator(`[data-version="${newest.number}"]`).getByRole('link', { name: 'Where it was written' }).click();
   await page.waitForURL(new RegExp(`/c/${session.id}\\?at=${newest.message_id}$`));
+  right(page);
+});
+
+test('a document fills in beside its conversation while it is written, keeps what it has drawn, and follows who else writes it', async () => {
+  const content = `# Report\n\n${Array.from({ length: 40 }, (_, i) => `Sentence ${i + 1}.`).join('\n\n')}\n`;
+  const session = await server.session(script(slowly('write_artifact', { name: 'Report', kind: 'markdown', content }, 10, 60)), { model: 'sim/script', tools: TOOLS });
+  const page = await tab(`/c/${session.id}`);
+  await page.locator('[data-opens]').click();
+  await page.waitForURL(/panel=documents&call=/);
+  const shown = page.locator('article[aria-label="Report"]');
+  await shown.getByText('it is being written').waitFor();
+  const heading = shown.locator('[data-content] [data-depth="1"]');
+  await heading.evaluate((node) => (node.mark = true));
+  await shown.getByText('Sentence 12.').waitFor();
+  assert.equal(await shown.getByText('Sentence 40.').count(), 0, 'it is not complete yet');
+  await shown.getByText('Sentence 40.').waitFor();
+  await page.waitForURL(/panel=documents&document=/);
+  await shown.getByText('version 1 by').waitFor();
+  assert.equal(await heading.evaluate((node) => node.mark), true, 'what was drawn stays');
+  const id = new URL(page.url()).searchParams.get('document');
+  await server.settled(session.id);
+
+  await server.ask('POST', `/v1/artifacts/${id}/versions`, { content: `${content}\nA postscript.\n`, base_version: 1 });
+  await shown.getByText('A postscript.').waitFor();
+  await shown.getByText('version 2 by').waitFor();
+  assert.equal(await heading.evaluate((node) => node.mark), true, 'a new version redraws what differs');
+
+  await say(session, script(slowly('edit_artifact', { id, base_version: 2, edits: [{ old: 'Sentence 3.', new: `Sentence 3, ${'longer '.repeat(60)}than before.` }] }, 4, 60)));
+  await shown.getByText('version 3 is being written').waitFor();
+  await shown.getByText(/Sentence 3, longer longer/).waitFor();
+  assert.equal(await shown.getByText('than before.').count(), 0, 'the passage is not complete yet');
+  await shown.getByText('version 3 by').waitFor();
+  await shown.getByText('than before.').waitFor();
+  assert.equal(await heading.evaluate((node) => node.mark), true);
+
+  await page.reload();
+  await shown.getByText('than before.').waitFor();
+  await accessible(page, 'a document that was written');
+  await page.locator('[data-opens]').first().waitFor();
+  const phone = await tab(`/c/${session.id}?panel=documents&document=${id}`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+  await phone.getByText('than before.').waitFor();
+  await accessible(phone, 'a document beside its conversation on a phone in the dark');
+  assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
+  right(phone);
+  right(page);
+});
+
+once('a JSON document grows as a tree; what a call fails to write is not shown as written', async () => {
+  const plan = { title: 'Plan', steps: Array.from({ length: 15 }, (_, i) => ({ step: `Step ${i + 1}` })) };
+  const session = await server.session(script(slowly('write_artifact', { name: 'Plan', kind: 'json', content: plan }, 8, 60)), { model: 'sim/script', tools: TOOLS });
+  const page = await tab(`/c/${session.id}`);
+  await page.locator('[data-opens]').click();
+  const shown = page.locator('article[aria-label="Plan"]');
+  const first = shown.locator('[data-content] li', { hasText: 'title' }).first();
+  await first.evaluate((node) => (node.mark = true));
+  await shown.getByText('Step 3', { exact: true }).waitFor();
+  assert.equal(await shown.getByText('Step 15').count(), 0);
+  await shown.getByText('version 1 by').waitFor();
+  await shown.getByText('Step 15').waitFor();
+  assert.equal(await first.evaluate((node) => node.mark), true, 'what was drawn stays');
+  const id = new URL(page.url()).searchParams.get('document');
+  await server.settled(session.id);
+  await say(session, script(slowly('edit_artifact', { id, patch: [{ op: 'replace', path: '/title', value: 'Better' }, { op: 'remove', path: '/none' }, { op: 'add', path: '/x', value: 'y'.repeat(200) }] }, 4, 40)));
+  await shown.getByText('version 2 is being written').waitFor();
+  await shown.getByText('Better').waitFor();
+  await shown.getByText('version 1 by').waitFor();
+  await shown.locator('[data-content]').getByText('Better').waitFor({ state: 'detached' });
+  right(page);
+});
+
+once('an answer in the form of an object grows as a tree', async () => {
+  const answer = { city: 'Bonn', streets: Array.from({ length: 15 }, (_, i) => `Street ${i + 1}`) };
+  const session = await server.session(JSON.stringify([[{ text: JSON.stringify(answer), split: 6, token_ms: 60 }]]), { model: 'sim/script', output: { schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } } });
+  const page = await tab(`/c/${session.id}`);
+  const tree = page.locator('[data-object]');
+  const city = tree.locator('li', { hasText: 'Bonn' }).first();
+  await city.evaluate((node) => (node.mark = true));
+  await tree.getByText('Street 3', { exact: true }).waitFor();
+  assert.equal(await tree.getByText('Street 15').count(), 0);
+  await tree.getByText('Street 15').waitFor();
+  await server.settled(session.id);
+  await page.locator('article[aria-busy="false"] [data-object]').waitFor();
+  assert.equal(await city.evaluate((node) => node.mark), true, 'what was drawn stays');
+  right(page);
+});
+
+once('a link to a document opens it beside the conversation', async () => {
+  const { id } = await document('text', 'Notes', 'Mind the gap.', { visibility: 'workspace' });
+  const session = await server.session(JSON.stringify([[{ text: `See [the notes](/documents/${id}).` }]]), { model: 'sim/script' });
+  const page = await tab(`/c/${session.id}`);
+  await page.getByRole('link', { name: 'the notes' }).click();
+  await page.locator('article[aria-label="Notes"]').getByText('Mind the gap.').waitFor();
+  assert.equal(new URL(page.url()).pathname, `/c/${session.id}`);
   right(page);
 });
 
@@ -119,6 +220,27 @@ once('HTML and drawings are shown, and do nothing: no script, no network, no way
   assert.equal(await frame.locator('p').evaluate((one) => getComputedStyle(one).color), 'rgb(1, 2, 3)', 'its own styles hold');
   await frame.getByText('send').click({ noWaitAfter: true });
   await frame.getByText('out').click({ noWaitAfter: true });
+  // What a script could do if one ran after all.
+  const inner = page.frames().find((one) => one.parentFrame() && one.url() === 'about:srcdoc');
+  const tried = await inner.evaluate(([own, other]) => {
+    const refused = (act) => {
+      try {
+        return act() === undefined ? 'nothing' : 'worked';
+      } catch (error) {
+        return error.name;
+      }
+    };
+    for (const one of [`${own}/v1/agents?from=fetch`, `${other}/fetch`]) fetch(one).catch(() => {});
+    for (const one of [`${own}/favicon.svg?from=image`, `${other}/image`]) document.body.append(Object.assign(new Image(), { src: one }));
+    return {
+      parent: refused(() => parent.document.title),
+      stored: refused(() => localStorage.length),
+      cookies: refused(() => document.cookie),
+      left: refused(() => (top.location.href = `${other}/top`)),
+      origin: self.origin,
+    };
+  }, [server.url, other]);
+  assert.deepEqual(tried, { parent: 'SecurityError', stored: 'SecurityError', cookies: 'SecurityError', left: 'SecurityError', origin: 'null' });
   await accessible(page, 'a page in its frame');
   const svg = await document('svg', 'Drawing.svg', `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><circle r="9" cx="20" cy="20"/><script>parent.document.title = 'taken'</script><image href="${other}/picture"/></svg>`);
   const drawn = await tab('/documents');
@@ -131,21 +253,54 @@ once('HTML and drawings are shown, and do nothing: no script, no network, no way
   assert.equal(new URL(page.url()).pathname, `/documents/${html.id}`);
 });
 
-test('a comment on a passage becomes a message in the conversation that wrote the document', async () => {
+test('what somebody asks about a passage becomes a message in the conversation that wrote the document', async () => {
   const session = await server.session('Here is a plan');
   await server.settled(session.id);
-  const { id, name } = await document('markdown', 'Plan', '# Plan\n\nFirst we walk.\n\nThen we rest.\n', { session_id: session.id });
+  const { id, name } = await document('markdown', 'Plan', '# Plan\n\nFirst we walk.\n\nThen we *rest*.\n', { session_id: session.id });
   const page = await tab(`/documents/${id}`);
+  await page.getByRole('button', { name: 'Comment' }).waitFor();
   await page.getByText('First we walk.').click({ clickCount: 3 });
-  await page.getByRole('button', { name: 'Comment' }).click();
+  await page.getByRole('button', { name: 'Ask the agent to change this' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('First we walk.').waitFor();
   await accessible(page, 'a comment');
-  await dialog.getByLabel('Comment').fill('Why not ride?');
+  await dialog.getByLabel('What should change?').fill('Why not ride?');
   await dialog.getByRole('button', { name: 'Send' }).click();
-  await page.waitForURL(new RegExp(`/c/${session.id}$`));
-  const said = (await server.settled(session.id)).findLast((one) => one.role === 'user').content.text;
-  assert.equal(said, `About “${name}”, version 1, line 3:\n\n> First we walk.\n\nWhy not ride?`);
+  await page.waitForURL(new RegExp(`/c/${session.id}\\?panel=documents&document=${id}$`));
+  const asked = async () => (await server.settled(session.id)).findLast((one) => one.role === 'user');
+  const first = await asked();
+  assert.equal(first.content.text, `About the document “${name}” (${id}), version 1, line 3:\n\n> First we walk.\n\nWhy not ride?`);
+  assert.deepEqual(first.metadata.about, { artifact_id: id, version: 1, lines: [3, 3], pointer: null });
+
+  const beside = page.locator(`[data-beside="${id}"]`);
+  await beside.getByText('Then we rest.').click({ clickCount: 3 });
+  await beside.getByRole('button', { name: 'Ask the agent to change this' }).click();
+  await dialog.getByLabel('What should change?').fill('For how long?');
+  await dialog.getByRole('button', { name: 'Send' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.locator('[data-bubble]', { hasText: 'For how long?' }).waitFor();
+  assert.deepEqual((await asked()).metadata.about.lines, [5, 5], 'the marks of Markdown do not hide the line');
+  right(page);
+});
+
+once('a part of a tree is chosen by the keyboard, and asked about in any conversation', async () => {
+  const { id } = await document('json', 'Fleet', { boats: [{ name: 'Gull' }, { name: 'Tern' }] });
+  const session = await server.session(`Talk ${crypto.randomUUID().slice(0, 8)}`);
+  await server.settled(session.id);
+  const page = await tab(`/documents/${id}`);
+  const part = page.locator('[data-pointer="/boats/1/name"]').getByRole('button', { name: 'name' });
+  await part.focus();
+  await part.press('Enter');
+  await page.getByRole('button', { name: 'name', pressed: true }).waitFor();
+  await accessible(page, 'a chosen part');
+  await page.getByRole('button', { name: 'Ask the agent to change this' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('What should change?').fill('Is it afloat?');
+  await dialog.getByLabel('Conversation').selectOption(session.id);
+  await dialog.getByRole('button', { name: 'Send' }).click();
+  await page.waitForURL(new RegExp(`/c/${session.id}`));
+  const asked = (await server.settled(session.id)).findLast((one) => one.role === 'user');
+  assert.equal(asked.content.text, `About the document “Fleet” (${id}), version 1, at /boats/1/name:\n\n> "Tern"\n\nIs it afloat?`);
   right(page);
 });
 

@@ -41,9 +41,11 @@ export const chatRoute = createRoute({
   getParentRoute: () => root,
   path: '/c/$id',
   component: ChatPage,
-  validateSearch: (search: Record<string, unknown>): { panel?: Panel; at?: string; find?: string } => {
+  validateSearch: (search: Record<string, unknown>): { panel?: Panel; at?: string; find?: string; document?: string; call?: string } => {
     const panel = PANELS.find((one) => one === search.panel);
-    return { ...(panel ? { panel } : {}), ...strings(search, 'at', 'find') }; // at: a message, by its id or its sequence
+    // at: a message, by its id or its sequence; document: the one that is open in the panel, call: the message of the call
+    // that writes one which has no id yet
+    return { ...(panel ? { panel } : {}), ...strings(search, 'at', 'find', ...(panel === 'documents' ? (['document', 'call'] as const) : [])) };
   },
 });
 

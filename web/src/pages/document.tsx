@@ -8,12 +8,13 @@ import { useReader } from '../components/role';
 import { titled } from '../components/tab';
 import { Badge, Button, cx, Failed, Loading, Page } from '../components/ui';
 import { DocumentMenu } from '../documents/actions';
+import { Ask } from '../documents/ask';
 import { Changes } from '../documents/changes';
-import { Comment } from '../documents/comment';
-import { Content } from '../documents/content';
+import { Content, SOURCES } from '../documents/content';
 import { Edit } from '../documents/edit';
 import { History } from '../documents/history';
 import { contentOf, documentOf, versionOf } from '../documents/queries';
+import { usePassage } from '../documents/selected';
 import { authorOf, KINDS } from '../documents/words';
 import type { DocumentTab } from '../router';
 import { NoSuch } from './errors';
@@ -122,7 +123,7 @@ function About({ document }: { document: Artifact }) {
         </Link>
       )}
       {document.session_id && (
-        <Link to="/c/$id" params={{ id: document.session_id }} search={{ panel: 'documents' }} className={LINK}>
+        <Link to="/c/$id" params={{ id: document.session_id }} search={{ panel: 'documents', document: document.id }} className={LINK}>
           its conversation
         </Link>
       )}
@@ -130,20 +131,23 @@ function About({ document }: { document: Artifact }) {
   );
 }
 
-const SOURCES = new Set<Artifact['kind']>(['markdown', 'json', 'csv', 'html', 'svg']); // are shown in two ways
-
 function Read({ document, version }: { document: Artifact; version: number }) {
   const content = useQuery(contentOf(document.id, version));
   const written = useQuery(versionOf(document.id, version));
   const reader = useReader();
   const [source, setSource] = useState(false);
   const here = useRef<HTMLDivElement>(null);
+  const navigate = useNavigate();
+  const shown = useRef(content.data); // until a newer version is here
+  shown.current = content.data ?? shown.current;
+  const text = shown.current;
+  const { passage, choice } = usePassage(here, content.data ?? '');
   const session: ID | null = document.session_id ?? written.data?.session_id ?? null;
-  if (content.isPending) return <Loading what="the text" />;
   if (content.isError) return <Failed error={content.error} onRetry={() => void content.refetch()} />;
+  if (text === undefined) return <Loading what="the text" />;
   return (
     <>
-      <div className="mb-4 flex flex-wrap items-center gap-2">
+      <div className="sticky -top-px z-10 mb-4 flex flex-wrap items-center gap-2 bg-bg py-2">
         <p className="mr-auto flex flex-wrap items-center gap-x-2 text-sm text-soft">
           {version !== document.version && <Older document={document} version={version} />}
           {written.data && (
@@ -165,10 +169,10 @@ function Read({ document, version }: { document: Artifact; version: number }) {
             Source
           </Button>
         )}
-        {session && !reader && <Comment document={document} version={version} session={session} text={content.data} within={here} />}
+        {!reader && <Ask document={document} version={version} session={session} passage={passage} onSent={(to) => void navigate({ to: '/c/$id', params: { id: to }, search: { panel: 'documents', document: document.id } })} />}
       </div>
       <div ref={here} data-content>
-        <Content document={document} text={content.data} source={source} />
+        <Content document={document} content={{ text }} source={source} choice={choice} />
       </div>
     </>
   );
