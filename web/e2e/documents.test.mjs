@@ -11,8 +11,27 @@ const document = (kind, name, content, fields = {}) => server.ask('POST', '/v1/a
 const versions = (id) => server.ask('GET', `/v1/artifacts/${id}/versions`).then((page) => page.data);
 
 const TOOLS = ['write_artifact', 'edit_artifact', 'read_artifact', 'list_artifacts'];
-const slowly = (name, args, piece, pause) => [{ tool_call: { name, arguments_text: JSON.stringify(args) }, split: piece, token_ms: pause }];
+const calls = (name, args) => [{ tool_call: { name, arguments_text: JSON.stringify(args) } }];
+const slowly = (name, args) => calls(name, args).map((one) => ({ ...one, split: 10, token_ms: 80 }));
 const script = (...steps) => JSON.stringify([...steps, [{ text: 'So be it.' }]]);
+const ASKS = ['write_artifact', 'edit_artifact'].map((tool) => ({ tool, effect: 'ask' }));
+const SLOW = 1_000; // of what takes too long for anybody to wait
+
+// open opens a conversation that rests: what it writes then is seen from the beginning.
+async function open(fields = {}) {
+  const session = await server.session(script(), { model: 'sim/script', tools: TOOLS, ...fields });
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`);
+  await page.getByText('So be it.').first().waitFor();
+  return { session, page };
+}
+
+// approve approves the call that waits.
+async function approve(session) {
+  let waits = [];
+  await until(async () => (waits = (await server.ask('GET', `/v1/sessions/${session.id}/approvals?status=pending`)).data).length > 0, 'a call waits for approval');
+  await server.ask('POST', `/v1/approvals/${waits[0].id}`, { decision: 'approve' });
+}
 const say = (session, text) => server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', content: { text } });
 
 test('a document that an agent writes appears beside its conversation, and leads back to where it was written', async () => {
@@ -35,86 +54,108 @@ test('a document that an agent writes appears beside its conversation, and leads
   right(page);
 });
 
-test('a document fills in beside its conversation while it is written, keeps what it has drawn, and follows who else writes it', async () => {
-  const content = `# Report\n\n${Array.from({ length: 40 }, (_, i) => `Sentence ${i + 1}.`).join('\n\n')}\n`;
-  const session = await server.session(script(slowly('write_artifact', { name: 'Report', kind: 'markdown', content }, 10, 60)), { model: 'sim/script', tools: TOOLS });
-  const page = await tab(`/c/${session.id}`);
+test('a document fills in beside its conversation while it is written, and keeps what it has drawn', async () => {
+  const { session, page } = await open();
+  const content = `# Report\n\n${Array.from({ length: SLOW }, (_, i) => `Sentence ${i + 1}.`).join('\n\n')}\n`;
+  await say(session, script(slowly('write_artifact', { name: 'Report', kind: 'markdown', content })));
   await page.locator('[data-opens]').click();
   await page.waitForURL(/panel=documents&call=/);
   const shown = page.locator('article[aria-label="Report"]');
   await shown.getByText('it is being written').waitFor();
   const heading = shown.locator('[data-content] [data-depth="1"]');
   await heading.evaluate((node) => (node.mark = true));
-  await shown.getByText('Sentence 12.').waitFor();
-  assert.equal(await shown.getByText('Sentence 40.').count(), 0, 'it is not complete yet');
-  await shown.getByText('Sentence 40.').waitFor();
+  await shown.getByText('Sentence 4.', { exact: true }).waitFor();
+  const early = await shown.locator('p', { hasText: /^Sentence \d+/ }).count();
+  await until(async () => (await shown.locator('p', { hasText: /^Sentence \d+/ }).count()) > early + 20, 'it grows');
+  assert.equal(await heading.evaluate((node) => node.mark), true, 'what was drawn stays');
+  await until(() => shown.evaluate((one) => one.parentElement.scrollTop > 0), 'the end is followed');
+  await page.reload();
+  await shown.getByText('it is being written').waitFor();
+  await shown.getByText('Sentence 4.', { exact: true }).waitFor();
+  await server.stopped(session.id);
+  await shown.getByText('It was not written').waitFor();
+  right(page);
+});
+
+test('what a call is about to write is shown while it waits, and new versions replace only what differs', async () => {
+  const { session, page } = await open({ grants: ASKS });
+  const content = '# Report\n\nOne sentence.\n\nAnother one.\n';
+  await say(session, script(calls('write_artifact', { name: 'Report', kind: 'markdown', content })));
+  await page.locator('[data-opens]').click();
+  const shown = page.locator('article[aria-label="Report"]');
+  await shown.getByText('it waits for approval').waitFor();
+  const heading = shown.locator('[data-content] [data-depth="1"]');
+  await heading.evaluate((node) => (node.mark = true));
+  const stays = async (what) => assert.equal(await heading.evaluate((node) => node.mark), true, what);
+  await approve(session);
   await page.waitForURL(/panel=documents&document=/);
   await shown.getByText('version 1 by').waitFor();
-  assert.equal(await heading.evaluate((node) => node.mark), true, 'what was drawn stays');
+  await stays('the stored text takes the place of the one that was written');
   const id = new URL(page.url()).searchParams.get('document');
   await server.settled(session.id);
 
   await server.ask('POST', `/v1/artifacts/${id}/versions`, { content: `${content}\nA postscript.\n`, base_version: 1 });
   await shown.getByText('A postscript.').waitFor();
   await shown.getByText('version 2 by').waitFor();
-  assert.equal(await heading.evaluate((node) => node.mark), true, 'a new version redraws what differs');
+  await stays('somebody else’s version');
 
-  await say(session, script(slowly('edit_artifact', { id, base_version: 2, edits: [{ old: 'Sentence 3.', new: `Sentence 3, ${'longer '.repeat(60)}than before.` }] }, 4, 60)));
-  await shown.getByText('version 3 is being written').waitFor();
-  await shown.getByText(/Sentence 3, longer longer/).waitFor();
-  assert.equal(await shown.getByText('than before.').count(), 0, 'the passage is not complete yet');
+  await say(session, script(calls('edit_artifact', { id, base_version: 2, edits: [{ old: 'One sentence.', new: 'One longer sentence.' }] })));
+  await shown.getByText('version 3 waits for approval').waitFor();
+  await shown.getByText('One longer sentence.').waitFor();
+  await accessible(page, 'a version that waits for approval');
+  await approve(session);
   await shown.getByText('version 3 by').waitFor();
-  await shown.getByText('than before.').waitFor();
-  assert.equal(await heading.evaluate((node) => node.mark), true);
+  await stays('the agent’s edit');
+  await server.settled(session.id);
+  assert.equal(await shown.getByText('One longer sentence.').count(), 1);
 
-  await page.reload();
-  await shown.getByText('than before.').waitFor();
-  await accessible(page, 'a document that was written');
-  await page.locator('[data-opens]').first().waitFor();
   const phone = await tab(`/c/${session.id}?panel=documents&document=${id}`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
-  await phone.getByText('than before.').waitFor();
+  await phone.getByText('One longer sentence.').waitFor();
   await accessible(phone, 'a document beside its conversation on a phone in the dark');
   assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
   right(phone);
   right(page);
 });
 
-once('a JSON document grows as a tree; what a call fails to write is not shown as written', async () => {
-  const plan = { title: 'Plan', steps: Array.from({ length: 15 }, (_, i) => ({ step: `Step ${i + 1}` })) };
-  const session = await server.session(script(slowly('write_artifact', { name: 'Plan', kind: 'json', content: plan }, 8, 60)), { model: 'sim/script', tools: TOOLS });
-  const page = await tab(`/c/${session.id}`);
+once('a JSON document grows as a tree; a change that the server refuses disappears', async () => {
+  const { session, page } = await open({ grants: ASKS.slice(1) });
+  const boats = (length) => ({ title: 'Fleet', boats: Array.from({ length }, (_, i) => ({ name: `Boat ${i + 1}` })) });
+  await say(session, script(slowly('write_artifact', { name: 'Fleet', kind: 'json', content: boats(SLOW) })));
   await page.locator('[data-opens]').click();
-  const shown = page.locator('article[aria-label="Plan"]');
+  const shown = page.locator('article[aria-label="Fleet"]');
   const first = shown.locator('[data-content] li', { hasText: 'title' }).first();
   await first.evaluate((node) => (node.mark = true));
-  await shown.getByText('Step 3', { exact: true }).waitFor();
-  assert.equal(await shown.getByText('Step 15').count(), 0);
-  await shown.getByText('version 1 by').waitFor();
-  await shown.getByText('Step 15').waitFor();
+  await shown.getByText('Boat 6', { exact: false }).first().waitFor();
   assert.equal(await first.evaluate((node) => node.mark), true, 'what was drawn stays');
+  await server.stopped(session.id);
+
+  await say(session, script(calls('write_artifact', { name: 'Few', kind: 'json', content: boats(3) })));
+  await page.locator('[data-opens]', { hasText: 'Few' }).getByText('version 1').waitFor();
+  await page.locator('[data-opens]', { hasText: 'Few' }).click();
+  const few = page.locator('article[aria-label="Few"]');
+  await few.getByText('version 1 by').waitFor();
   const id = new URL(page.url()).searchParams.get('document');
   await server.settled(session.id);
-  await say(session, script(slowly('edit_artifact', { id, patch: [{ op: 'replace', path: '/title', value: 'Better' }, { op: 'remove', path: '/none' }, { op: 'add', path: '/x', value: 'y'.repeat(200) }] }, 4, 40)));
-  await shown.getByText('version 2 is being written').waitFor();
-  await shown.getByText('Better').waitFor();
-  await shown.getByText('version 1 by').waitFor();
-  await shown.locator('[data-content]').getByText('Better').waitFor({ state: 'detached' });
+  await say(session, script(calls('edit_artifact', { id, patch: [{ op: 'replace', path: '/title', value: 'Better' }, { op: 'test', path: '/title', value: 'Worse' }] })));
+  await few.getByText('version 2 waits for approval').waitFor();
+  await few.locator('[data-content]').getByText('Better').waitFor();
+  await approve(session);
+  await few.getByText('version 1 by').waitFor();
+  await few.locator('[data-content]').getByText('Better').waitFor({ state: 'detached' });
   right(page);
 });
 
 once('an answer in the form of an object grows as a tree', async () => {
-  const answer = { city: 'Bonn', streets: Array.from({ length: 15 }, (_, i) => `Street ${i + 1}`) };
-  const session = await server.session(JSON.stringify([[{ text: JSON.stringify(answer), split: 6, token_ms: 60 }]]), { model: 'sim/script', output: { schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } } });
-  const page = await tab(`/c/${session.id}`);
+  const { session, page } = await open();
+  const answer = { city: 'Bonn', streets: Array.from({ length: SLOW }, (_, i) => `Street ${i + 1}`) };
+  await say(session, JSON.stringify([[{ text: JSON.stringify(answer), split: 10, token_ms: 80 }]]));
   const tree = page.locator('[data-object]');
   const city = tree.locator('li', { hasText: 'Bonn' }).first();
   await city.evaluate((node) => (node.mark = true));
-  await tree.getByText('Street 3', { exact: true }).waitFor();
-  assert.equal(await tree.getByText('Street 15').count(), 0);
-  await tree.getByText('Street 15').waitFor();
-  await server.settled(session.id);
-  await page.locator('article[aria-busy="false"] [data-object]').waitFor();
+  await tree.getByText('Street 12', { exact: true }).waitFor();
   assert.equal(await city.evaluate((node) => node.mark), true, 'what was drawn stays');
+  await server.stopped(session.id);
+  await tree.waitFor({ state: 'detached' }); // it is not an object
   right(page);
 });
 
@@ -122,7 +163,7 @@ once('a link to a document opens it beside the conversation', async () => {
   const { id } = await document('text', 'Notes', 'Mind the gap.', { visibility: 'workspace' });
   const session = await server.session(JSON.stringify([[{ text: `See [the notes](/documents/${id}).` }]]), { model: 'sim/script' });
   const page = await tab(`/c/${session.id}`);
-  await page.getByRole('link', { name: 'the notes' }).click();
+  await page.getByRole('link', { name: 'the notes', exact: true }).click();
   await page.locator('article[aria-label="Notes"]').getByText('Mind the gap.').waitFor();
   assert.equal(new URL(page.url()).pathname, `/c/${session.id}`);
   right(page);

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { ArrowLeft, Loader2, Maximize2 } from 'lucide-react';
+import { ArrowLeft, Hourglass, Loader2, Maximize2 } from 'lucide-react';
 import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Problem } from '../api/http';
 import type { Artifact, ID, Message, Session } from '../api/types';
@@ -52,7 +52,9 @@ export function Beside({ session, transcript, document: asked, call: calling }: 
     if (calling && written) void navigate({ to: '/c/$id', params: { id: session.id }, search: (old) => ({ ...old, call: undefined, document: written.id }), replace: true });
   }, [navigate, session.id, calling, written?.id]);
   const name = document.data?.name ?? draft?.name ?? 'A document';
-  const failed = result?.content.success === false ? result.content.error : null;
+  const asks = draft !== null && transcript.approvals.get(call?.message.tool_call_id ?? '')?.state === 'pending';
+  const stopped = calling !== null && ['cancelled', 'failed'].includes(transcript.messages.get(calling)?.message.status ?? '');
+  const failed = stopped ? 'the turn was stopped.' : result?.content.success === false ? result.content.error : null;
   if (document.isError && !now) {
     const gone = document.error instanceof Problem && document.error.status === 404;
     return (
@@ -72,7 +74,8 @@ export function Beside({ session, transcript, document: asked, call: calling }: 
           <Badge>{KINDS[kind]}</Badge>
           {draft ? (
             <span className="flex items-center gap-1">
-              <Loader2 size={12} aria-hidden className="animate-spin" /> {version > 0 ? `version ${version + 1} is being written` : 'it is being written'}
+              {asks ? <Hourglass size={12} aria-hidden className="text-warn" /> : <Loader2 size={12} aria-hidden className="animate-spin" />}
+              {version > 0 ? `version ${version + 1}` : 'it'} {asks ? 'waits for approval' : 'is being written'}
             </span>
           ) : (
             version > 0 && (
