@@ -21,7 +21,7 @@ const SLOW = 1_000; // of what takes too long for anybody to wait
 async function open(fields = {}) {
   const session = await server.session(script(), { model: 'sim/script', tools: TOOLS, ...fields });
   await server.settled(session.id);
-  const page = await tab(`/c/${session.id}`);
+  const page = await tab(`/c/${session.id}`, { viewport: { width: 1500, height: 900 } }); // the document stands beside the conversation
   await page.getByText('So be it.').first().waitFor();
   return { session, page };
 }

@@ -29,8 +29,9 @@ export interface Choice {
   onChoose: (pointer: string) => void; // the same function each time
 }
 
-// JsonTree shows JSON with levels that fold. A part that keeps its identity is not drawn again.
-export function JsonTree({ value, depth = 0, open, at = '', choice }: { value: Json; depth?: number; open?: boolean; at?: string; choice?: Choice }) {
+// JsonTree shows JSON with levels that fold; with unfolds, those at the top begin unfolded, however long. A part that
+// keeps its identity is not drawn again.
+export function JsonTree({ value, depth = 0, open, unfolds, at = '', choice }: { value: Json; depth?: number; open?: boolean; unfolds?: boolean; at?: string; choice?: Choice }) {
   const [most, setMost] = useState(SHOWN);
   const members = Array.isArray(value) ? value.map((one, i): [string, unknown] => [String(i), one]) : Object.entries(value);
   return (
@@ -38,7 +39,7 @@ export function JsonTree({ value, depth = 0, open, at = '', choice }: { value: J
       {members.slice(0, open ? Infinity : most).map(([name, one]) => {
         const here = choice && pointerTo(at, name);
         const within = here !== undefined && choice?.chosen?.startsWith(here);
-        return <Member key={name} name={name} value={one} depth={depth} open={open} at={here} chosen={within ? choice!.chosen : null} onChoose={choice?.onChoose} />;
+        return <Member key={name} name={name} value={one} depth={depth} open={open} unfolds={unfolds} at={here} chosen={within ? choice!.chosen : null} onChoose={choice?.onChoose} />;
       })}
       {!open && members.length > most && (
         <li>
@@ -56,6 +57,7 @@ interface MemberProps {
   value: unknown;
   depth: number;
   open?: boolean;
+  unfolds?: boolean;
   at?: string; // its pointer, where parts can be chosen
   chosen: string | null; // where it may be this one, or below
   onChoose?: (pointer: string) => void;
@@ -70,9 +72,9 @@ const Member = memo(function Member(props: MemberProps) {
   );
 });
 
-function Level({ name, value, depth, open, at, chosen, onChoose }: MemberProps & { value: Json }) {
+function Level({ name, value, depth, open, unfolds, at, chosen, onChoose }: MemberProps & { value: Json }) {
   const size = Array.isArray(value) ? value.length : Object.keys(value).length;
-  const [begins] = useState(depth < OPEN_DEPTH && size <= MANY); // one that grows does not fold
+  const [begins] = useState((unfolds && depth === 0) || (depth < OPEN_DEPTH && size <= MANY)); // one that grows does not fold
   const [chosenOpen, setChosenOpen] = useState<boolean | null>(null);
   const shown = chosenOpen ?? (open || begins);
   const brackets = Array.isArray(value) ? `[${size}]` : `{${size}}`;

@@ -16,7 +16,7 @@ import { contentOf, documentOf, versionOf } from './queries';
 import { usePassage } from './selected';
 import { authorOf, KINDS } from './words';
 import { changed, type Draft, edited, latestIn, openCalls, useDraft } from './writing';
-import { writtenBy } from './written';
+import { writesDocument, writtenBy } from './written';
 
 const NEAR_END = 24; // pixels from the end that count as the end
 
@@ -34,7 +34,7 @@ export function Beside({ session, transcript, document: asked, call: calling }: 
   const reader = useReader();
   const [source, setSource] = useState(false);
   const here = useRef<HTMLDivElement>(null);
-  const call = useCall(transcript, asked, calling);
+  const { call, open } = useCall(transcript, asked, calling);
   const draft = useDraft(call);
   const result = calling ? resultOf(transcript, calling) : undefined;
   const written = writtenBy(result);
@@ -47,14 +47,13 @@ export function Beside({ session, transcript, document: asked, call: calling }: 
   const kind = document.data?.kind ?? kindOf(draft);
   const now = useText(kind, draft, base.data, content.data);
   const { passage, choice } = usePassage(here, draft ? '' : (content.data ?? ''));
-  useFollow(here, draft !== null, now);
+  useFollow(here, open, now);
   useEffect(() => {
     if (calling && written) void navigate({ to: '/c/$id', params: { id: session.id }, search: (old) => ({ ...old, call: undefined, document: written.id }), replace: true });
   }, [navigate, session.id, calling, written?.id]);
   const name = document.data?.name ?? draft?.name ?? 'A document';
-  const asks = draft !== null && transcript.approvals.get(call?.message.tool_call_id ?? '')?.state === 'pending';
-  const stopped = calling !== null && ['cancelled', 'failed'].includes(transcript.messages.get(calling)?.message.status ?? '');
-  const failed = stopped ? 'the turn was stopped.' : result?.content.success === false ? result.content.error : null;
+  const asks = open && transcript.approvals.get(call?.message.tool_call_id ?? '')?.state === 'pending';
+  const failed = !call || open ? null : result ? result.content.error : 'the turn was stopped.';
   if (document.isError && !now) {
     const gone = document.error instanceof Problem && document.error.status === 404;
     return (
@@ -66,13 +65,13 @@ export function Beside({ session, transcript, document: asked, call: calling }: 
   }
   const shown: Pick<Artifact, 'kind' | 'name'> = { kind, name };
   return (
-    <article aria-label={name} aria-busy={draft !== null} data-beside={id ?? undefined}>
+    <article aria-label={name} aria-busy={open} data-beside={id ?? undefined}>
       <Back session={session.id} />
       <header className="sticky -top-4 z-10 -mx-4 mb-4 border-b border-line bg-raised px-4 pt-1 pb-2">
         <h2 className="font-semibold [overflow-wrap:anywhere]">{name}</h2>
         <p role="status" className="mb-2 flex min-h-6 flex-wrap items-center gap-x-2 gap-y-1 text-xs text-faint">
           <Badge>{KINDS[kind]}</Badge>
-          {draft ? (
+          {open ? (
             <span className="flex items-center gap-1">
               {asks ? <Hourglass size={12} aria-hidden className="text-warn" /> : <Loader2 size={12} aria-hidden className="animate-spin" />}
               {version > 0 ? `version ${version + 1}` : 'it'} {asks ? 'waits for approval' : 'is being written'}
@@ -99,11 +98,11 @@ export function Beside({ session, transcript, document: asked, call: calling }: 
             </Link>
           )}
           <span className="flex-1" />
-          {document.data && !draft && !reader && <Ask document={document.data} version={version} session={session.id} passage={passage} onSent={(to) => to !== session.id && void navigate({ to: '/c/$id', params: { id: to } })} />}
+          {document.data && !open && !reader && <Ask document={document.data} version={version} session={session.id} passage={passage} onSent={(to) => to !== session.id && void navigate({ to: '/c/$id', params: { id: to } })} />}
         </div>
       </header>
       <div ref={here} data-content>
-        {now ? <Content document={shown} content={now} source={source} grows={draft !== null} choice={draft ? undefined : choice} /> : content.isError ? <Failed error={content.error} onRetry={() => void content.refetch()} /> : <Waiting call={call} id={id} />}
+        {now ? <Content document={shown} content={now} source={source} grows={open} choice={open ? undefined : choice} /> : content.isError ? <Failed error={content.error} onRetry={() => void content.refetch()} /> : <Waiting call={call} id={id} />}
       </div>
     </article>
   );
@@ -127,17 +126,22 @@ function resultOf(transcript: Transcript, call: ID): Message | undefined {
   return of ? transcript.order.find(({ message }) => message.role === 'tool_result' && message.tool_call_id === of)?.message : undefined;
 }
 
-// useCall finds the call that writes a document now: the one that was asked for, or the last one that names the document.
-function useCall(transcript: Transcript, document: ID | null, call: ID | null): LiveMessage | null {
-  const open = openCalls(transcript);
+// useCall finds the call that writes a document: the last one that names it and has no result yet, or the one that was
+// asked for, which may have failed. open says that it still writes.
+function useCall(transcript: Transcript, document: ID | null, asked: ID | null): { call: LiveMessage | null; open: boolean } {
+  const calls = openCalls(transcript);
   const [, draw] = useState(0);
-  const names = open.map(({ message }) => message.id).join();
+  const names = calls.map(({ message }) => message.id).join();
   useEffect(() => {
-    const ends = open.map((one) => one.subscribe(() => draw((n) => n + 1)));
+    const ends = calls.map((one) => one.subscribe(() => draw((n) => n + 1)));
     return () => ends.forEach((end) => end());
   }, [names]); // oxlint-disable-line exhaustive-deps -- which calls are open
-  if (call) return open.find(({ message }) => message.id === call) ?? null;
-  return open.findLast((one) => document !== null && one.text('arguments').includes(document)) ?? null;
+  if (!asked) {
+    const call = calls.findLast((one) => document !== null && one.text('arguments').includes(document)) ?? null;
+    return { call, open: call !== null };
+  }
+  const call = transcript.messages.get(asked) ?? null;
+  return call && writesDocument(call.message.tool_name) ? { call, open: calls.includes(call) } : { call: null, open: false };
 }
 
 function kindOf(draft: Draft | null): Artifact['kind'] {

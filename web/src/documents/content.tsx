@@ -63,7 +63,7 @@ function Tree({ text = '', value, choice }: { text?: string; value?: Json; choic
   if (!shown) return <CodeBlock text={text} language="json" closed />;
   return (
     <div className="font-mono text-[13px] leading-relaxed">
-      <JsonTree value={shown} choice={choice} />
+      <JsonTree value={shown} unfolds choice={choice} />
     </div>
   );
 }

@@ -81,8 +81,8 @@ export function useDraft(call: LiveMessage | null): Draft | null {
   const growing = useRef<{ call: LiveMessage; value: Growing } | null>(null);
   if (!call) return null;
   if (growing.current?.call !== call) growing.current = { call, value: new Growing() };
-  const { message, streaming } = call;
-  return draftOf(streaming ? growing.current.value.read(call.text('arguments')) : message.content.arguments, !streaming);
+  const { arguments: said } = call.message.content; // null if the call was stopped, too
+  return draftOf(said ?? growing.current.value.read(call.text('arguments')), Boolean(said));
 }
 
 // latestIn is the newest version of a document that calls in a transcript have written; 0 for none.
