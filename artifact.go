@@ -21,9 +21,10 @@ type Artifact struct {
 	Labels      []string     `json:"labels"`
 	// Schema is the JSON Schema that every version satisfies; null for none.
 	Schema      json.RawMessage `json:"schema"`
-	Version     int             `json:"version" doc:"Number of the newest version."`
-	ContentHash Hash            `json:"content_hash" doc:"SHA-256 of the newest version's bytes."`
-	Bytes       int64           `json:"size" doc:"Bytes of the newest version."`
+	Version     int             `json:"version" doc:"Number of the current version."`
+	Newest      int             `json:"newest_version" doc:"Number of the newest version: greater than version if that one is in conflict."`
+	ContentHash Hash            `json:"content_hash" doc:"SHA-256 of the current version's bytes."`
+	Bytes       int64           `json:"size" doc:"Bytes of the current version."`
 	ArchivedAt  Time            `json:"archived_at"`
 	CreatedAt   Time            `json:"created_at"`
 	UpdatedAt   Time            `json:"updated_at" doc:"When it last got a version, or was changed otherwise."`
@@ -144,9 +145,11 @@ type ArtifactVersion struct {
 	Base         int    `json:"base,omitempty" doc:"The version that its writer began with: older than parent if the changes were merged with later ones; null for the first."`
 	RestoredFrom int    `json:"restored_from,omitempty" doc:"The version whose content was restored; null for others."`
 	Author       Author `json:"author"`
-	// SessionID and MessageID name the tool call that wrote it.
+	// SessionID and MessageID name the tool call that wrote it, or the answer of the transform.
 	SessionID   ID    `json:"session_id"`
 	MessageID   ID    `json:"message_id"`
+	TransformID ID    `json:"transform_id" doc:"The transform that wrote it."`
+	Conflict    bool  `json:"conflict" doc:"Whether the artifact had moved on when a transform wrote it: it never was the current version."`
 	ContentHash Hash  `json:"content_hash" doc:"SHA-256 of its bytes."`
 	Bytes       int64 `json:"size" doc:"Bytes."`
 	CreatedAt   Time  `json:"created_at"`

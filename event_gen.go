@@ -66,4 +66,5 @@ const (
 	FeedArtifactDeleted      EventType = "artifact.deleted"
 	FeedKnowledgeCreated     EventType = "knowledge.created"
 	FeedKnowledgeUpdated     EventType = "knowledge.updated"
+	FeedTransformUpdated     EventType = "transform.updated"
 )

@@ -121,7 +121,9 @@ type Turn struct {
 	StartedAt    Time     `json:"started_at"`
 	FinishedAt   Time     `json:"finished_at"`
 
-	Cancelled *Cancellation `json:"-"` // what its cancel settled; nil until there was one
+	// TransformID is the transform whose outputs the turn writes; zero for others.
+	TransformID ID            `json:"-"`
+	Cancelled   *Cancellation `json:"-"` // what its cancel settled; nil until there was one
 	// Urgent: a person waits for this turn of an agent's background session, so it runs at foreground priority.
 	Urgent bool `json:"-"`
 }

@@ -40,6 +40,7 @@ type Store interface {
 	store.Webhooks
 	Knowledge
 	store.Artifacts
+	store.Transforms
 	store.Teams
 	store.Projects
 	store.Keys

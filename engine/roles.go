@@ -37,6 +37,10 @@ const (
 	ReadArtifacts   Verb = "artifacts.read"
 	WriteArtifacts  Verb = "artifacts.write"
 	DropArtifacts   Verb = "artifacts.delete"
+	ReadTransforms  Verb = "transforms.read"
+	RunTransforms   Verb = "transforms.run"
+	StopTransforms  Verb = "transforms.cancel"
+	SetTransforms   Verb = "transforms.define"
 	ReadModels      Verb = "models.read"
 	ReadTools       Verb = "tools.read"
 	SetClients      Verb = "clients.write"
@@ -149,6 +153,16 @@ var permissions = [...]Permission{
 		ReachAll,
 	},
 	{DropArtifacts, "delete artifacts; change who sees them", ReachNone, ReachOwn, ReachAll},
+	{ReadTransforms, "read and list transforms and their definitions", ReachVisible, ReachVisible, ReachAll},
+	{
+		RunTransforms,
+		"run transforms on artifacts that one sees, and run visible ones again",
+		ReachNone,
+		ReachVisible,
+		ReachAll,
+	},
+	{StopTransforms, "cancel transforms", ReachNone, ReachVisible, ReachAll},
+	{SetTransforms, "define transforms; change and archive definitions", ReachNone, ReachOwn, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
 	{ReadTools, "list tools", ReachAll, ReachAll, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},

@@ -411,6 +411,10 @@ func Catalogue() []Description {
 			{Name: "reason", Doc: "Why the last of them was.", Type: reflect.TypeFor[parley.SkipReason](), Values: []string{"overlap", "missed", "archived", "queue_full", "refused"}},
 			{Name: "due_at", Doc: "When that was due.", Type: reflect.TypeFor[parley.Time]()},
 		}}},
+		{Event: parley.FeedTransformUpdated, Feed: true, Object: Object{Name: "TransformUpdated", Type: reflect.TypeFor[TransformUpdated](), Doc: "Reports that a transform was opened, has started, or has ended: then the artifacts that it writes may have new versions.", Fields: []Field{
+			{Name: "transform_id", Doc: "The transform.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "status", Doc: "Pending, streaming, completed, failed or cancelled.", Type: reflect.TypeFor[parley.TransformStatus](), Values: []string{"pending", "streaming", "completed", "failed", "cancelled"}},
+		}}},
 	}
 }
 

@@ -2048,6 +2048,27 @@ func (e ScheduleAlert) Encode() Encoded {
 	return Encoded{parley.EventScheduleAlert, e.AppendJSON(make([]byte, 0, e.size())), nil}
 }
 
+// AppendJSON appends the object.
+func (e *TransformUpdated) AppendJSON(to []byte) []byte {
+	to = append(to, `{"transform_id":`...)
+	to = appendID(to, e.TransformID)
+	to = append(to, `,"status":`...)
+	to = parley.AppendJSONString(to, string(e.Status))
+	return append(to, '}')
+}
+
+func (e *TransformUpdated) size() int {
+	return 77
+}
+
+// Type is transform.updated.
+func (*TransformUpdated) Type() parley.EventType { return parley.FeedTransformUpdated }
+
+// Encode encodes the event.
+func (e TransformUpdated) Encode() Encoded {
+	return Encoded{parley.FeedTransformUpdated, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
 // New returns an empty payload of a type, to decode into; nil for an unknown type.
 func New(kind parley.EventType) Payload {
 	switch kind {
@@ -2157,6 +2178,8 @@ func New(kind parley.EventType) Payload {
 		return &KnowledgeUpdated{}
 	case parley.EventScheduleAlert:
 		return &ScheduleAlert{}
+	case parley.FeedTransformUpdated:
+		return &TransformUpdated{}
 	}
 	return nil
 }

@@ -76,6 +76,7 @@ func newDocument(schemas *registry) *huma.OpenAPI {
 			{Name: "webhooks", Description: "Addresses to which the events of sessions are posted."},
 			{Name: "knowledge", Description: "What agents know from earlier work."},
 			{Name: "artifacts", Description: "Documents with all their versions."},
+			{Name: "transforms", Description: "Generations that read documents and write others."},
 			{Name: "compactions", Description: "Summaries that stand for earlier messages."},
 			{Name: "events", Description: "Streams of what happens."},
 			{Name: "projects", Description: "Directories of work."},

@@ -140,12 +140,33 @@ const (
 		timeExample + `","confirmed_at":"` + timeExample + `"}`
 	artifactExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
 		`"session_id":null,"owner_id":"` + otherIDExample + `","visibility":"private","kind":"markdown",` +
-		`"name":"Outline","labels":["novel"],"schema":null,"version":2,"content_hash":"` + hashExample +
+		`"name":"Outline","labels":["novel"],"schema":null,"version":2,"newest_version":2,"content_hash":"` + hashExample +
 		`","size":29,"archived_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 	artifactVersionExample = `{"artifact_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","number":2,"author":{"kind":"agent","id":"` + agentIDExample + `","name":"Release writer"},"session_id":"` +
-		sessionIDExample + `","message_id":"` + messageIDExample + `","content_hash":"` + hashExample +
-		`","size":29,"created_at":"` + timeExample + `","parent":1,"base":1,"restored_from":null}`
+		sessionIDExample + `","message_id":"` + messageIDExample + `","transform_id":null,"conflict":false,` +
+		`"content_hash":"` + hashExample + `","size":29,"created_at":"` + timeExample +
+		`","parent":1,"base":1,"restored_from":null}`
+	noParametersExample = `"temperature":null,"top_p":null,"max_tokens":null,"seed":null,"reasoning_effort":null,` +
+		`"tool_choice":null,"parallel_tool_calls":null,"response_format":null,"stop":null,"end_user":null,` +
+		`"request_metadata":null,"service_tier":null`
+	transformExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
+		`"definition_id":null,"definition_version":null,"name":"Summary","agent_id":"` + agentIDExample +
+		`","instructions":"Sum up the outline in three sentences.","model":null,` + noParametersExample +
+		`,"cite":false,"inputs":[{"position":1,"name":"Outline","artifact_id":"` + otherIDExample +
+		`","version":2,"pointer":"","purged":false}],"outputs":[{"position":1,"name":"content","kind":"markdown",` +
+		`"title":"Summary","schema":null,"artifact_id":"` + otherIDExample + `","creates":true,"base_version":null,` +
+		`"version":1,"conflict":false,"sources":[],"purged":false}],"status":"completed","progress":1,"chunks":12,` +
+		`"last_chunk_at":"` + timeExample + `","session_id":"` + sessionIDExample + `","turn_id":"` + turnIDExample +
+		`","trigger_session_id":null,"trigger_message_id":null,"owner_id":"` + otherIDExample +
+		`","created_by_id":"` + otherIDExample + `","retry_of_id":null,"run_id":null,"node":null,"failure":null,` +
+		`"created_at":"` + timeExample + `","started_at":"` + timeExample + `","ended_at":"` + timeExample + `"}`
+	definitionExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","slug":"summary",` +
+		`"description":"","name":"Summary","agent_id":"` + agentIDExample +
+		`","instructions":"Sum up in three sentences.","model":null,` + noParametersExample +
+		`,"cite":false,"outputs":[{"name":"content","kind":"markdown","title":"Summary","schema":null}],` +
+		`"status":"active","owner_id":"` + otherIDExample + `","changed_by_id":"` + otherIDExample +
+		`","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 	artifactDiffExample = `{"from":1,"to":2,"patch":null,"hunks":[{"from":3,"to":3,"lines":[{"op":"removed",` +
 		`"text":"It begins.","parts":null,"open":false},{"op":"added","text":"It began in the rain.","parts":null,` +
 		`"open":false}]}],"truncated":false}`

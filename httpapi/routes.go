@@ -34,6 +34,7 @@ func listedRoutes() []route {
 		inboxRoutes(),
 		projectRoutes(),
 		artifactRoutes(),
+		transformRoutes(),
 		fileRoutes(),
 		modelRoutes(),
 		toolRoutes(),

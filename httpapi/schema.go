@@ -96,6 +96,7 @@ func closedLists() map[reflect.Type]closed {
 		reflect.TypeFor[parley.KnowledgeKind]():   valuesOf(parley.KnowledgeKinds()...),
 		reflect.TypeFor[parley.KnowledgeStatus](): valuesOf(parley.KnowledgeStatuses()...),
 		reflect.TypeFor[parley.ArtifactKind]():    valuesOf(parley.ArtifactKinds()...),
+		reflect.TypeFor[parley.TransformStatus](): valuesOf(parley.TransformStatuses()...),
 		reflect.TypeFor[parley.EditOp](): valuesOf(
 			parley.EditAdd, parley.EditRemove, parley.EditReplace, parley.EditMove, parley.EditCopy, parley.EditTest,
 		),
@@ -421,8 +422,11 @@ func amend(name string, s *huma.Schema) {
 		schema := object("The JSON Schema that every version satisfies; null for none.")
 		schema.Nullable = true
 		s.Properties["schema"] = schema
-	case "ArtifactInput":
+	case "ArtifactInput", "TransformWriting", "DefinedTarget":
 		inputObjects(s, "schema")
+	case "TransformOutput":
+		s.Properties["schema"] = object("JSON Schema of a json artifact; null for none.")
+		s.Properties["schema"].Nullable = true
 	case "ArtifactDiff":
 		s.Properties["patch"].Nullable, s.Properties["hunks"].Nullable = true, true
 	case "DiffLine":

@@ -118,10 +118,11 @@ func (t *txn) insertArtifactVersion(v *parley.ArtifactVersion, key store.Idempot
 
 // keepContent stores a content, or counts one more use of the same one.
 func (t *txn) keepContent(a *parley.Artifact, c *store.ArtifactContent, maxStorage int64) error {
-	const use = "UPDATE artifact_contents SET uses = uses + 1 WHERE workspace_id = ? AND hash = ?"
-	known, err := t.exec(use, a.WorkspaceID, c.Hash)
-	if err != nil || known > 0 {
+	if known, err := t.one("SELECT 1 FROM artifact_contents WHERE workspace_id = ? AND hash = ?",
+		func(*row) error { return nil }, a.WorkspaceID, c.Hash); err != nil {
 		return err
+	} else if known {
+		return t.storeContent(a, c)
 	}
 	quota := parley.Quota{Workspace: maxStorage}
 	var stored parley.Storage
@@ -136,6 +137,16 @@ func (t *txn) keepContent(a *parley.Artifact, c *store.ArtifactContent, maxStora
 		return err
 	}
 	if err := stored.Room(quota, int64(len(c.Patch)), int64(len(c.Patch))); err != nil {
+		return err
+	}
+	return t.storeContent(a, c)
+}
+
+// storeContent is keepContent without quotas.
+func (t *txn) storeContent(a *parley.Artifact, c *store.ArtifactContent) error {
+	const use = "UPDATE artifact_contents SET uses = uses + 1 WHERE workspace_id = ? AND hash = ?"
+	known, err := t.exec(use, a.WorkspaceID, c.Hash)
+	if err != nil || known > 0 {
 		return err
 	}
 	if !c.BaseHash.IsZero() {

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "68d73021e73d73310686f0f187c61fa0c127fb9a3f5c3263bf03b39e6f4bc62c"
+const schemaHash = "d7025400e016a096f035b97a7aa1275ea34f1901629c2ab6c4f8e69fb4934445"

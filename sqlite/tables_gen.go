@@ -715,7 +715,8 @@ func settleMessageArgs(to []arg, of *transition.SettledRow) ([]arg, error) {
 const turnColumns = "t.id, t.workspace_id, t.session_id, t.trigger_message_id, t.status, t.wait_reason, t.ordinal, " +
 	"t.attempt, t.takeovers, t.step, t.agent_id, t.agent_version, t.loop_id, t.iteration, t.error, " +
 	"t.input_tokens, t.output_tokens, t.cached_tokens, t.unknown_calls, t.cost, t.created_at, " +
-	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled, t.urgent"
+	"t.started_at, t.finished_at, t.continues_id, t.caught_by, t.accused_by, t.cancelled, t.urgent, " +
+	"t.transform_id"
 
 // fillTurn reads turnColumns.
 func fillTurn(r *row, to *parley.Turn) error {
@@ -757,6 +758,7 @@ func fillTurn(r *row, to *parley.Turn) error {
 		}
 	}
 	to.Urgent = r.bool()
+	to.TransformID = r.id()
 	return nil
 }
 
@@ -767,9 +769,9 @@ func scanTurn(r *row) (found parley.Turn, err error) {
 
 // insertTurnColumns and insertTurnPlaces are for an INSERT INTO turns, with the arguments of insertTurnArgs.
 const insertTurnColumns = "id, workspace_id, session_id, trigger_message_id, status, wait_reason, ordinal, attempt, step, " +
-	"agent_id, agent_version, loop_id, iteration, created_at, started_at, urgent"
+	"agent_id, agent_version, loop_id, iteration, created_at, started_at, urgent, transform_id"
 
-const insertTurnPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertTurnPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertTurnArgs appends the arguments of its columns.
 func insertTurnArgs(to []arg, of *parley.Turn) []arg {
@@ -790,6 +792,7 @@ func insertTurnArgs(to []arg, of *parley.Turn) []arg {
 		&of.CreatedAt,
 		&of.StartedAt,
 		of.Urgent,
+		&of.TransformID,
 	)
 }
 
@@ -1987,7 +1990,8 @@ func updateKnowledgeBlockArgs(to []arg, of *parley.KnowledgeBlock) ([]arg, error
 // artifactColumns reads "a".
 const artifactColumns = "a.id, a.workspace_id, a.project_id, a.session_id, coalesce(s.owner_id, a.owner_id), " +
 	"coalesce(s.visibility, a.visibility), a.kind, a.name, a.search_name, a.labels, a.schema, a.version, " +
-	"a.content_hash, a.size, a.revision, a.archived_at, a.created_at, a.updated_at"
+	"CASE WHEN a.newest > a.version THEN a.newest ELSE a.version END, a.content_hash, a.size, " +
+	"a.revision, a.archived_at, a.created_at, a.updated_at"
 
 // fillArtifact reads artifactColumns.
 func fillArtifact(r *row, to *parley.Artifact) error {
@@ -2008,6 +2012,7 @@ func fillArtifact(r *row, to *parley.Artifact) error {
 	}
 	to.Schema = r.json()
 	to.Version = r.int()
+	to.Newest = r.int()
 	to.ContentHash = r.hash()
 	to.Bytes = r.int64()
 	to.Revision = r.int64()
@@ -2024,10 +2029,10 @@ func scanArtifact(r *row) (found parley.Artifact, err error) {
 
 // insertArtifactColumns and insertArtifactPlaces are for an INSERT INTO artifacts, with the arguments of insertArtifactArgs.
 const insertArtifactColumns = "id, workspace_id, project_id, session_id, owner_id, visibility, kind, name, search_name, labels, " +
-	"schema, version, content_hash, size, revision, idempotency_key, fingerprint, archived_at, " +
+	"schema, version, newest, content_hash, size, revision, idempotency_key, fingerprint, archived_at, " +
 	"created_at, updated_at"
 
-const insertArtifactPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertArtifactPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertArtifactArgs appends the arguments of its columns.
 func insertArtifactArgs(to []arg, of *transition.ArtifactRow) ([]arg, error) {
@@ -2052,6 +2057,7 @@ func insertArtifactArgs(to []arg, of *transition.ArtifactRow) ([]arg, error) {
 		labels,
 		&of.Schema,
 		of.Version,
+		of.Newest,
 		&of.ContentHash,
 		of.Bytes,
 		of.Revision,
@@ -2065,7 +2071,7 @@ func insertArtifactArgs(to []arg, of *transition.ArtifactRow) ([]arg, error) {
 
 // updateArtifactSet is for an UPDATE of artifacts, with the arguments of updateArtifactArgs.
 const updateArtifactSet = "session_id = ?, owner_id = ?, visibility = ?, name = ?, search_name = ?, labels = ?, version = ?, " +
-	"content_hash = ?, size = ?, revision = ?, archived_at = ?, updated_at = ?"
+	"newest = ?, content_hash = ?, size = ?, revision = ?, archived_at = ?, updated_at = ?"
 
 // updateArtifactArgs appends the arguments of its columns.
 func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
@@ -2073,7 +2079,7 @@ func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 14),
+	return append(slices.Grow(to, 15),
 		&of.SessionID,
 		&of.OwnerID,
 		string(of.Visibility),
@@ -2081,6 +2087,7 @@ func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
 		of.SearchName,
 		labels,
 		of.Version,
+		of.Newest,
 		&of.ContentHash,
 		of.Bytes,
 		of.Revision,
@@ -2091,7 +2098,8 @@ func updateArtifactArgs(to []arg, of *parley.Artifact) ([]arg, error) {
 
 // artifactVersionColumns reads "v".
 const artifactVersionColumns = "v.artifact_id, v.number, v.workspace_id, v.parent, v.base, v.restored_from, v.author_kind, " +
-	"v.author_id, v.author_name, v.session_id, v.message_id, v.content_hash, v.size, v.created_at"
+	"v.author_id, v.author_name, v.session_id, v.message_id, v.transform_id, v.conflict, v.content_hash, " +
+	"v.size, v.created_at"
 
 // fillArtifactVersion reads artifactVersionColumns.
 func fillArtifactVersion(r *row, to *parley.ArtifactVersion) error {
@@ -2106,6 +2114,8 @@ func fillArtifactVersion(r *row, to *parley.ArtifactVersion) error {
 	to.Author.Name = r.text()
 	to.SessionID = r.id()
 	to.MessageID = r.id()
+	to.TransformID = r.id()
+	to.Conflict = r.bool()
 	to.ContentHash = r.hash()
 	to.Bytes = r.int64()
 	to.CreatedAt = r.time()
@@ -2119,9 +2129,10 @@ func scanArtifactVersion(r *row) (found parley.ArtifactVersion, err error) {
 
 // insertArtifactVersionColumns and insertArtifactVersionPlaces are for an INSERT INTO artifact_versions, with the arguments of insertArtifactVersionArgs.
 const insertArtifactVersionColumns = "artifact_id, number, workspace_id, parent, base, restored_from, author_kind, author_id, " +
-	"author_name, session_id, message_id, content_hash, size, idempotency_key, fingerprint, created_at"
+	"author_name, session_id, message_id, transform_id, conflict, content_hash, size, idempotency_key, " +
+	"fingerprint, created_at"
 
-const insertArtifactVersionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertArtifactVersionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertArtifactVersionArgs appends the arguments of its columns.
 func insertArtifactVersionArgs(to []arg, of *transition.ArtifactVersionRow) []arg {
@@ -2153,6 +2164,8 @@ func insertArtifactVersionArgs(to []arg, of *transition.ArtifactVersionRow) []ar
 		of.Author.Name,
 		&of.SessionID,
 		&of.MessageID,
+		&of.TransformID,
+		of.Conflict,
 		&of.ContentHash,
 		of.Bytes,
 		idempotencyKey,
@@ -2398,5 +2411,258 @@ func insertSignInArgs(to []arg, of *store.NewSignIn) []arg {
 		&of.CreatedAt,
 		&of.LastUsedAt,
 		&of.ExpiresAt,
+	)
+}
+
+// transformColumns reads "f".
+const transformColumns = "f.id, f.workspace_id, f.project_id, f.definition_id, f.definition_version, f.name, f.agent_id, " +
+	"f.instructions, f.model, f.parameters, f.cite, f.status, f.chunks, f.last_chunk_at, f.session_id, " +
+	"f.turn_id, f.trigger_session_id, f.trigger_message_id, f.owner_id, f.created_by_id, f.retry_of_id, " +
+	"f.run_id, f.node, f.failure, f.created_at, f.started_at, f.ended_at"
+
+// fillTransform reads transformColumns.
+func fillTransform(r *row, to *parley.Transform) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.ProjectID = r.id()
+	to.DefinitionID = r.id()
+	to.DefinitionVersion = r.int()
+	to.Name = r.text()
+	to.AgentID = r.id()
+	to.Instructions = r.text()
+	to.Model = parley.ModelID(r.text())
+	if text := r.text(); text != "" {
+		if err := decode("parameters", text, &to.Parameters); err != nil {
+			return err
+		}
+	}
+	to.Cite = r.bool()
+	to.Status = parley.TransformStatus(r.text())
+	to.Chunks = r.int()
+	to.LastChunkAt = r.time()
+	to.SessionID = r.id()
+	to.TurnID = r.id()
+	to.TriggerSessionID = r.id()
+	to.TriggerMessageID = r.id()
+	to.OwnerID = r.id()
+	to.CreatedByID = r.id()
+	to.RetryOfID = r.id()
+	to.RunID = r.id()
+	to.Node = r.text()
+	if text := r.text(); text != "" {
+		to.Failure = new(parley.Failure)
+		if err := decode("failure", text, to.Failure); err != nil {
+			return err
+		}
+	}
+	to.CreatedAt = r.time()
+	to.StartedAt = r.time()
+	to.EndedAt = r.time()
+	return nil
+}
+
+// insertTransformColumns and insertTransformPlaces are for an INSERT INTO transforms, with the arguments of insertTransformArgs.
+const insertTransformColumns = "id, workspace_id, project_id, definition_id, definition_version, name, agent_id, instructions, " +
+	"model, parameters, cite, status, chunks, last_chunk_at, session_id, turn_id, trigger_session_id, " +
+	"trigger_message_id, owner_id, created_by_id, retry_of_id, run_id, node, failure, created_at, " +
+	"started_at, ended_at"
+
+const insertTransformPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+
+// insertTransformArgs appends the arguments of its columns.
+func insertTransformArgs(to []arg, of *parley.Transform) ([]arg, error) {
+	var definitionVersion arg
+	if of.DefinitionVersion != 0 {
+		definitionVersion = of.DefinitionVersion
+	}
+	parameters, err := encode(of.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	failure, err := encodeMaybe(of.Failure)
+	if err != nil {
+		return nil, err
+	}
+	return append(to,
+		&of.ID,
+		&of.WorkspaceID,
+		&of.ProjectID,
+		&of.DefinitionID,
+		definitionVersion,
+		of.Name,
+		&of.AgentID,
+		of.Instructions,
+		string(of.Model),
+		parameters,
+		of.Cite,
+		string(of.Status),
+		of.Chunks,
+		&of.LastChunkAt,
+		&of.SessionID,
+		&of.TurnID,
+		&of.TriggerSessionID,
+		&of.TriggerMessageID,
+		&of.OwnerID,
+		&of.CreatedByID,
+		&of.RetryOfID,
+		&of.RunID,
+		of.Node,
+		failure,
+		&of.CreatedAt,
+		&of.StartedAt,
+		&of.EndedAt,
+	), nil
+}
+
+// transformInputColumns reads "i".
+const transformInputColumns = "i.transform_id, i.position, i.workspace_id, i.name, i.artifact_id, i.version, i.pointer, " +
+	"x.id IS NULL"
+
+// fillTransformInput reads transformInputColumns.
+func fillTransformInput(r *row, to *parley.TransformInput) error {
+	to.TransformID = r.id()
+	to.Position = r.int()
+	to.WorkspaceID = r.id()
+	to.Name = r.text()
+	to.ArtifactID = r.id()
+	to.Version = r.int()
+	to.Pointer = r.text()
+	to.Purged = r.bool()
+	return nil
+}
+
+func scanTransformInput(r *row) (found parley.TransformInput, err error) {
+	err = fillTransformInput(r, &found)
+	return found, err
+}
+
+// insertTransformInputColumns and insertTransformInputPlaces are for an INSERT INTO transform_inputs, with the arguments of insertTransformInputArgs.
+const insertTransformInputColumns = "transform_id, position, workspace_id, name, artifact_id, version, pointer"
+
+const insertTransformInputPlaces = "?, ?, ?, ?, ?, ?, ?"
+
+// insertTransformInputArgs appends the arguments of its columns.
+func insertTransformInputArgs(to []arg, of *parley.TransformInput) []arg {
+	return append(to,
+		&of.TransformID,
+		of.Position,
+		&of.WorkspaceID,
+		of.Name,
+		&of.ArtifactID,
+		of.Version,
+		of.Pointer,
+	)
+}
+
+// transformOutputColumns reads "o".
+const transformOutputColumns = "o.transform_id, o.position, o.workspace_id, o.name, o.kind, o.title, o.schema, o.artifact_id, " +
+	"o.creates, o.base_version, o.version, o.conflict, o.sources, " +
+	"x.id IS NULL AND (o.version IS NOT NULL OR NOT o.creates)"
+
+// fillTransformOutput reads transformOutputColumns.
+func fillTransformOutput(r *row, to *parley.TransformOutput) error {
+	to.TransformID = r.id()
+	to.Position = r.int()
+	to.WorkspaceID = r.id()
+	to.Name = r.text()
+	to.Kind = parley.ArtifactKind(r.text())
+	to.Title = r.text()
+	to.Schema = r.json()
+	to.ArtifactID = r.id()
+	to.Creates = r.bool()
+	to.BaseVersion = r.int()
+	to.Version = r.int()
+	to.Conflict = r.bool()
+	to.Sources = []parley.TransformSource{}
+	if text := r.text(); text != "" && text != "[]" {
+		if err := decode("sources", text, &to.Sources); err != nil {
+			return err
+		}
+	}
+	to.Purged = r.bool()
+	return nil
+}
+
+func scanTransformOutput(r *row) (found parley.TransformOutput, err error) {
+	err = fillTransformOutput(r, &found)
+	return found, err
+}
+
+// insertTransformOutputColumns and insertTransformOutputPlaces are for an INSERT INTO transform_outputs, with the arguments of insertTransformOutputArgs.
+const insertTransformOutputColumns = "transform_id, position, workspace_id, name, kind, title, schema, artifact_id, creates, " +
+	"base_version, version, conflict, sources"
+
+const insertTransformOutputPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+
+// insertTransformOutputArgs appends the arguments of its columns.
+func insertTransformOutputArgs(to []arg, of *parley.TransformOutput) ([]arg, error) {
+	var baseVersion arg
+	if of.BaseVersion != 0 {
+		baseVersion = of.BaseVersion
+	}
+	var version arg
+	if of.Version != 0 {
+		version = of.Version
+	}
+	sources, err := encode(of.Sources)
+	if err != nil {
+		return nil, err
+	}
+	return append(to,
+		&of.TransformID,
+		of.Position,
+		&of.WorkspaceID,
+		of.Name,
+		string(of.Kind),
+		of.Title,
+		&of.Schema,
+		&of.ArtifactID,
+		of.Creates,
+		baseVersion,
+		version,
+		of.Conflict,
+		sources,
+	), nil
+}
+
+// insertTransformDefinitionColumns and insertTransformDefinitionPlaces are for an INSERT INTO transform_definitions, with the arguments of insertTransformDefinitionArgs.
+const insertTransformDefinitionColumns = "id, workspace_id, slug, status, version, owner_id, body, idempotency_key, fingerprint, created_at, " +
+	"updated_at"
+
+const insertTransformDefinitionPlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+
+// insertTransformDefinitionArgs appends the arguments of its columns.
+func insertTransformDefinitionArgs(to []arg, of *transition.DefinitionRow) []arg {
+	var idempotencyKey arg
+	if of.Idempotency.Key != "" {
+		idempotencyKey = of.Idempotency.Key
+	}
+	return append(to,
+		&of.ID,
+		&of.WorkspaceID,
+		of.Slug,
+		string(of.Status),
+		of.Version,
+		&of.OwnerID,
+		of.Body,
+		idempotencyKey,
+		&of.Idempotency.Fingerprint,
+		&of.CreatedAt,
+		&of.UpdatedAt,
+	)
+}
+
+// updateTransformDefinitionSet is for an UPDATE of transform_definitions, with the arguments of updateTransformDefinitionArgs.
+const updateTransformDefinitionSet = "slug = ?, status = ?, version = ?, owner_id = ?, body = ?, updated_at = ?"
+
+// updateTransformDefinitionArgs appends the arguments of its columns.
+func updateTransformDefinitionArgs(to []arg, of *transition.DefinitionRow) []arg {
+	return append(slices.Grow(to, 8),
+		of.Slug,
+		string(of.Status),
+		of.Version,
+		&of.OwnerID,
+		of.Body,
+		&of.UpdatedAt,
 	)
 }

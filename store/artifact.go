@@ -15,7 +15,7 @@ type NewArtifact struct {
 	Idempotency Idempotency
 }
 
-// NewArtifactVersion is a version to be written: its Parent names the version that must be the newest.
+// NewArtifactVersion is a version to be written: its Parent names the version that must be the current one.
 type NewArtifactVersion struct {
 	Version     parley.ArtifactVersion
 	Content     ArtifactContent
@@ -65,8 +65,8 @@ type Artifacts interface {
 	// CreateArtifact stores an artifact with its first version. The bool reports a repeat of the idempotency key.
 	// CodeNotFound without the session or the project; CodeKeyReused; CodeConflict beyond a quota.
 	CreateArtifact(ctx context.Context, artifact NewArtifact) (parley.Artifact, bool, error)
-	// WriteArtifact adds a version, which becomes the newest. The bool reports a repeat of the idempotency key.
-	// CodeConflict unless the version's parent is the newest, beyond parley.MaxArtifactVersions, and beyond the quota;
+	// WriteArtifact adds a version, which becomes the current one. The bool reports a repeat of the idempotency key.
+	// CodeConflict unless the version's parent is the current one, beyond parley.MaxArtifactVersions, and beyond the quota;
 	// CodeArchived; CodeKeyReused; CodeNotFound.
 	WriteArtifact(ctx context.Context, version NewArtifactVersion) (parley.ArtifactVersion, bool, error)
 	// WrittenVersion finds the version that was written under an idempotency key; nil if there is none. CodeKeyReused.

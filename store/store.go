@@ -33,6 +33,7 @@ type Store interface {
 	WebhookLanes
 	Knowledge
 	Artifacts
+	Transforms
 	Teams
 	Delegations
 	Inbox

@@ -52,9 +52,10 @@ type Posted struct {
 type NewSession struct {
 	Session     parley.Session // the caller mints ids; the store sets status, statistics and times
 	First       *NewMessage
-	ClientID    string       // the client that opens the session, if any
-	Quota       parley.Quota // of sessions; for a tool session the store looks up its owner's
-	Named       Named        // what somebody else's session with the same key must match
+	Transform   *parley.Transform // opened with the session, whose first turn it follows; First is set then
+	ClientID    string            // the client that opens the session, if any
+	Quota       parley.Quota      // of sessions; for a tool session the store looks up its owner's
+	Named       Named             // what somebody else's session with the same key must match
 	Idempotency Idempotency
 }
 
@@ -274,6 +275,8 @@ type TurnEnd struct {
 	Status  parley.TurnStatus
 	Failure *parley.Failure // of failed
 	Met     bool            // of a completed loop iteration: the loop's condition holds
+	// Transform is what the turn of a transform has made, also of one that failed.
+	Transform *TransformEnd
 }
 
 // StepSettle settles every row of a step in one transaction and, if End is set, ends the turn, too.

@@ -193,6 +193,7 @@ func (t *turn) Finish(failure *parley.Failure) (next runner.Next, err error) {
 			a.drop()
 			return runner.Over, err
 		}
+		end.Transform = t.transforms.end
 	}
 	more, err := t.asking.settleAs(a, parley.MessageCompleted, &end)
 	if err != nil || !more {
@@ -293,6 +294,15 @@ func (t *turn) take(steers []parley.Message) (runner.Next, error) {
 			return t.reject(a, wrong)
 		}
 	}
+	if wrong, failure, err := t.transforms.written(a); err != nil && t.ctx.Err() != nil {
+		a.finish, a.call.Outcome, t.answer = "", parley.CallCancelled, nil // the turn was interrupted
+		return runner.Over, t.leave(a)
+	} else if err != nil {
+		a.drop()
+		return runner.Over, err
+	} else if wrong != "" || failure != nil {
+		return t.refuse(a, wrong, failure)
+	}
 	return runner.FinishNext, nil
 }
 
@@ -389,6 +399,17 @@ func (t *turn) complete() (runner.Next, error) {
 	if err != nil {
 		return runner.Over, err
 	}
+	wrong, failure, err := t.transforms.written(nil)
+	if err != nil {
+		return runner.Over, err
+	}
+	if wrong != "" && failure == nil {
+		failure = t.unwritable(wrong)
+	}
+	if failure != nil {
+		return t.finish(store.TurnEnd{Status: parley.TurnFailed, Failure: failure})
+	}
+	end.Transform = t.transforms.end
 	return t.finish(end)
 }
 

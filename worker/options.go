@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/artifact"
 	"example.org/parley/internal/webhook"
 	"example.org/parley/model"
 	"example.org/parley/observe"
@@ -55,6 +56,7 @@ type Options struct {
 	// same.
 	Middleware []model.Middleware
 	Redact     []parley.RedactPattern // hidden from every provider, whatever the agents' settings
+	Documents  *artifact.Places       // where contents of artifacts are worked on; nil: the worker's own
 	// Webhooks sends events to webhooks; nil: this process sends none.
 	Webhooks *webhook.Sender
 

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"strconv"
 
 	"example.org/parley"
@@ -20,6 +21,12 @@ func (s *asking) settleWith(a *answer, settle store.StepSettle, status parley.Me
 	for i, r := range a.rows {
 		if settle.Blocks[i], err = r.settled(status, a.failure); err != nil {
 			return false, err
+		}
+	}
+	if end := settle.End; end != nil && !s.claim.Turn.TransformID.IsZero() {
+		end.Transform = cmp.Or(end.Transform, &store.TransformEnd{})
+		for i := range settle.Blocks {
+			end.Transform.Chunks += settle.Blocks[i].Chunks
 		}
 	}
 	first := &settle.Blocks[0]

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"example.org/parley"
+	"example.org/parley/internal/artifact"
 	"example.org/parley/internal/upload"
 	"example.org/parley/store"
 )
@@ -86,6 +87,8 @@ type turnStore interface {
 	AgentVersionBy(ctx context.Context, workspaceID, agentID, principalID parley.ID, through int) (parley.Agent, error)
 	Accepted(ctx context.Context, workspaceID, sessionID parley.ID) (parley.Accepted, error)
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
+	artifact.Reader
+	Transform(ctx context.Context, scope store.Scope, id parley.ID) (parley.Transform, error)
 	File(ctx context.Context, scope store.Scope, id parley.ID) (parley.File, error)
 	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
 }

@@ -60,6 +60,7 @@ type turn struct {
 	shortening *shortening
 	until      *until
 	outputs    *outputs
+	transforms *transforms
 }
 
 // newTurn joins the parts of a run.
@@ -73,6 +74,7 @@ func newTurn(c *claimed) *turn {
 		until:      &until{c},
 		outputs:    &outputs{claimed: c},
 	}
+	t.transforms = &transforms{claimed: c, until: t.until}
 	t.budgets = &budgets{claimed: c, limits: t.limits}
 	t.tools = &tools{claimed: c, rules: t.rules, outputs: t.outputs}
 	t.requests = &requests{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/artifact"
 	"example.org/parley/internal/inflight"
 	"example.org/parley/internal/upload"
 	"example.org/parley/live"
@@ -66,6 +67,7 @@ type Worker struct {
 	uploads upload.Store
 
 	compactor *compactor
+	documents *artifact.Places
 	linker    *linker  // nil in dry runs
 	indexer   *indexer // nil in dry runs
 	scheduler *scheduler
@@ -126,6 +128,7 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		weights:   &weights{},
 		ratios:    &prompt.Ratios{},
 		compactor: newCompactor(),
+		documents: options.Documents,
 		claimNow:  make(chan struct{}, 1),
 		outboxNow: make(chan struct{}, 1),
 		keptNow:   make(chan struct{}, 1),
@@ -134,6 +137,9 @@ func New(db Store, models model.Source, tools tool.Source, hub *live.Hub, option
 		places:    store.Occupancy{Slots: options.Slots, Reserve: store.ReservedSlots(options.Slots)},
 		runs:      map[parley.ID]*run{},
 		idle:      make(chan struct{}),
+	}
+	if w.documents == nil {
+		w.documents = artifact.NewPlaces()
 	}
 	if options.Webhooks != nil {
 		w.postman = newPostman(db, &w.options)

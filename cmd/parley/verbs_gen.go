@@ -2156,6 +2156,7 @@ func printArtifact(term terminal, shared *flags, got *parley.Artifact) error {
 		{"labels", strings.Join(got.Labels, ", ")},
 		{"schema", clipped(got.Schema)},
 		{"version", strconv.Itoa(got.Version)},
+		{"newest version", strconv.Itoa(got.Newest)},
 		{"content hash", got.ContentHash.String()},
 		{"size", strconv.FormatInt(got.Bytes, 10)},
 		{"archived at", got.ArchivedAt.String()},

@@ -116,6 +116,7 @@ var rules = []struct {
 	{"internal/partialjson", []string{".", "event"}},
 	{"internal/timetable", []string{"."}},
 	{"internal/artifact", []string{".", "internal/document", "internal/inflight", "internal/schema", "store"}},
+	{"internal/transform", []string{".", "internal/artifact", "internal/document", "internal/schema", "store"}},
 	{"internal/upload", []string{"."}},
 	{"internal/document", []string{"."}},
 	{"internal/imports", []string{"."}},
@@ -135,7 +136,7 @@ var rules = []struct {
 		},
 	}, // it reads and searches sessions
 	{"tool/team", []string{".", "tool", "store"}}, // it reads the agents of teams
-	{"tool/document", []string{".", "tool", "store", "internal/artifact", "internal/document"}},
+	{"tool/document", []string{".", "tool", "store", "internal/artifact", "internal/document", "internal/transform"}},
 	{
 		"tool/*",
 		[]string{".", "tool", "internal/inflight", "internal/netguard", "internal/program", "internal/schema"},
@@ -155,6 +156,7 @@ var rules = []struct {
 			"internal/projectdir",
 			"internal/schema",
 			"internal/timetable",
+			"internal/transform",
 			"internal/upload",
 			"internal/webhook",
 			"internal/words",
@@ -171,11 +173,13 @@ var rules = []struct {
 			"prompt",
 			"setting",
 			"live",
+			"internal/artifact",
 			"internal/caught",
 			"internal/inflight",
 			"internal/dryrun",
 			"internal/schema",
 			"internal/timetable",
+			"internal/transform",
 			"internal/upload",
 			"internal/webhook",
 			"event",

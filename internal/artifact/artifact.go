@@ -18,23 +18,29 @@ import (
 	"example.org/parley/store"
 )
 
+// Reader is what reading contents needs of a store.
+type Reader interface {
+	Artifact(ctx context.Context, scope store.Scope, id parley.ID) (parley.Artifact, error)
+	ArtifactVersion(ctx context.Context, scope store.Scope, id parley.ID, number int) (parley.ArtifactVersion, error)
+	ArtifactContent(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]store.ArtifactContent, error)
+}
+
 // Store is what this package needs of a store.
 type Store interface {
+	Reader
+
 	CreateArtifact(ctx context.Context, artifact store.NewArtifact) (parley.Artifact, bool, error)
 	WriteArtifact(ctx context.Context, version store.NewArtifactVersion) (parley.ArtifactVersion, bool, error)
 	WrittenVersion(
 		ctx context.Context, workspaceID, artifactID parley.ID, idempotency store.Idempotency,
 	) (*parley.ArtifactVersion, error)
-	Artifact(ctx context.Context, scope store.Scope, id parley.ID) (parley.Artifact, error)
-	ArtifactVersion(ctx context.Context, scope store.Scope, id parley.ID, number int) (parley.ArtifactVersion, error)
-	ArtifactContent(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]store.ArtifactContent, error)
 }
 
 // Writing is a change of an artifact. One of Content, Edits, Patch and Restore says what to write.
 type Writing struct {
 	Scope      store.Scope // of the writer
 	ArtifactID parley.ID
-	// Base is the version that the change began with; 0: the newest.
+	// Base is the version that the change began with; 0: the current one.
 	Base int
 	// Merge joins the change with later versions that do not touch the same places.
 	Merge bool
@@ -101,12 +107,12 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 		base = a.Version
 	}
 	switch {
-	case base < 1 || base > a.Version:
+	case base < 1 || base > a.Newest:
 		return none, false, parley.InvalidField(
 			"base_version",
 			"there is no version %d; the newest is %d",
 			base,
-			a.Version,
+			a.Newest,
 		)
 	case base != a.Version && !w.Merge:
 		return none, false, parley.StaleVersion(base, a.Version)
@@ -242,13 +248,35 @@ func check(ctx context.Context, a *parley.Artifact, content []byte) ([]byte, err
 }
 
 // Content reads the bytes of a version.
-func Content(ctx context.Context, from Store, scope store.Scope, id parley.ID, number int) ([]byte, error) {
+func Content(ctx context.Context, from Reader, scope store.Scope, id parley.ID, number int) ([]byte, error) {
 	version, err := from.ArtifactVersion(ctx, scope, id, number)
 	if err != nil {
 		return nil, err
 	}
 	_, content, _, err := read(ctx, from, version.WorkspaceID, version.ContentHash)
 	return content, err
+}
+
+// Pack checks content that is to become a version of an artifact, and packs it on the version that it replaces; base 0
+// packs it on nothing. Errors are CodeInvalid and CodeTooLarge for the content, and those of the store.
+func Pack(
+	ctx context.Context, from Reader, a *parley.Artifact, base int, content []byte,
+) (packed store.ArtifactContent, err error) {
+	if content, err = check(ctx, a, content); err != nil {
+		return packed, err
+	}
+	var chain []store.ArtifactContent
+	var on []byte
+	if base > 0 {
+		version, err := from.ArtifactVersion(ctx, store.Scope{WorkspaceID: a.WorkspaceID}, a.ID, base)
+		if err != nil {
+			return packed, err
+		}
+		if chain, _, on, err = read(ctx, from, a.WorkspaceID, version.ContentHash); err != nil {
+			return packed, err
+		}
+	}
+	return pack(chain, on, content), nil
 }
 
 // span is after how many versions a content is kept on nothing. Between, each content has a position, and is a patch on
@@ -259,7 +287,7 @@ const span = 64
 // read unpacks a content. next is the content in its chain that the next one is a patch on.
 func read(
 	ctx context.Context,
-	from Store,
+	from Reader,
 	workspaceID parley.ID,
 	hash parley.Hash,
 ) (chain []store.ArtifactContent, content, next []byte, err error) {

@@ -250,6 +250,10 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "labels", Kind: Text, Field: "Labels", In: "read insert update", Codec: JSON},
 			{Name: "schema", Kind: Text, Field: "Schema", In: "read insert"},
 			{Name: "version", Kind: Integer, Field: "Version", In: "read insert update"},
+			{
+				Name: "newest", Kind: Integer, Field: "Newest", In: "read insert update",
+				From: "CASE WHEN a.newest > a.version THEN a.newest ELSE a.version END", // older programs leave it
+			},
 			{Name: "content_hash", Kind: Bytes, Field: "ContentHash", In: "read insert update"},
 			{Name: "size", Kind: Integer, Field: "Bytes", In: "read insert update"},
 			{Name: "revision", Kind: Integer, Field: "Revision", In: "read insert update"},
@@ -280,6 +284,8 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "author_name", Kind: Text, Field: "Author.Name", In: "read insert"},
 			{Name: "session_id", Kind: ID, Field: "SessionID", In: "read insert"},
 			{Name: "message_id", Kind: ID, Field: "MessageID", In: "read insert"},
+			{Name: "transform_id", Kind: ID, Field: "TransformID", In: "read insert"},
+			{Name: "conflict", Kind: Flag, Field: "Conflict", In: "read insert"},
 			{Name: "content_hash", Kind: Bytes, Field: "ContentHash", In: "read insert"},
 			{Name: "size", Kind: Integer, Field: "Bytes", In: "read insert"},
 			{Name: "idempotency_key", Kind: Text, Field: "Idempotency.Key", In: "insert", Codec: Null},

@@ -125,6 +125,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "accused_by", Kind: ID, Field: "AccusedBy", In: "read"},
 			{Name: "cancelled", Kind: Text, Field: "Cancelled", In: "read update", Codec: JSON},
 			{Name: "urgent", Kind: Flag, Field: "Urgent", In: "read insert update"},
+			{Name: "transform_id", Kind: ID, Field: "TransformID", In: "read insert"},
 		},
 	},
 	{

@@ -31,12 +31,12 @@ func CreateArtifact(creating *store.NewArtifact, now parley.Time) (parley.Artifa
 		a.Labels = []string{}
 	}
 	v.ArtifactID, v.WorkspaceID, v.Number, v.CreatedAt = a.ID, a.WorkspaceID, 1, now
-	a.Version, a.ContentHash, a.Bytes = 1, creating.Content.Hash, creating.Content.Bytes
+	a.Version, a.Newest, a.ContentHash, a.Bytes = 1, 1, creating.Content.Hash, creating.Content.Bytes
 	v.ContentHash, v.Bytes = a.ContentHash, a.Bytes
 	return a, v
 }
 
-// WriteArtifact gives an artifact, as it is stored, its next version, and completes that one.
+// WriteArtifact gives an artifact, as it is stored, its next version, which becomes the current one, and completes it.
 func WriteArtifact(
 	a *parley.Artifact,
 	writing *store.NewArtifactVersion,
@@ -48,11 +48,12 @@ func WriteArtifact(
 		return v, ArtifactArchived()
 	case a.Version != v.Parent:
 		return v, ArtifactMovedOn(v.Parent, a.Version)
-	case a.Version >= parley.MaxArtifactVersions:
+	case a.Newest >= parley.MaxArtifactVersions:
 		return v, parley.Errorf(parley.CodeConflict,
-			"this artifact has %d versions, and no more are kept; make a new one from it", a.Version)
+			"this artifact has %d versions, and no more are kept; make a new one from it", a.Newest)
 	}
-	a.Version++
+	a.Newest++
+	a.Version = a.Newest
 	a.Revision++
 	a.UpdatedAt = max(now, a.UpdatedAt)
 	a.ContentHash, a.Bytes = writing.Content.Hash, writing.Content.Bytes

@@ -58,6 +58,9 @@ type Changes struct {
 	Chosen       *parley.KnowledgeBlock  // insert it as the session's block in use
 	Told         *parley.KnowledgeBlock  // update told
 
+	NewTransform *parley.Transform // insert it with its inputs and outputs; before Transform
+	Transform    *MovedTransform   // status, chunks, times and failure; what it has written
+
 	Replay   *store.NewReplay // the replay row of a call in NewCalls
 	NewCalls []NewCall
 	Calls    []store.CallSettled // calls that end

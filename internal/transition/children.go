@@ -73,6 +73,7 @@ func (t *Tx) OpenChild(fence store.Fence, wanted store.NewSession) (parley.Sessi
 		return parley.Session{}, err
 	}
 	h := t.createSession(wanted)
+	t.openTransform(h, &wanted)
 	if _, err := t.post(h, *wanted.First, parley.ID{}); err != nil {
 		return parley.Session{}, err
 	}

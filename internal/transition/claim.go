@@ -171,6 +171,7 @@ func (t *Tx) start(h *Head, turn *parley.Turn, processID parley.ID) error {
 		}
 		turn.AgentID, turn.AgentVersion = h.AgentID, version
 	}
+	t.startTransform(h, turn)
 	t.event(h, turn.ID, event.SessionStarted{TurnID: turn.ID, Attempt: turn.Attempt}.Encode())
 	return nil
 }

@@ -23,6 +23,7 @@ func (t *Tx) EnsureSession(scope store.Scope, wanted store.NewSession, claimBy p
 			return store.Opened{}, err
 		}
 		h = t.createSession(wanted)
+		t.openTransform(h, &wanted)
 	}
 	if wanted.First != nil {
 		first := *wanted.First

@@ -196,6 +196,9 @@ func (t *Tx) postTurn(
 		Iteration:        posting.Iteration,
 		CreatedAt:        t.now,
 	}
+	if opened := h.Changes.NewTransform; opened != nil {
+		turn.TransformID = opened.ID
+	}
 	m.TurnID = turn.ID
 	turn.Urgent = posting.Urgent && h.InBackground()
 	if h.TurnID.IsZero() {

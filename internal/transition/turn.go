@@ -139,6 +139,7 @@ func (t *Tx) end(h *Head, turn *parley.Turn, end store.TurnEnd) error {
 	if wasReady {
 		h.unready()
 	}
+	t.endTransform(h, turn, &end)
 	if err := t.endDelegated(h, turn); err != nil {
 		return err
 	}

@@ -46,6 +46,11 @@ type Writer interface {
 	InsertKnowledgeBlock(h *Head, block *parley.KnowledgeBlock) error
 	TellKnowledge(h *Head, block *parley.KnowledgeBlock) error
 
+	InsertTransform(h *Head, opened *parley.Transform) error
+	// MoveTransform changes the row and, if the transform has completed, writes its versions: it locks their artifacts
+	// in the order of the writings.
+	MoveTransform(h *Head, moved *MovedTransform) error
+
 	InsertCalls(h *Head, calls []NewCall) error
 	SettleCalls(h *Head, calls []store.CallSettled) error
 	RecordReplay(h *Head, replay *store.NewReplay) error
@@ -149,6 +154,9 @@ var kinds = [...]kind{ //nolint:gochecknoglobals // never written
 	many("Knowledge", func(c *Changes) []*parley.KnowledgeItem { return c.Knowledge }, Writer.UpdateKnowledge),
 	one("Chosen", func(c *Changes) *parley.KnowledgeBlock { return c.Chosen }, Writer.InsertKnowledgeBlock),
 	one("Told", func(c *Changes) *parley.KnowledgeBlock { return c.Told }, Writer.TellKnowledge),
+
+	one("NewTransform", func(c *Changes) *parley.Transform { return c.NewTransform }, Writer.InsertTransform),
+	one("Transform", func(c *Changes) *MovedTransform { return c.Transform }, Writer.MoveTransform),
 
 	many("NewCalls", func(c *Changes) []NewCall { return c.NewCalls }, Writer.InsertCalls),
 	many("Calls", func(c *Changes) []store.CallSettled { return c.Calls }, Writer.SettleCalls),

@@ -190,6 +190,17 @@ func (w *world) fillArtifacts(t *testing.T, project, session parley.ID) {
 	_, _, err := w.store.WriteArtifact(w.ctx, writing)
 	must(t, "WriteArtifact", err)
 	w.artifact(t, "notes", `{"a":1}`, func(a *parley.Artifact) { a.SessionID = session })
+
+	opened := w.transform(t, w.newTransform("Übersicht", []parley.Artifact{a}, replaces(&a), creating("new")))
+	w.ends(t, w.claim(t), &opened, "old base", "made") // in conflict
+	definition, _, err := w.store.CreateTransformDefinition(w.ctx, parley.TransformDefinition{
+		ID: parley.NewID(), WorkspaceID: w.scope.WorkspaceID, Slug: "übersicht", OwnerID: w.owner.ID,
+		TransformSpec: parley.TransformSpec{Name: "Übersicht", AgentID: w.agent.ID, Instructions: "write"},
+		Outputs:       []parley.TransformTarget{}, Status: parley.AgentActive, ChangedByID: w.owner.ID,
+	}, store.Idempotency{Key: "k", Fingerprint: parley.HashOf([]byte("body"))})
+	must(t, "CreateTransformDefinition", err)
+	_, err = w.store.UpdateTransformDefinition(w.ctx, definition)
+	must(t, "UpdateTransformDefinition", err)
 }
 
 // fillFiles makes a file that a message uses, one with a thumbnail, and an upload under way.

@@ -52,6 +52,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Webhooks":    testWebhooks,
 		"Knowledge":   testKnowledge,
 		"Artifacts":   testArtifacts,
+		"Transforms":  testTransforms,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"SignIns":     testSignIns,

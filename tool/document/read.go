@@ -153,8 +153,8 @@ func (s shelf) read(ctx context.Context, call tool.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if given.Version < 0 || given.Version > a.Version {
-		return nil, parley.InvalidField("version", "the newest version is %d", a.Version)
+	if given.Version < 0 || given.Version > a.Newest {
+		return nil, parley.InvalidField("version", "the newest version is %d", a.Newest)
 	}
 	p := passage{ID: a.ID, Kind: a.Kind, Name: a.Name, Version: cmp.Or(given.Version, a.Version), Newest: a.Version}
 	leave, err := d.places.Enter(ctx, &a, 0, p.Version)

@@ -854,6 +854,15 @@ export interface ScheduleAlert {
   due_at: string;
 }
 
+// TransformUpdated reports that a transform was opened, has started, or has ended: then the artifacts that it writes
+// may have new versions.
+export interface TransformUpdated {
+  // The transform.
+  transform_id: ID;
+  // Pending, streaming, completed, failed or cancelled.
+  status: 'pending' | 'streaming' | 'completed' | 'failed' | 'cancelled';
+}
+
 // Stored is the frame of a durable event.
 interface Stored<Type extends string, Data> {
   session_id: ID;
@@ -936,7 +945,8 @@ export type StreamEvent =
   | Stored<'context.assumed', ContextAssumed>
   | Passing<'knowledge.created', KnowledgeCreated>
   | Passing<'knowledge.updated', KnowledgeUpdated>
-  | Stored<'schedule.alert', ScheduleAlert>;
+  | Stored<'schedule.alert', ScheduleAlert>
+  | Passing<'transform.updated', TransformUpdated>;
 
 // EventOf is the frame of one type.
 export type EventOf<Type extends StreamEvent['type']> = Extract<StreamEvent, { type: Type }>;
@@ -996,4 +1006,5 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'knowledge.created',
   'knowledge.updated',
   'schedule.alert',
+  'transform.updated',
 ];
