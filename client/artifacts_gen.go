@@ -32,6 +32,8 @@ type ArtifactsQuery struct {
 	Label string
 	// Only artifacts whose name contains this, in any case.
 	Name string
+	// true lists only those that a transform made from something that has a newer version.
+	Stale *bool
 	// false, the default, hides archived artifacts; any shows all. One of false, true, any.
 	Archived string
 }
@@ -46,6 +48,7 @@ func (q *ArtifactsQuery) values() url.Values {
 	texts(v, "kind", q.Kind)
 	v.text("label", q.Label)
 	v.text("name", q.Name)
+	v.flag("stale", q.Stale)
 	v.text("archived", q.Archived)
 	return v.Values
 }
@@ -236,6 +239,114 @@ type ArtifactDiff struct {
 	Hunks []parley.TextHunk `json:"hunks"`
 	// Whether hunks leave out changes because there are too many.
 	Truncated bool `json:"truncated"`
+}
+
+// ArtifactLineageQuery are the query parameters of ArtifactLineage; zero values are left out.
+type ArtifactLineageQuery struct {
+	// The current one by default.
+	Version int
+	// up, the default, leads to causes; down to effects. One of up, down.
+	Direction string
+	// How many edges to follow from the first node; 10 by default.
+	Depth int
+	// Of kind json: only what the value at this JSON Pointer was made from.
+	Pointer string
+	// Of the other kinds: only what these lines were made from, such as 3-7 or 3.
+	Range string
+}
+
+func (q *ArtifactLineageQuery) values() url.Values {
+	v := newValues()
+	v.integer("version", int64(q.Version))
+	v.text("direction", q.Direction)
+	v.integer("depth", int64(q.Depth))
+	v.text("pointer", q.Pointer)
+	v.text("range", q.Range)
+	return v.Values
+}
+
+// ArtifactLineage shows how a version came about, or what came of it. A graph of versions of artifacts, transforms,
+// messages and model calls, walked breadth first. With pointer or range it begins with the version that last changed
+// that part. A node that you may not see has a kind, but neither name nor ids.
+//
+// GET /v1/artifacts/{artifact}/lineage
+func (c *Client) ArtifactLineage(
+	ctx context.Context,
+	artifact parley.ID,
+	query ArtifactLineageQuery,
+	options ...Option,
+) (Lineage, error) {
+	return send[Lineage](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/artifacts/" + artifact.String() + "/lineage",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// Lineage is a part of the graph of versions of artifacts, transforms, messages and calls.
+type Lineage struct {
+	// Of a part of the version: the version that last changed it, with which the graph then begins; null for a whole
+	// version.
+	Changed *LineageChange `json:"changed"`
+	// The first one is the version that was asked for, or that last changed the part; the nearer ones come first.
+	Nodes []LineageNode `json:"nodes"`
+	Edges []LineageEdge `json:"edges"`
+	// Whether nodes or edges were left out because there are too many: at most 1,000 nodes and 4,000 edges.
+	Truncated bool `json:"truncated"`
+}
+
+// LineageChange is the version that last changed a part of another one.
+type LineageChange struct {
+	Version int `json:"version"`
+	// Where the part stands in that version, as a JSON Pointer; null for lines.
+	Pointer string `json:"pointer"`
+	// Where the part stands in that version, as lines such as 3-7; null for a JSON Pointer.
+	Range string `json:"range"`
+	// False if the history is too long to be followed to its end: no version after this one changed the part, and an
+	// older one may have written it.
+	Complete bool `json:"complete"`
+}
+
+// LineageNode is a node of a lineage. One that the principal may not see has a kind and nothing that tells what it
+// is.
+type LineageNode struct {
+	// Its kind and ids; for a node that may not be seen, its kind and a number in this answer.
+	ID         string             `json:"id"`
+	Kind       parley.LineageKind `json:"kind"`
+	ArtifactID parley.ID          `json:"artifact_id"`
+	// Of an artifact.
+	Version     int       `json:"version"`
+	TransformID parley.ID `json:"transform_id"`
+	// Of a message or a call; of a transform, its tool session.
+	SessionID parley.ID `json:"session_id"`
+	MessageID parley.ID `json:"message_id"`
+	CallID    parley.ID `json:"call_id"`
+	// Of the artifact or the transform; the title of a message's session; the model of a call. Null for a node that may
+	// not be seen.
+	Name *string `json:"name"`
+	// Of a transform, a message or a call.
+	Status string `json:"status"`
+	// Of a version or a message.
+	Author *parley.Author `json:"author"`
+	// Whether a transform wrote the version and one of its inputs has a newer current version.
+	Stale bool `json:"stale"`
+	// Whether it was deleted.
+	Purged    bool        `json:"purged"`
+	CreatedAt parley.Time `json:"created_at"`
+}
+
+// LineageEdge leads from a cause to its effect.
+type LineageEdge struct {
+	// Id of the cause.
+	From string `json:"from"`
+	// Id of the effect.
+	To   string                 `json:"to"`
+	Kind parley.LineageEdgeKind `json:"kind"`
+	// Of an input: the part that was read or cited, as a JSON Pointer; null for all of it.
+	Pointer string `json:"pointer"`
+	// Of an input: the cited lines, such as 3-7; null for all of it.
+	Range string `json:"range"`
 }
 
 // ArtifactVersionsQuery are the query parameters of ArtifactVersions; zero values are left out.

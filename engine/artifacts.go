@@ -68,6 +68,7 @@ type ArtifactList struct {
 	Label     string
 	Name      string // a part of the name, in any case
 	Archived  *bool
+	Stale     bool // whose current version was made from what has a newer current version
 }
 
 // ArtifactDiff is the difference between two versions.
@@ -240,7 +241,7 @@ func (e *Engine) Artifacts(
 	}
 	rows, err := e.store.Artifacts(ctx, call.Scope, store.ArtifactQuery{
 		ProjectID: list.ProjectID, SessionID: list.SessionID, Kinds: list.Kinds, Label: list.Label,
-		Name: strings.ToLower(list.Name), Archived: list.Archived, Ascending: order == Ascending,
+		Name: strings.ToLower(list.Name), Archived: list.Archived, Stale: list.Stale, Ascending: order == Ascending,
 		AfterUpdated: from.At, AfterID: from.ID, Limit: limit + 1,
 	})
 	if err != nil {

@@ -41,6 +41,7 @@ type Store interface {
 	Knowledge
 	store.Artifacts
 	store.Transforms
+	store.Lineages
 	store.Teams
 	store.Projects
 	store.Keys

@@ -65,6 +65,7 @@ func serveListArtifacts(a *api, x *exchange) error {
 	default:
 		args.fail("archived", "is not one of false, true, any")
 	}
+	list.Stale = parley.ValueOf(args.flag("stale"))
 	if args.err != nil {
 		return args.err
 	}
@@ -283,4 +284,41 @@ func serveDiffArtifact(a *api, x *exchange) error {
 		return err
 	}
 	return sendJSON(x, http.StatusOK, diff)
+}
+
+func serveArtifactLineage(a *api, x *exchange) error {
+	args := x.arguments()
+	query := engine.LineageQuery{
+		Version: parley.ValueOf(args.number("version", 1, parley.MaxArtifactVersions)),
+		Depth:   parley.ValueOf(args.number("depth", 1, parley.MaxLineageDepth)),
+	}
+	switch args.text("direction") {
+	case "", "up":
+	case "down":
+		query.Down = true
+	default:
+		args.fail("direction", "is not one of up, down")
+	}
+	if args.values.Has("pointer") {
+		query.Pointer = new(args.text("pointer"))
+	}
+	if args.err != nil {
+		return args.err
+	}
+	var err error
+	if query.Range, err = parley.ParseLineRange(args.text("range")); err != nil {
+		return err
+	}
+	id, err := x.pathID("artifact")
+	if err != nil {
+		return err
+	}
+	if err := x.hold(artifactHolds); err != nil {
+		return err
+	}
+	lineage, err := a.engine.Lineage(x.r.Context(), x.principal, id, query)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, lineage)
 }

@@ -170,6 +170,16 @@ const (
 	artifactDiffExample = `{"from":1,"to":2,"patch":null,"hunks":[{"from":3,"to":3,"lines":[{"op":"removed",` +
 		`"text":"It begins.","parts":null,"open":false},{"op":"added","text":"It began in the rain.","parts":null,` +
 		`"open":false}]}],"truncated":false}`
+	lineageExample = `{"changed":null,"nodes":[{"id":"artifact:` + otherIDExample + `:2","kind":"artifact",` +
+		`"artifact_id":"` + otherIDExample + `","transform_id":null,"session_id":null,"message_id":null,` +
+		`"call_id":null,"name":"Outline","author":{"kind":"agent","id":"` + agentIDExample +
+		`","name":"Release writer"},"stale":false,"purged":false,"created_at":"` + timeExample +
+		`","version":2,"status":null},{"id":"message:` + messageIDExample + `","kind":"message","artifact_id":null,` +
+		`"transform_id":null,"session_id":"` + sessionIDExample + `","message_id":"` + messageIDExample +
+		`","call_id":null,"name":"A novel","author":{"kind":"agent","id":"` + agentIDExample +
+		`","name":"Release writer"},"stale":false,"purged":false,"created_at":"` + timeExample +
+		`","version":null,"status":"completed"}],"edges":[{"from":"message:` + messageIDExample +
+		`","to":"artifact:` + otherIDExample + `:2","kind":"wrote","pointer":null,"range":null}],"truncated":false}`
 	cancelExample = `{"turn":` + turnExample + `,"settled":["` + messageIDExample +
 		`"],"removed":[],"turns":[],"children":[],"by":"holder"}`
 

@@ -50,6 +50,7 @@ func artifactRoutes() []route {
 				many(listOf[parley.ArtifactKind]("kind", "Only artifacts of this kind.")),
 				text("label", "Only artifacts with this label."),
 				text("name", "Only artifacts whose name contains this, in any case."),
+				flag("stale", "true lists only those that a transform made from something that has a newer version."),
 				choice(
 					"archived",
 					"false, the default, hides archived artifacts; any shows all.",
@@ -199,6 +200,32 @@ func artifactRoutes() []route {
 			},
 			serve:   serveDiffArtifact,
 			answers: found[engine.ArtifactDiff]("The difference.", artifactDiffExample),
+		},
+		{
+			method: http.MethodGet,
+			paths:  []string{"/v1/artifacts/{artifact}/lineage"},
+			name:   "getArtifactLineage",
+			tag:    "artifacts",
+			verb:   engine.ReadArtifacts,
+			says:   "Show how a version came about, or what came of it",
+			about: "A graph of versions of artifacts, transforms, messages and model calls, walked breadth first. " +
+				"With pointer or range it begins with the version that last changed that part. A node that you may " +
+				"not see has a kind, but neither name nor ids.",
+			query: []parameter{
+				{
+					name: "version", about: "The current one by default.",
+					schema: integer(1, parley.MaxArtifactVersions),
+				},
+				choice("direction", "up, the default, leads to causes; down to effects.", "up", "down"),
+				{
+					name: "depth", about: "How many edges to follow from the first node; 10 by default.",
+					schema: integer(1, parley.MaxLineageDepth),
+				},
+				text("pointer", "Of kind json: only what the value at this JSON Pointer was made from."),
+				text("range", "Of the other kinds: only what these lines were made from, such as 3-7 or 3."),
+			},
+			serve:   serveArtifactLineage,
+			answers: found[engine.Lineage]("The graph.", lineageExample),
 		},
 	}
 }

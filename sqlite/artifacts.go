@@ -430,6 +430,10 @@ func artifactsQuery(scope store.Scope, q store.ArtifactQuery) (string, []arg) {
 	if q.Archived != nil {
 		l.must(map[bool]string{false: "a.archived_at IS NULL", true: "a.archived_at IS NOT NULL"}[*q.Archived])
 	}
+	if q.Stale {
+		l.must("EXISTS (SELECT 1 FROM artifact_versions v WHERE v.artifact_id = a.id AND v.number = a.version AND " +
+			staleTransform + ")")
+	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {
 		l.must("(a.updated_at, a.id) "+after+" (?, ?)", int64(q.AfterUpdated), q.AfterID)

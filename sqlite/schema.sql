@@ -1271,6 +1271,11 @@ CREATE TABLE transform_definition_versions (
   PRIMARY KEY (definition_id, version)
 ) WITHOUT ROWID;
 
+CREATE INDEX artifact_versions_parent ON artifact_versions (artifact_id, parent) WHERE parent IS NOT NULL;
+
+CREATE INDEX artifact_versions_restored ON artifact_versions (artifact_id, restored_from)
+ WHERE restored_from IS NOT NULL;
+
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 
 INSERT INTO search_pass VALUES (1, NULL, 0, NULL);

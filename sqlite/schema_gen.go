@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "d7025400e016a096f035b97a7aa1275ea34f1901629c2ab6c4f8e69fb4934445"
+const schemaHash = "ba55f95dde3c7ae8bb3106654f42355df03ca41de9a20d38721d92deb0c0f090"

@@ -43,6 +43,7 @@ type ArtifactQuery struct {
 	Label        string
 	Name         string // in lower case: what the name contains
 	Archived     *bool
+	Stale        bool // whose current version a transform wrote that read an older version than the current one
 	Ascending    bool
 	AfterUpdated parley.Time
 	AfterID      parley.ID

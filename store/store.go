@@ -33,6 +33,7 @@ type Store interface {
 	WebhookLanes
 	Knowledge
 	Artifacts
+	Lineages
 	Transforms
 	Teams
 	Delegations

@@ -1120,6 +1120,7 @@ func artifactsListCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordsFlag(&query.Kind), "kind", "only artifacts of this kind; repeatable: json, markdown, text, code, csv, html, svg")
 	command.Flags().Var(wordFlag(&query.Label), "label", "only artifacts with this label")
 	command.Flags().Var(wordFlag(&query.Name), "name", "only artifacts whose name contains this, in any case")
+	addChoice(command, &query.Stale, "stale", "true lists only those that a transform made from something that has a newer version")
 	command.Flags().Var(wordFlag(&query.Archived), "archived", "false, the default, hides archived artifacts; any shows all: false, true, any")
 	paging := addPaging(command, 0)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {

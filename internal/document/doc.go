@@ -6,6 +6,7 @@
 //   - JSON: DiffJSON, ApplyPatch and MergeJSON work on values, so that white space and the order of names do not count;
 //     the result keeps the order and the digits of its input. At reads a JSON Pointer.
 //   - Text: DiffText, ApplyEdits, MergeText and Lines.
+//   - Both: TraceJSON and TraceLines follow a passage back to the content that its content was made from.
 //   - Bytes: Pack and Unpack keep content as a compressed patch on an older one.
 //
 // For all contents a and b within the bounds: ApplyPatch(a, DiffJSON(a, b)) is b, Unpack(a, Pack(a, b)) is b, and a

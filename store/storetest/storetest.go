@@ -53,6 +53,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"Knowledge":   testKnowledge,
 		"Artifacts":   testArtifacts,
 		"Transforms":  testTransforms,
+		"Lineage":     testLineage,
 		"Projects":    testProjects,
 		"Keys":        testKeys,
 		"SignIns":     testSignIns,

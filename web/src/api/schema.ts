@@ -699,7 +699,7 @@ export interface components {
         Artifact: {
             /** Format: date-time */
             archived_at: string | null;
-            /** @description SHA-256 of the newest version's bytes. */
+            /** @description SHA-256 of the current version's bytes. */
             content_hash: string | null;
             /** Format: date-time */
             created_at: string;
@@ -709,6 +709,11 @@ export interface components {
             kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
             labels: string[];
             name: string;
+            /**
+             * Format: int64
+             * @description Number of the newest version: greater than version if that one is in conflict.
+             */
+            newest_version: number;
             /** Format: uuid */
             owner_id: string;
             /** Format: uuid */
@@ -721,7 +726,7 @@ export interface components {
             session_id: string | null;
             /**
              * Format: int64
-             * @description Bytes of the newest version.
+             * @description Bytes of the current version.
              */
             size: number;
             /**
@@ -731,7 +736,7 @@ export interface components {
             updated_at: string;
             /**
              * Format: int64
-             * @description Number of the newest version.
+             * @description Number of the current version.
              */
             version: number;
             /** @enum {string} */
@@ -888,6 +893,8 @@ export interface components {
              * @description The version that its writer began with: older than parent if the changes were merged with later ones; null for the first.
              */
             base: number | null;
+            /** @description Whether the artifact had moved on when a transform wrote it: it never was the current version. */
+            conflict: boolean;
             /** @description SHA-256 of its bytes. */
             content_hash: string | null;
             /** Format: date-time */
@@ -916,6 +923,11 @@ export interface components {
              * @description Bytes.
              */
             size: number;
+            /**
+             * Format: uuid
+             * @description The transform that wrote it.
+             */
+            transform_id: string | null;
             /** Format: uuid */
             workspace_id: string;
         };
@@ -1974,6 +1986,47 @@ export interface components {
              */
             scope?: "once" | "session" | "change" | "tree";
         };
+        DefinedTarget: {
+            /** @enum {string} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
+            /** @description What the model calls it; needed for several outputs. */
+            name: string | null;
+            /** @description Of a json artifact: its JSON Schema. */
+            schema: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Name of the artifact; that of the definition by default. */
+            title: string | null;
+        };
+        DefinitionInput: {
+            /** @description Id or slug of the agent whose system prompt and settings count; parley by default. */
+            agent_id?: string;
+            /** @description Ask the model for the sources of what it writes. */
+            cite?: boolean;
+            description?: string;
+            /** @description What to write. */
+            instructions: string | null;
+            model?: string;
+            name: string | null;
+            outputs: components["schemas"]["DefinedTarget"][] | null;
+            parameters?: components["schemas"]["Parameters"] | null;
+            /** @description Unique in the workspace; made from the name when absent. 409 if it is taken. */
+            slug?: string;
+        };
+        DefinitionPatch: {
+            /** @description Id or slug; null is parley. */
+            agent_id?: string | null;
+            cite?: boolean | null;
+            description?: string | null;
+            instructions?: string | null;
+            model?: string | null;
+            name?: string | null;
+            outputs?: components["schemas"]["DefinedTarget"][] | null;
+            parameters?: components["schemas"]["Parameters"] | null;
+            slug?: string | null;
+            /** @enum {string|null} */
+            status?: "active" | "archived" | null;
+        };
         Delegation: {
             /** Format: uuid */
             answer_message_id: string | null;
@@ -2858,7 +2911,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["KnowledgeCreatedEvent"] | components["schemas"]["KnowledgeUpdatedEvent"] | components["schemas"]["ScheduleAlertEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["KnowledgeCreatedEvent"] | components["schemas"]["KnowledgeUpdatedEvent"] | components["schemas"]["ScheduleAlertEvent"] | components["schemas"]["TransformUpdatedEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -3652,6 +3705,73 @@ export interface components {
             /** @enum {string} */
             sign: "+" | "-";
             text: string;
+        };
+        Lineage: {
+            /** @description Of a part of the version: the version that last changed it, with which the graph then begins; null for a whole version. */
+            changed: components["schemas"]["LineageChange"] | null;
+            edges: components["schemas"]["LineageEdge"][];
+            /** @description The first one is the version that was asked for, or that last changed the part; the nearer ones come first. */
+            nodes: components["schemas"]["LineageNode"][];
+            /** @description Whether nodes or edges were left out because there are too many: at most 1,000 nodes and 4,000 edges. */
+            truncated: boolean;
+        };
+        LineageChange: {
+            /** @description False if the history is too long to be followed to its end: no version after this one changed the part, and an older one may have written it. */
+            complete: boolean;
+            /** @description Where the part stands in that version, as a JSON Pointer; null for lines. */
+            pointer: string | null;
+            /** @description Where the part stands in that version, as lines such as 3-7; null for a JSON Pointer. */
+            range: string | null;
+            /** Format: int64 */
+            version: number;
+        };
+        LineageEdge: {
+            /** @description Id of the cause. */
+            from: string;
+            /** @enum {string} */
+            kind: "input" | "output" | "trigger" | "wrote" | "parent" | "restored";
+            /** @description Of an input: the part that was read or cited, as a JSON Pointer; null for all of it. */
+            pointer: string | null;
+            /** @description Of an input: the cited lines, such as 3-7; null for all of it. */
+            range: string | null;
+            /** @description Id of the effect. */
+            to: string;
+        };
+        LineageNode: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description Of a version or a message. */
+            author: components["schemas"]["Author"] | null;
+            /** Format: uuid */
+            call_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Its kind and ids; for a node that may not be seen, its kind and a number in this answer. */
+            id: string;
+            /** @enum {string} */
+            kind: "artifact" | "transform" | "message" | "call";
+            /** Format: uuid */
+            message_id: string | null;
+            /** @description Of the artifact or the transform; the title of a message's session; the model of a call. Null for a node that may not be seen. */
+            name: string | null;
+            /** @description Whether it was deleted. */
+            purged: boolean;
+            /**
+             * Format: uuid
+             * @description Of a message or a call; of a transform, its tool session.
+             */
+            session_id: string;
+            /** @description Whether a transform wrote the version and one of its inputs has a newer current version. */
+            stale: boolean;
+            /** @description Of a transform, a message or a call. */
+            status: string | null;
+            /** Format: uuid */
+            transform_id: string | null;
+            /**
+             * Format: int64
+             * @description Of an artifact.
+             */
+            version: number | null;
         };
         LinkPart: {
             /** @description The link's title. */
@@ -4517,6 +4637,16 @@ export interface components {
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
+        PageTransform: {
+            data: components["schemas"]["Transform"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageTransformDefinition: {
+            data: components["schemas"]["TransformDefinition"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
         PageTurn: {
             data: components["schemas"]["Turn"][];
             /** @description The cursor of the next page; null at the end. */
@@ -4536,6 +4666,52 @@ export interface components {
             data: components["schemas"]["WebhookDelivery"][];
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
+        };
+        Parameters: {
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
+            end_user: string | null;
+            /**
+             * Format: int64
+             * @description Most tokens of one answer.
+             */
+            max_tokens: number | null;
+            /** @description Whether one answer may call several tools; by default the provider decides. */
+            parallel_tool_calls: boolean | null;
+            /**
+             * @description How much a reasoning model thinks.
+             * @enum {string|null}
+             */
+            reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
+            /**
+             * Format: int64
+             * @description Seed, for providers that accept one.
+             */
+            seed: number | null;
+            /**
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
+            stop: string[] | null;
+            /**
+             * Format: double
+             * @description Sampling temperature, 0 to 2.
+             */
+            temperature: number | null;
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
+            /**
+             * Format: double
+             * @description Nucleus sampling, 0 to 1.
+             */
+            top_p: number | null;
         };
         Part: {
             /**
@@ -6979,6 +7155,399 @@ export interface components {
             /** Format: int64 */
             tokens: number;
         };
+        Transform: {
+            /**
+             * Format: uuid
+             * @description Whose system prompt and settings count.
+             */
+            agent_id: string | null;
+            /**
+             * Format: int64
+             * @description Pieces in which the answer has arrived.
+             */
+            chunks: number;
+            /** @description Whether the model is asked for the sources of what it writes. */
+            cite: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: uuid
+             * @description The principal or agent that started it.
+             */
+            created_by_id: string | null;
+            /** Format: uuid */
+            definition_id: string | null;
+            /** Format: int64 */
+            definition_version: number | null;
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
+            end_user: string | null;
+            /** Format: date-time */
+            ended_at: string | null;
+            failure: components["schemas"]["Failure"] | null;
+            /** Format: uuid */
+            id: string;
+            inputs: components["schemas"]["TransformInput"][];
+            instructions: string;
+            /** Format: date-time */
+            last_chunk_at: string | null;
+            /**
+             * Format: int64
+             * @description Most tokens of one answer.
+             */
+            max_tokens: number | null;
+            model: string | null;
+            name: string;
+            node: string | null;
+            outputs: components["schemas"]["TransformOutput"][];
+            /** Format: uuid */
+            owner_id: string;
+            /** @description Whether one answer may call several tools; by default the provider decides. */
+            parallel_tool_calls: boolean | null;
+            /** Format: double */
+            progress: number | null;
+            /** Format: uuid */
+            project_id: string | null;
+            /**
+             * @description How much a reasoning model thinks.
+             * @enum {string|null}
+             */
+            reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
+            /**
+             * Format: uuid
+             * @description The transform that it repeats.
+             */
+            retry_of_id: string | null;
+            /** Format: uuid */
+            run_id: string | null;
+            /**
+             * Format: int64
+             * @description Seed, for providers that accept one.
+             */
+            seed: number | null;
+            /**
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
+            /**
+             * Format: uuid
+             * @description Its tool session.
+             */
+            session_id: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /** @enum {string} */
+            status: "pending" | "streaming" | "completed" | "failed" | "cancelled";
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
+            stop: string[] | null;
+            /**
+             * Format: double
+             * @description Sampling temperature, 0 to 2.
+             */
+            temperature: number | null;
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
+            /**
+             * Format: double
+             * @description Nucleus sampling, 0 to 1.
+             */
+            top_p: number | null;
+            /** Format: uuid */
+            trigger_message_id: string;
+            /** Format: uuid */
+            trigger_session_id: string | null;
+            /** Format: uuid */
+            turn_id: string | null;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        TransformDefinition: {
+            /**
+             * Format: uuid
+             * @description Whose system prompt and settings count.
+             */
+            agent_id: string | null;
+            /**
+             * Format: uuid
+             * @description Principal that made this version.
+             */
+            changed_by_id: string | null;
+            /** @description Whether the model is asked for the sources of what it writes. */
+            cite: boolean;
+            /** Format: date-time */
+            created_at: string;
+            description: string;
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
+            end_user: string | null;
+            /** Format: uuid */
+            id: string;
+            instructions: string;
+            /**
+             * Format: int64
+             * @description Most tokens of one answer.
+             */
+            max_tokens: number | null;
+            model: string | null;
+            name: string;
+            outputs: components["schemas"]["TransformTarget"][];
+            /**
+             * Format: uuid
+             * @description Principal that may change it, besides admins.
+             */
+            owner_id: string;
+            /** @description Whether one answer may call several tools; by default the provider decides. */
+            parallel_tool_calls: boolean | null;
+            /**
+             * @description How much a reasoning model thinks.
+             * @enum {string|null}
+             */
+            reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
+            /**
+             * Format: int64
+             * @description Seed, for providers that accept one.
+             */
+            seed: number | null;
+            /**
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
+            slug: string;
+            /** @enum {string} */
+            status: "active" | "archived";
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
+            stop: string[] | null;
+            /**
+             * Format: double
+             * @description Sampling temperature, 0 to 2.
+             */
+            temperature: number | null;
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
+            /**
+             * Format: double
+             * @description Nucleus sampling, 0 to 1.
+             */
+            top_p: number | null;
+            /** Format: date-time */
+            updated_at: string;
+            /**
+             * Format: int64
+             * @description From 1.
+             */
+            version: number;
+            /** Format: uuid */
+            workspace_id: string;
+        };
+        TransformInput: {
+            /** Format: uuid */
+            artifact_id?: string | null;
+            /** @description What the model calls it. */
+            name?: string;
+            /** @description JSON Pointer of the part that is read; empty for all of it. */
+            pointer?: string | null;
+            /**
+             * Format: int64
+             * @description From 1.
+             */
+            position?: number | null;
+            /** @description Whether the artifact was deleted. */
+            purged?: boolean | null;
+            /** Format: int64 */
+            version?: number | null;
+        };
+        TransformOutput: {
+            /**
+             * Format: uuid
+             * @description The artifact; one that is created exists once a version was written.
+             */
+            artifact_id: string | null;
+            /**
+             * Format: int64
+             * @description The version that it replaces; null for a new artifact.
+             */
+            base_version: number | null;
+            conflict: boolean;
+            /** @description Whether the transform creates the artifact. */
+            creates: boolean;
+            /** @enum {string} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
+            /** @description What the model calls it. */
+            name: string;
+            /**
+             * Format: int64
+             * @description From 1.
+             */
+            position: number;
+            /** @description Whether the artifact was deleted. */
+            purged: boolean;
+            /** @description JSON Schema of a json artifact; null for none. */
+            schema: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What it was made from, as far as the model said; null: all inputs. */
+            sources: components["schemas"]["TransformSource"][];
+            /** @description The artifact's name. */
+            title: string;
+            /**
+             * Format: int64
+             * @description The version written; null until then.
+             */
+            version: number | null;
+        };
+        TransformReading: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description What the model calls it; the artifact's name by default. */
+            name: string | null;
+            /** @description JSON Pointer (RFC 6901) of the part to read; all of it by default. */
+            pointer: string | null;
+            /**
+             * Format: int64
+             * @description The current one by default.
+             */
+            version: number | null;
+        };
+        TransformRequest: {
+            /** @description Id or slug of the agent whose system prompt and settings count; parley by default. */
+            agent_id: string | null;
+            /** @description Ask the model for the sources of what it writes. */
+            cite: boolean | null;
+            /** @description Id or slug of a definition. */
+            definition: string | null;
+            /**
+             * Format: int64
+             * @description The version of the definition; the current one by default.
+             */
+            definition_version: number | null;
+            /** @description Answer without writing anything, by the same path, in the process that receives the request. No tool runs. */
+            dry_run: boolean | null;
+            inputs: components["schemas"]["TransformReading"][] | null;
+            /** @description What to write; required without a definition, else added after its instructions. */
+            instructions: string | null;
+            model: string | null;
+            /** @description For people; required without a definition. */
+            name: string | null;
+            /** @description What to write; with a definition, the artifacts to write for outputs of these names, in place of new ones. */
+            outputs: components["schemas"]["TransformWriting"][] | null;
+            parameters: components["schemas"]["Parameters"] | null;
+            /**
+             * Format: uuid
+             * @description The project of new artifacts; that of the trigger's session by default.
+             */
+            project_id?: string | null;
+            /** @description For a dry run: what tools answer instead of running, in order per tool; the last result of a tool repeats. A tool without results is reported as not run. */
+            tool_results: components["schemas"]["ScriptedResult"][] | null;
+            /**
+             * Format: uuid
+             * @description The message that asks for it.
+             */
+            trigger_message_id?: string;
+            /**
+             * Format: uuid
+             * @description The session whose budget counts, and with which the tool session goes.
+             */
+            trigger_session_id?: string | null;
+            /**
+             * @description Who sees the tool session, with the inputs, and new artifacts; private by default.
+             * @enum {string|null}
+             */
+            visibility: "private" | "workspace" | null;
+        };
+        TransformSource: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /**
+             * Format: int64
+             * @description First line of the passage in a text, from 1.
+             */
+            from_line: number | null;
+            /** @description JSON Pointer into the input; empty for all of it. */
+            pointer: string;
+            /** @description JSON Pointer into the output; empty for all of it. */
+            target: string;
+            /**
+             * Format: int64
+             * @description Last line of the passage.
+             */
+            to_line: number | null;
+            /** Format: int64 */
+            version: number;
+        };
+        TransformTarget: {
+            /** @enum {string} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg";
+            /** @description What the model calls it. */
+            name: string;
+            /** @description JSON Schema of a json artifact; null for none. */
+            schema: unknown;
+            /** @description The artifact's name. */
+            title: string;
+        };
+        /** @description Reports that a transform was opened, has started, or has ended: then the artifacts that it writes may have new versions. */
+        TransformUpdated: {
+            /**
+             * @description Pending, streaming, completed, failed or cancelled.
+             * @enum {string}
+             */
+            status: "pending" | "streaming" | "completed" | "failed" | "cancelled";
+            /**
+             * Format: uuid
+             * @description The transform.
+             */
+            transform_id: string;
+        };
+        /** @description Reports that a transform was opened, has started, or has ended: then the artifacts that it writes may have new versions. */
+        TransformUpdatedEvent: {
+            data: components["schemas"]["TransformUpdated"];
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "transform.updated";
+        };
+        TransformWriting: {
+            /**
+             * Format: uuid
+             * @description The artifact to write; without it, one is created.
+             */
+            artifact_id?: string | null;
+            /**
+             * Format: int64
+             * @description The version to replace; the current one by default.
+             */
+            base_version: number | null;
+            /**
+             * @description Of a new artifact.
+             * @enum {string|null}
+             */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | null;
+            /** @description What the model calls it; needed for several outputs. */
+            name: string | null;
+            /** @description JSON Schema of a new json artifact. */
+            schema: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Name of a new artifact; that of the transform by default. */
+            title: string | null;
+        };
         Tree: {
             data: components["schemas"]["TreeNode"][];
             total: components["schemas"]["TreeTotal"];
@@ -7504,6 +8073,9 @@ export type ContextTruncated = components['schemas']['ContextTruncated'];
 export type ContextTruncatedEvent = components['schemas']['ContextTruncatedEvent'];
 export type Costs = components['schemas']['Costs'];
 export type DecisionInput = components['schemas']['DecisionInput'];
+export type DefinedTarget = components['schemas']['DefinedTarget'];
+export type DefinitionInput = components['schemas']['DefinitionInput'];
+export type DefinitionPatch = components['schemas']['DefinitionPatch'];
 export type Delegation = components['schemas']['Delegation'];
 export type DelegationAnswered = components['schemas']['DelegationAnswered'];
 export type DelegationAnsweredEvent = components['schemas']['DelegationAnsweredEvent'];
@@ -7577,6 +8149,10 @@ export type LimitWarningEvent = components['schemas']['LimitWarningEvent'];
 export type Limits = components['schemas']['Limits'];
 export type LimitsPatch = components['schemas']['LimitsPatch'];
 export type LineChange = components['schemas']['LineChange'];
+export type Lineage = components['schemas']['Lineage'];
+export type LineageChange = components['schemas']['LineageChange'];
+export type LineageEdge = components['schemas']['LineageEdge'];
+export type LineageNode = components['schemas']['LineageNode'];
 export type LinkPart = components['schemas']['LinkPart'];
 export type Loop = components['schemas']['Loop'];
 export type LoopInput = components['schemas']['LoopInput'];
@@ -7641,10 +8217,13 @@ export type PageShare = components['schemas']['PageShare'];
 export type PageSignIn = components['schemas']['PageSignIn'];
 export type PageTeamLead = components['schemas']['PageTeamLead'];
 export type PageToolInfo = components['schemas']['PageToolInfo'];
+export type PageTransform = components['schemas']['PageTransform'];
+export type PageTransformDefinition = components['schemas']['PageTransformDefinition'];
 export type PageTurn = components['schemas']['PageTurn'];
 export type PageVersion = components['schemas']['PageVersion'];
 export type PageWebhook = components['schemas']['PageWebhook'];
 export type PageWebhookDelivery = components['schemas']['PageWebhookDelivery'];
+export type Parameters = components['schemas']['Parameters'];
 export type Part = components['schemas']['Part'];
 export type PatchOperation = components['schemas']['PatchOperation'];
 export type Policy = components['schemas']['Policy'];
@@ -7768,6 +8347,17 @@ export type ToolResultInput = components['schemas']['ToolResultInput'];
 export type ToolStarted = components['schemas']['ToolStarted'];
 export type ToolStartedEvent = components['schemas']['ToolStartedEvent'];
 export type Total = components['schemas']['Total'];
+export type Transform = components['schemas']['Transform'];
+export type TransformDefinition = components['schemas']['TransformDefinition'];
+export type TransformInput = components['schemas']['TransformInput'];
+export type TransformOutput = components['schemas']['TransformOutput'];
+export type TransformReading = components['schemas']['TransformReading'];
+export type TransformRequest = components['schemas']['TransformRequest'];
+export type TransformSource = components['schemas']['TransformSource'];
+export type TransformTarget = components['schemas']['TransformTarget'];
+export type TransformUpdated = components['schemas']['TransformUpdated'];
+export type TransformUpdatedEvent = components['schemas']['TransformUpdatedEvent'];
+export type TransformWriting = components['schemas']['TransformWriting'];
 export type Tree = components['schemas']['Tree'];
 export type TreeNode = components['schemas']['TreeNode'];
 export type TreeTotal = components['schemas']['TreeTotal'];

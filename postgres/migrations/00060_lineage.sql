@@ -1,0 +1,11 @@
+-- +goose Up
+
+-- What was made from a version: lineages walk from causes to effects, too.
+CREATE INDEX artifact_versions_parent ON parley.artifact_versions (workspace_id, artifact_id, parent)
+ WHERE parent IS NOT NULL;
+CREATE INDEX artifact_versions_restored ON parley.artifact_versions (workspace_id, artifact_id, restored_from)
+ WHERE restored_from IS NOT NULL;
+
+-- +goose Down
+DROP INDEX parley.artifact_versions_restored;
+DROP INDEX parley.artifact_versions_parent;
