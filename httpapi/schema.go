@@ -415,7 +415,7 @@ func amend(name string, s *huma.Schema) {
 		schema := object(s.Properties["schema"].Description)
 		schema.Nullable = true
 		s.Properties["schema"] = schema
-	case "AuditEntry", "UsageSum", "ArtifactVersion":
+	case "AuditEntry", "UsageSum", "ArtifactVersion", "LineageNode":
 		s.Properties["session_id"].Nullable = true
 	case "Artifact":
 		s.Properties["session_id"].Nullable = true

@@ -115,6 +115,7 @@ func rootCommand(term terminal) *cobra.Command {
 		webhooksCommand(shared, term),
 		knowledgeCommand(shared, term),
 		artifactsCommand(shared, term),
+		lineageCommand(shared, term),
 		workspaceCommand(shared, term),
 		keysCommand(shared, term),
 		auditCommand(shared, term),

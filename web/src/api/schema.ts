@@ -3760,7 +3760,7 @@ export interface components {
              * Format: uuid
              * @description Of a message or a call; of a transform, its tool session.
              */
-            session_id: string;
+            session_id: string | null;
             /** @description Whether a transform wrote the version and one of its inputs has a newer current version. */
             stale: boolean;
             /** @description Of a transform, a message or a call. */
