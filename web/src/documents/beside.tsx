@@ -16,6 +16,7 @@ import { contentOf, documentOf, versionOf } from './queries';
 import { usePassage } from './selected';
 import { authorOf, KINDS } from './words';
 import { changed, type Draft, edited, latestIn, openCalls, useDraft } from './writing';
+import { Wrote } from './wrote';
 import { writesDocument, writtenBy } from './written';
 
 const NEAR_END = 24; // pixels from the end that count as the end
@@ -98,6 +99,7 @@ export function Beside({ session, transcript, document: asked, call: calling }: 
             </Link>
           )}
           <span className="flex-1" />
+          {id && !open && <Wrote document={id} version={version} passage={passage} />}
           {document.data && !open && !reader && <Ask document={document.data} version={version} session={session.id} passage={passage} onSent={(to) => to !== session.id && void navigate({ to: '/c/$id', params: { id: to } })} />}
         </div>
       </header>

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { projectOf } from '../api/queries';
 import type { Artifact, ID } from '../api/types';
 import { fullTime, size } from '../components/format';
@@ -12,12 +12,16 @@ import { Ask } from '../documents/ask';
 import { Changes } from '../documents/changes';
 import { Content, SOURCES } from '../documents/content';
 import { Edit } from '../documents/edit';
+import { Wrote } from '../documents/wrote';
 import { History } from '../documents/history';
 import { contentOf, documentOf, versionOf } from '../documents/queries';
 import { usePassage } from '../documents/selected';
 import { authorOf, KINDS } from '../documents/words';
 import type { DocumentTab } from '../router';
+import { part } from '../live/arrive';
 import { NoSuch } from './errors';
+
+const Walk = part(() => import('../lineage/walk'), 'Walk');
 
 export function DocumentPage() {
   const { id } = useParams({ from: '/documents/$id' });
@@ -53,7 +57,7 @@ function Open({ document }: { document: Artifact }) {
   return (
     <Page wide title={document.name} actions={<DocumentMenu document={document} version={version} mayWrite={!reader} />}>
       <About document={document} />
-      <nav aria-label="Parts of the document" className="mb-5 flex gap-1 border-b border-line text-sm">
+      <nav aria-label="Parts of the document" className="mb-5 flex gap-1 overflow-x-auto overflow-y-hidden border-b border-line text-sm">
         <Tab document={document} name="read" open={tab} search={version === document.version ? {} : { version: String(version) }}>
           Read
         </Tab>
@@ -68,6 +72,9 @@ function Open({ document }: { document: Artifact }) {
         <Tab document={document} name="history" open={tab} search={{ tab: 'history' }}>
           History
         </Tab>
+        <Tab document={document} name="lineage" open={tab} search={{ tab: 'lineage', ...(version === document.version ? {} : { version: String(version) }) }}>
+          Lineage
+        </Tab>
       </nav>
       {tab === 'read' && <Read document={document} version={version} />}
       {tab === 'edit' && <Edit document={document} onSaved={() => show({})} />}
@@ -78,6 +85,11 @@ function Open({ document }: { document: Artifact }) {
           to={version}
           onChoose={(change) => show({ tab: 'changes', version: String(change.version ?? version), from: change.from ? String(change.from) : search.from })}
         />
+      )}
+      {tab === 'lineage' && (
+        <Suspense fallback={<Loading what="the lineage" />}>
+          <Walk document={document} version={version} part={{ pointer: search.pointer, range: search.range }} />
+        </Suspense>
       )}
       {tab === 'history' && <History document={document} mayWrite={mayWrite} />}
     </Page>
@@ -169,6 +181,7 @@ function Read({ document, version }: { document: Artifact; version: number }) {
             Source
           </Button>
         )}
+        <Wrote document={document.id} version={version} passage={passage} />
         {!reader && <Ask document={document} version={version} session={session} passage={passage} onSent={(to) => void navigate({ to: '/c/$id', params: { id: to }, search: { panel: 'documents', document: document.id } })} />}
       </div>
       <div ref={here} data-content>
