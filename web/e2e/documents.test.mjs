@@ -1,6 +1,9 @@
 // Documents: what conversations produce, read, edited, compared and commented on.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { homedir } from 'node:os';
+import path from 'node:path';
 import { after, test } from 'node:test';
 import { accessible, once, right, until } from './harness.mjs';
 import { server, stage, tab } from './stage.mjs';
@@ -368,4 +371,68 @@ once('lists are narrowed, and follow what happens elsewhere; a table has its row
   await row.waitFor({ state: 'detached' });
   right(page);
   right(phone);
+});
+
+test('from a sentence one click leads to what wrote it, and the lineage is walked by keys and read as a list', async () => {
+  const session = await server.session('Write an outline', { model: 'sim/document', tools: TOOLS });
+  await server.settled(session.id);
+  const { data: [outline] } = await server.ask('GET', `/v1/artifacts?session=${session.id}`);
+  const page = await tab(`/documents/${outline.id}`);
+  await page.getByText('Simulated text.').click({ clickCount: 3 });
+  await page.getByRole('link', { name: 'What wrote this' }).click();
+  await page.waitForURL(/tab=lineage&version=2&range=3$/);
+  const changed = page.locator('[data-changed="1"]');
+  const { nodes } = await server.ask('GET', `/v1/artifacts/${outline.id}/lineage?version=1`);
+  const call = nodes.find((one) => one.kind === 'call').call_id;
+  await changed.getByRole('link', { name: /^Model call/ }).waitFor();
+  await accessible(page, 'what wrote a sentence');
+  await changed.getByRole('link', { name: /^Model call/ }).click();
+  await page.waitForURL(new RegExp(`/c/${session.id}/inspect\\?row=call-${call}$`));
+
+  await page.goto(`${server.url}/documents/${outline.id}?tab=lineage`);
+  const graph = page.getByRole('group', { name: /^Lineage as a graph/ });
+  const here = graph.locator('[aria-current="true"]');
+  assert.equal(await here.getAttribute('data-node'), `artifact:${outline.id}:2`);
+  await here.focus();
+  await here.press('ArrowLeft');
+  const second = await here.getAttribute('data-node');
+  assert.notEqual(second, `artifact:${outline.id}:2`);
+  await here.press('ArrowRight');
+  assert.equal(await here.getAttribute('data-node'), `artifact:${outline.id}:2`);
+  await page.getByRole('button', { name: 'As a list' }).click();
+  await page.locator(`[data-listed="artifact:${outline.id}:1"]`).waitFor();
+  await accessible(page, 'a lineage as a list');
+  await page.getByRole('button', { name: 'As a list' }).click();
+  await graph.locator(`[data-node="artifact:${outline.id}:1"]`).focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/tab=lineage&version=1$/);
+  const phone = await tab(`/documents/${outline.id}?tab=lineage`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+  await phone.locator('[data-node]').first().waitFor();
+  await accessible(phone, 'a lineage on a phone in the dark');
+  assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
+  right(phone);
+  right(page);
+});
+
+test('a project lists its runs and what they cost; a version whose input has moved on is stale', async () => {
+  const directory = mkdtempSync(path.join(homedir(), 'parley-page-')); // where projects may lie
+  after(() => rmSync(directory, { recursive: true, force: true }));
+  const project = await server.ask('POST', '/v1/projects', { name: `Book ${crypto.randomUUID().slice(0, 8)}`, path: directory });
+  const source = await document('markdown', 'Notes', 'Some notes.\n', { project_id: project.id });
+  const page = await tab(`/projects/${project.id}`);
+  await page.getByText('No transforms in this project yet.').waitFor();
+  const run = await server.ask('POST', '/v1/transforms', { name: 'Sum up', model: 'sim/echo', instructions: 'Sum up.', project_id: project.id, inputs: [{ artifact_id: source.id }], outputs: [{ kind: 'markdown', title: 'Summary' }] });
+  const row = page.locator(`[data-run="${run.id}"]`);
+  await row.getByText('completed').waitFor();
+  await accessible(page, 'a project with a run');
+  await page.reload();
+  await page.locator('[data-costs]').getByText('sim/echo').waitFor();
+  await server.ask('POST', `/v1/artifacts/${source.id}/versions`, { content: 'Other notes.\n', base_version: 1 });
+  await row.getByRole('link', { name: /^Summary, version 1/ }).click();
+  await page.getByRole('link', { name: 'Lineage', exact: true }).click();
+  const graph = page.getByRole('group', { name: /^Lineage as a graph/ });
+  await graph.getByText('stale').waitFor();
+  await graph.getByText('Sum up', { exact: true }).waitFor();
+  await accessible(page, 'a stale version');
+  right(page);
 });

@@ -165,7 +165,6 @@ function Graph({ lineage, direction }: { lineage: Lineage; direction: Direction 
               data-node={node.id}
               tabIndex={node.id === chosen ? 0 : -1}
               aria-current={node.id === chosen || undefined}
-              aria-label={`${kindOf(node)}: ${nameOf(node)}${node.stale ? ', stale' : ''}`}
               onFocus={() => setChosen(node.id)}
               onClick={() => choose(node.id)}
               onDoubleClick={() => open(node)}
