@@ -421,7 +421,17 @@ test('a project lists its runs and what they cost; a version whose input has mov
   const source = await document('markdown', 'Notes', 'Some notes.\n', { project_id: project.id });
   const page = await tab(`/projects/${project.id}`);
   await page.getByText('No transforms in this project yet.').waitFor();
-  const run = await server.ask('POST', '/v1/transforms', { name: 'Sum up', model: 'sim/echo', instructions: 'Sum up.', project_id: project.id, inputs: [{ artifact_id: source.id }], outputs: [{ kind: 'markdown', title: 'Summary' }] });
+  const settings = ['end_user', 'max_tokens', 'parallel_tool_calls', 'reasoning_effort', 'request_metadata', 'response_format', 'seed', 'service_tier', 'stop', 'temperature', 'tool_choice', 'top_p'];
+  const none = { agent_id: null, definition: null, definition_version: null, parameters: Object.fromEntries(settings.map((name) => [name, null])), tool_results: [], visibility: null, cite: false, dry_run: false };
+  const run = await server.ask('POST', '/v1/transforms', {
+    ...none,
+    name: 'Sum up',
+    model: 'sim/echo',
+    instructions: 'Sum up.',
+    project_id: project.id,
+    inputs: [{ artifact_id: source.id, name: null, pointer: null, version: null }],
+    outputs: [{ kind: 'markdown', title: 'Summary', name: null, base_version: null, schema: null }],
+  });
   const row = page.locator(`[data-run="${run.id}"]`);
   await row.getByText('completed').waitFor();
   await accessible(page, 'a project with a run');

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type KeyboardEvent, useMemo, useRef, useState } from 'react';
+import { type KeyboardEvent, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { request } from '../api/http';
 import type { Artifact, ID, Lineage, LineageNode } from '../api/types';
 import { fullTime } from '../components/format';
@@ -39,7 +39,7 @@ export function Walk({ document, version, part }: Props) {
   return (
     <section aria-label="Lineage">
       <div className="mb-4 flex flex-wrap items-center gap-2">
-        <Select aria-label="Direction" value={direction} onChange={(event) => setDirection(event.target.value as Direction)} className="max-w-48">
+        <Select aria-label="Direction" value={direction} onChange={(event) => setDirection(event.target.value as Direction)} className="max-w-60">
           <option value="up">What it was made from</option>
           <option value="down">What came of it</option>
         </Select>
@@ -74,7 +74,7 @@ function Changed({ lineage, part, document }: { lineage: Lineage; part: Part; do
   return (
     <div className="mb-4 rounded-xl border border-line bg-raised px-4 py-3 text-sm" data-changed={changed.version}>
       <p>
-        {part.range !== undefined ? `Lines ${part.range}` : part.pointer || 'The whole value'} last changed in{' '}
+        {part.range !== undefined ? `${part.range.includes('-') ? 'Lines' : 'Line'} ${part.range}` : part.pointer || 'The whole value'} last changed in{' '}
         <Link to="/documents/$id" params={{ id: document }} search={{ version: String(changed.version) }} className={LINK}>
           version {changed.version}
         </Link>
@@ -126,6 +126,9 @@ function Graph({ lineage, direction }: { lineage: Lineage; direction: Direction 
   const top = (row: number) => row * (HEIGHT + GAP);
   const at = new Map(places.map((place) => [place.node.id, place]));
   const selected = at.get(chosen)?.node ?? lineage.nodes[0];
+  useLayoutEffect(() => {
+    if (direction === 'up' && here.current) here.current.scrollLeft = here.current.scrollWidth; // the first node stands at the end
+  }, [direction, lineage]);
   const choose = (id: string) => {
     setChosen(id);
     here.current?.querySelector<HTMLElement>(`[data-node="${CSS.escape(id)}"]`)?.focus();
@@ -180,8 +183,9 @@ function Graph({ lineage, direction }: { lineage: Lineage; direction: Direction 
                 node.name === null && 'border-dashed',
               )}
             >
-              <span className="w-full truncate text-[13px] font-medium">{nameOf(node)}</span>
+              <span className="w-full truncate text-[13px] font-medium">{node.version === null ? nameOf(node) : (node.name ?? nameOf(node))}</span>
               <span className="flex w-full items-center gap-1 truncate text-xs text-faint">
+                {node.version !== null && `Version ${node.version} · `}
                 {kindOf(node)}
                 {node.stale && <span className="text-warn">stale</span>}
               </span>
