@@ -134,7 +134,7 @@ func (a *answer) say(kind model.ChunkKind, text string) bool {
 	return true
 }
 
-// call sends one tool call, its arguments in pieces of at most size bytes.
+// call sends one tool call, its arguments in pieces of at most size bytes, at the answer's pace.
 func (a *answer) call(id, name, arguments string, size int) bool {
 	a.block++
 	a.kind = model.ChunkToolCall
@@ -143,6 +143,9 @@ func (a *answer) call(id, name, arguments string, size int) bool {
 		return false
 	}
 	for len(arguments) > 0 {
+		if !a.paced() {
+			return false
+		}
 		n := cut(arguments, size)
 		a.bytes[model.ChunkArguments] += n
 		if !a.send(model.Chunk{Kind: model.ChunkArguments, Block: a.block, Text: arguments[:n]}) {

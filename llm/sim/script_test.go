@@ -75,13 +75,14 @@ func TestScriptTime(t *testing.T) {
 			t,
 			ask(
 				"script",
-				`[[{"wait_ms":1000},{"text":"a b c","token_ms":100},{"text":"äöü","split":1},{"wait_ms":0}]]`,
+				`[[{"wait_ms":1000},{"text":"a b c","token_ms":100},{"text":"äöü","split":1},{"wait_ms":0},`+
+					`{"tool_call":{"name":"x","arguments":{"a":1}},"split":3,"token_ms":10}]]`,
 			),
 		)
-		if took := time.Since(started); took != 1300*time.Millisecond {
+		if took := time.Since(started); took != 1330*time.Millisecond {
 			t.Errorf("the script took %s", took)
 		}
-		if p.Text != "a b cäöü" || p.chunks != 3+3+2 {
+		if p.Text != "a b cäöü" || p.chunks != 3+3+1+3+2 {
 			t.Errorf("%q in %d chunks", p.Text, p.chunks)
 		}
 	})

@@ -1,6 +1,9 @@
 // Documents: what conversations produce, read, edited, compared and commented on.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { homedir } from 'node:os';
+import path from 'node:path';
 import { after, test } from 'node:test';
 import { accessible, once, right, until } from './harness.mjs';
 import { server, stage, tab } from './stage.mjs';
@@ -10,20 +13,162 @@ stage();
 const document = (kind, name, content, fields = {}) => server.ask('POST', '/v1/artifacts', { kind, name, content, ...fields });
 const versions = (id) => server.ask('GET', `/v1/artifacts/${id}/versions`).then((page) => page.data);
 
+const TOOLS = ['write_artifact', 'edit_artifact', 'read_artifact', 'list_artifacts'];
+const calls = (name, args) => [{ tool_call: { name, arguments_text: JSON.stringify(args) } }];
+const slowly = (name, args) => calls(name, args).map((one) => ({ ...one, split: 10, token_ms: 80 }));
+const script = (...steps) => JSON.stringify([...steps, [{ text: 'So be it.' }]]);
+const ASKS = ['write_artifact', 'edit_artifact'].map((tool) => ({ tool, effect: 'ask' }));
+const SLOW = 1_000; // of what takes too long for anybody to wait
+
+// open opens a conversation that rests: what it writes then is seen from the beginning.
+async function open(fields = {}) {
+  const session = await server.session(script(), { model: 'sim/script', tools: TOOLS, ...fields });
+  await server.settled(session.id);
+  const page = await tab(`/c/${session.id}`, { viewport: { width: 1500, height: 900 } }); // the document stands beside the conversation
+  await page.getByText('So be it.').first().waitFor();
+  return { session, page };
+}
+
+// approve approves the call that waits.
+async function approve(session) {
+  let waits = [];
+  await until(async () => (waits = (await server.ask('GET', `/v1/sessions/${session.id}/approvals?status=pending`)).data).length > 0, 'a call waits for approval');
+  await server.ask('POST', `/v1/approvals/${waits[0].id}`, { decision: 'approve' });
+}
+const say = (session, text) => server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', content: { text } });
+
 test('a document that an agent writes appears beside its conversation, and leads back to where it was written', async () => {
-  const session = await server.session('Write an outline', { model: 'sim/document', tools: ['write_artifact', 'edit_artifact', 'read_artifact', 'list_artifacts'] });
+  const session = await server.session('Write an outline', { model: 'sim/document', tools: TOOLS });
   const page = await tab(`/c/${session.id}?panel=documents`);
   const drawer = page.getByRole('complementary', { name: 'Documents' });
   await drawer.locator('[data-document]').first().waitFor();
   await server.settled(session.id);
   await accessible(page, 'documents of a conversation');
   await drawer.locator('[data-document] a').first().click();
+  await drawer.getByRole('heading', { name: 'Write an outline' }).first().waitFor();
+  await accessible(page, 'a document beside its conversation');
+  await drawer.getByRole('link', { name: 'Open', exact: true }).click();
   await page.waitForURL(/\/documents\//);
   await page.locator('[data-content]').waitFor();
   await page.getByRole('link', { name: 'History' }).click();
   const [newest] = await versions(page.url().match(/documents\/([^?]+)/)[1]);
   await page.locator(`[data-version="${newest.number}"]`).getByRole('link', { name: 'Where it was written' }).click();
   await page.waitForURL(new RegExp(`/c/${session.id}\\?at=${newest.message_id}$`));
+  right(page);
+});
+
+test('a document fills in beside its conversation while it is written, and keeps what it has drawn', async () => {
+  const { session, page } = await open();
+  const content = `# Report\n\n${Array.from({ length: SLOW }, (_, i) => `Sentence ${i + 1}.`).join('\n\n')}\n`;
+  await say(session, script(slowly('write_artifact', { name: 'Report', kind: 'markdown', content })));
+  await page.locator('[data-opens]').click();
+  await page.waitForURL(/panel=documents&call=/);
+  const shown = page.locator('article[aria-label="Report"]');
+  await shown.getByText('it is being written').waitFor();
+  const heading = shown.locator('[data-content] [data-depth="1"]');
+  await heading.evaluate((node) => (node.mark = true));
+  await shown.getByText('Sentence 4.', { exact: true }).waitFor();
+  const early = await shown.locator('p', { hasText: /^Sentence \d+/ }).count();
+  await until(async () => (await shown.locator('p', { hasText: /^Sentence \d+/ }).count()) > early + 20, 'it grows');
+  assert.equal(await heading.evaluate((node) => node.mark), true, 'what was drawn stays');
+  await until(() => shown.evaluate((one) => one.parentElement.scrollTop > 0), 'the end is followed');
+  await page.reload();
+  await shown.getByText('it is being written').waitFor();
+  await shown.getByText('Sentence 4.', { exact: true }).waitFor();
+  await server.stopped(session.id);
+  await shown.getByText('It was not written').waitFor();
+  right(page);
+});
+
+test('what a call is about to write is shown while it waits, and new versions replace only what differs', async () => {
+  const { session, page } = await open({ grants: ASKS });
+  const content = '# Report\n\nOne sentence.\n\nAnother one.\n';
+  await say(session, script(calls('write_artifact', { name: 'Report', kind: 'markdown', content })));
+  await page.locator('[data-opens]').click();
+  const shown = page.locator('article[aria-label="Report"]');
+  await shown.getByText('it waits for approval').waitFor();
+  const heading = shown.locator('[data-content] [data-depth="1"]');
+  await heading.evaluate((node) => (node.mark = true));
+  const stays = async (what) => assert.equal(await heading.evaluate((node) => node.mark), true, what);
+  await approve(session);
+  await page.waitForURL(/panel=documents&document=/);
+  await shown.getByText('version 1 by').waitFor();
+  await stays('the stored text takes the place of the one that was written');
+  const id = new URL(page.url()).searchParams.get('document');
+  await server.settled(session.id);
+
+  await server.ask('POST', `/v1/artifacts/${id}/versions`, { content: `${content}\nA postscript.\n`, base_version: 1 });
+  await shown.getByText('A postscript.').waitFor();
+  await shown.getByText('version 2 by').waitFor();
+  await stays('somebody else’s version');
+
+  await say(session, script(calls('edit_artifact', { id, base_version: 2, edits: [{ old: 'One sentence.', new: 'One longer sentence.' }] })));
+  await shown.getByText('version 3 waits for approval').waitFor();
+  await shown.getByText('One longer sentence.').waitFor();
+  await accessible(page, 'a version that waits for approval');
+  await approve(session);
+  await shown.getByText('version 3 by').waitFor();
+  await stays('the agent’s edit');
+  await server.settled(session.id);
+  assert.equal(await shown.getByText('One longer sentence.').count(), 1);
+
+  const phone = await tab(`/c/${session.id}?panel=documents&document=${id}`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+  await phone.getByText('One longer sentence.').waitFor();
+  await accessible(phone, 'a document beside its conversation on a phone in the dark');
+  assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
+  right(phone);
+  right(page);
+});
+
+once('a JSON document grows as a tree; a change that the server refuses disappears', async () => {
+  const { session, page } = await open({ grants: ASKS.slice(1) });
+  const boats = (length) => ({ title: 'Fleet', boats: Array.from({ length }, (_, i) => ({ name: `Boat ${i + 1}` })) });
+  await say(session, script(slowly('write_artifact', { name: 'Fleet', kind: 'json', content: boats(SLOW) })));
+  await page.locator('[data-opens]').click();
+  const shown = page.locator('article[aria-label="Fleet"]');
+  const first = shown.locator('[data-content] li', { hasText: 'title' }).first();
+  await first.evaluate((node) => (node.mark = true));
+  await shown.getByText('Boat 6', { exact: false }).first().waitFor();
+  assert.equal(await first.evaluate((node) => node.mark), true, 'what was drawn stays');
+  await server.stopped(session.id);
+
+  await say(session, script(calls('write_artifact', { name: 'Few', kind: 'json', content: boats(3) })));
+  await page.locator('[data-opens]', { hasText: 'Few' }).getByText('version 1').waitFor();
+  await page.locator('[data-opens]', { hasText: 'Few' }).click();
+  const few = page.locator('article[aria-label="Few"]');
+  await few.getByText('version 1 by').waitFor();
+  const id = new URL(page.url()).searchParams.get('document');
+  await server.settled(session.id);
+  await say(session, script(calls('edit_artifact', { id, patch: [{ op: 'replace', path: '/title', value: 'Better' }, { op: 'test', path: '/title', value: 'Worse' }] })));
+  await few.getByText('version 2 waits for approval').waitFor();
+  await few.locator('[data-content]').getByText('Better').waitFor();
+  await approve(session);
+  await few.getByText('version 1 by').waitFor();
+  await few.locator('[data-content]').getByText('Better').waitFor({ state: 'detached' });
+  right(page);
+});
+
+once('an answer in the form of an object grows as a tree', async () => {
+  const { session, page } = await open();
+  const answer = { city: 'Bonn', streets: Array.from({ length: SLOW }, (_, i) => `Street ${i + 1}`) };
+  await say(session, JSON.stringify([[{ text: JSON.stringify(answer), split: 10, token_ms: 80 }]]));
+  const tree = page.locator('[data-object]');
+  const city = tree.locator('li', { hasText: 'Bonn' }).first();
+  await city.evaluate((node) => (node.mark = true));
+  await tree.getByText('Street 12', { exact: true }).waitFor();
+  assert.equal(await city.evaluate((node) => node.mark), true, 'what was drawn stays');
+  await server.stopped(session.id);
+  await tree.waitFor({ state: 'detached' }); // it is not an object
+  right(page);
+});
+
+once('a link to a document opens it beside the conversation', async () => {
+  const { id } = await document('text', 'Notes', 'Mind the gap.', { visibility: 'workspace' });
+  const session = await server.session(JSON.stringify([[{ text: `See [the notes](/documents/${id}).` }]]), { model: 'sim/script' });
+  const page = await tab(`/c/${session.id}`);
+  await page.getByRole('link', { name: 'the notes', exact: true }).click();
+  await page.locator('article[aria-label="Notes"]').getByText('Mind the gap.').waitFor();
+  assert.equal(new URL(page.url()).pathname, `/c/${session.id}`);
   right(page);
 });
 
@@ -119,6 +264,27 @@ once('HTML and drawings are shown, and do nothing: no script, no network, no way
   assert.equal(await frame.locator('p').evaluate((one) => getComputedStyle(one).color), 'rgb(1, 2, 3)', 'its own styles hold');
   await frame.getByText('send').click({ noWaitAfter: true });
   await frame.getByText('out').click({ noWaitAfter: true });
+  // What a script could do if one ran after all.
+  const inner = page.frames().find((one) => one.parentFrame() && one.url() === 'about:srcdoc');
+  const tried = await inner.evaluate(([own, other]) => {
+    const refused = (act) => {
+      try {
+        return act() === undefined ? 'nothing' : 'worked';
+      } catch (error) {
+        return error.name;
+      }
+    };
+    for (const one of [`${own}/v1/agents?from=fetch`, `${other}/fetch`]) fetch(one).catch(() => {});
+    for (const one of [`${own}/favicon.svg?from=image`, `${other}/image`]) document.body.append(Object.assign(new Image(), { src: one }));
+    return {
+      parent: refused(() => parent.document.title),
+      stored: refused(() => localStorage.length),
+      cookies: refused(() => document.cookie),
+      left: refused(() => (top.location.href = `${other}/top`)),
+      origin: self.origin,
+    };
+  }, [server.url, other]);
+  assert.deepEqual(tried, { parent: 'SecurityError', stored: 'SecurityError', cookies: 'SecurityError', left: 'SecurityError', origin: 'null' });
   await accessible(page, 'a page in its frame');
   const svg = await document('svg', 'Drawing.svg', `<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><circle r="9" cx="20" cy="20"/><script>parent.document.title = 'taken'</script><image href="${other}/picture"/></svg>`);
   const drawn = await tab('/documents');
@@ -131,21 +297,54 @@ once('HTML and drawings are shown, and do nothing: no script, no network, no way
   assert.equal(new URL(page.url()).pathname, `/documents/${html.id}`);
 });
 
-test('a comment on a passage becomes a message in the conversation that wrote the document', async () => {
+test('what somebody asks about a passage becomes a message in the conversation that wrote the document', async () => {
   const session = await server.session('Here is a plan');
   await server.settled(session.id);
-  const { id, name } = await document('markdown', 'Plan', '# Plan\n\nFirst we walk.\n\nThen we rest.\n', { session_id: session.id });
+  const { id, name } = await document('markdown', 'Plan', '# Plan\n\nFirst we walk.\n\nThen we *rest*.\n', { session_id: session.id });
   const page = await tab(`/documents/${id}`);
+  await page.getByRole('button', { name: 'Comment' }).waitFor();
   await page.getByText('First we walk.').click({ clickCount: 3 });
-  await page.getByRole('button', { name: 'Comment' }).click();
+  await page.getByRole('button', { name: 'Ask the agent to change this' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText('First we walk.').waitFor();
   await accessible(page, 'a comment');
-  await dialog.getByLabel('Comment').fill('Why not ride?');
+  await dialog.getByLabel('What should change?').fill('Why not ride?');
   await dialog.getByRole('button', { name: 'Send' }).click();
-  await page.waitForURL(new RegExp(`/c/${session.id}$`));
-  const said = (await server.settled(session.id)).findLast((one) => one.role === 'user').content.text;
-  assert.equal(said, `About “${name}”, version 1, line 3:\n\n> First we walk.\n\nWhy not ride?`);
+  await page.waitForURL(new RegExp(`/c/${session.id}\\?panel=documents&document=${id}$`));
+  const asked = async () => (await server.settled(session.id)).findLast((one) => one.role === 'user');
+  const first = await asked();
+  assert.equal(first.content.text, `About the document “${name}” (${id}), version 1, line 3:\n\n> First we walk.\n\nWhy not ride?`);
+  assert.deepEqual(first.metadata.about, { artifact_id: id, version: 1, lines: [3, 3], pointer: null });
+
+  const beside = page.locator(`[data-beside="${id}"]`);
+  await beside.getByText('Then we rest.').click({ clickCount: 3 });
+  await beside.getByRole('button', { name: 'Ask the agent to change this' }).click();
+  await dialog.getByLabel('What should change?').fill('For how long?');
+  await dialog.getByRole('button', { name: 'Send' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.locator('[data-bubble]', { hasText: 'For how long?' }).waitFor();
+  assert.deepEqual((await asked()).metadata.about.lines, [5, 5], 'the marks of Markdown do not hide the line');
+  right(page);
+});
+
+once('a part of a tree is chosen by the keyboard, and asked about in any conversation', async () => {
+  const { id } = await document('json', 'Fleet', { boats: [{ name: 'Gull' }, { name: 'Tern' }] });
+  const session = await server.session(`Talk ${crypto.randomUUID().slice(0, 8)}`);
+  await server.settled(session.id);
+  const page = await tab(`/documents/${id}`);
+  const part = page.locator('[data-pointer="/boats/1/name"]').getByRole('button', { name: 'name' });
+  await part.focus();
+  await part.press('Enter');
+  await page.getByRole('button', { name: 'name', pressed: true }).waitFor();
+  await accessible(page, 'a chosen part');
+  await page.getByRole('button', { name: 'Ask the agent to change this' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('What should change?').fill('Is it afloat?');
+  await dialog.getByLabel('Conversation').selectOption(session.id);
+  await dialog.getByRole('button', { name: 'Send' }).click();
+  await page.waitForURL(new RegExp(`/c/${session.id}`));
+  const asked = (await server.settled(session.id)).findLast((one) => one.role === 'user');
+  assert.equal(asked.content.text, `About the document “Fleet” (${id}), version 1, at /boats/1/name:\n\n> "Tern"\n\nIs it afloat?`);
   right(page);
 });
 
@@ -188,5 +387,79 @@ test('a file is shown as its picture, or can be downloaded; it is compared by wh
   assert.equal(await page.getByRole('link', { name: 'Download' }).getAttribute('href'), `/v1/artifacts/${made.id}/content?version=2`);
   await page.getByRole('link', { name: 'Changes' }).click();
   await page.getByText('image/png').waitFor();
+  right(page);
+});
+
+test('from a sentence one click leads to what wrote it, and the lineage is walked by keys and read as a list', async () => {
+  const session = await server.session('Write an outline', { model: 'sim/document', tools: TOOLS });
+  await server.settled(session.id);
+  const { data: [outline] } = await server.ask('GET', `/v1/artifacts?session=${session.id}`);
+  const page = await tab(`/documents/${outline.id}`);
+  await page.getByText('Simulated text.').click({ clickCount: 3 });
+  await page.getByRole('link', { name: 'What wrote this' }).click();
+  await page.waitForURL(/tab=lineage&version=2&range=3$/);
+  const changed = page.locator('[data-changed="1"]');
+  const { nodes } = await server.ask('GET', `/v1/artifacts/${outline.id}/lineage?version=1`);
+  const call = nodes.find((one) => one.kind === 'call').call_id;
+  await changed.getByRole('link', { name: /^Model call/ }).waitFor();
+  await accessible(page, 'what wrote a sentence');
+  await changed.getByRole('link', { name: /^Model call/ }).click();
+  await page.waitForURL(new RegExp(`/c/${session.id}/inspect\\?row=call-${call}$`));
+
+  await page.goto(`${server.url}/documents/${outline.id}?tab=lineage`);
+  const graph = page.getByRole('group', { name: /^Lineage as a graph/ });
+  const here = graph.locator('[aria-current="true"]');
+  assert.equal(await here.getAttribute('data-node'), `artifact:${outline.id}:2`);
+  await here.focus();
+  await here.press('ArrowLeft');
+  const second = await here.getAttribute('data-node');
+  assert.notEqual(second, `artifact:${outline.id}:2`);
+  await here.press('ArrowRight');
+  assert.equal(await here.getAttribute('data-node'), `artifact:${outline.id}:2`);
+  await page.getByRole('button', { name: 'As a list' }).click();
+  await page.locator(`[data-listed="artifact:${outline.id}:1"]`).waitFor();
+  await accessible(page, 'a lineage as a list');
+  await page.getByRole('button', { name: 'As a list' }).click();
+  await graph.locator(`[data-node="artifact:${outline.id}:1"]`).focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/tab=lineage&version=1$/);
+  const phone = await tab(`/documents/${outline.id}?tab=lineage`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+  await phone.locator('[data-node]').first().waitFor();
+  await accessible(phone, 'a lineage on a phone in the dark');
+  assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
+  right(phone);
+  right(page);
+});
+
+test('a project lists its runs and what they cost; a version whose input has moved on is stale', async () => {
+  const directory = mkdtempSync(path.join(homedir(), 'parley-page-')); // where projects may lie
+  after(() => rmSync(directory, { recursive: true, force: true }));
+  const project = await server.ask('POST', '/v1/projects', { name: `Book ${crypto.randomUUID().slice(0, 8)}`, path: directory });
+  const source = await document('markdown', 'Notes', 'Some notes.\n', { project_id: project.id });
+  const page = await tab(`/projects/${project.id}`);
+  await page.getByText('No transforms in this project yet.').waitFor();
+  const settings = ['end_user', 'max_tokens', 'parallel_tool_calls', 'reasoning_effort', 'request_metadata', 'response_format', 'seed', 'service_tier', 'stop', 'temperature', 'tool_choice', 'top_p'];
+  const none = { agent_id: null, definition: null, definition_version: null, parameters: { ...Object.fromEntries(settings.map((name) => [name, null])), response_format: { type: 'text' } }, tool_results: [], visibility: null, cite: false, dry_run: false };
+  const run = await server.ask('POST', '/v1/transforms', {
+    ...none,
+    name: 'Sum up',
+    model: 'sim/echo',
+    instructions: 'Sum up.',
+    project_id: project.id,
+    inputs: [{ artifact_id: source.id, name: null, pointer: null, version: null }],
+    outputs: [{ kind: 'markdown', title: 'Summary', name: null, base_version: null, schema: null }],
+  });
+  const row = page.locator(`[data-run="${run.id}"]`);
+  await row.getByText('completed').waitFor();
+  await accessible(page, 'a project with a run');
+  await page.reload();
+  await page.locator('[data-costs]').getByText('sim/echo').waitFor();
+  await server.ask('POST', `/v1/artifacts/${source.id}/versions`, { content: 'Other notes.\n', base_version: 1 });
+  await row.getByRole('link', { name: /^Summary, version 1/ }).click();
+  await page.getByRole('link', { name: 'Lineage', exact: true }).click();
+  const graph = page.getByRole('group', { name: /^Lineage as a graph/ });
+  await graph.getByText('stale').waitFor();
+  await graph.locator('[data-node^="transform:"]').waitFor();
+  await accessible(page, 'a stale version');
   right(page);
 });

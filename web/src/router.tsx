@@ -41,9 +41,11 @@ export const chatRoute = createRoute({
   getParentRoute: () => root,
   path: '/c/$id',
   component: ChatPage,
-  validateSearch: (search: Record<string, unknown>): { panel?: Panel; at?: string; find?: string } => {
+  validateSearch: (search: Record<string, unknown>): { panel?: Panel; at?: string; find?: string; document?: string; call?: string } => {
     const panel = PANELS.find((one) => one === search.panel);
-    return { ...(panel ? { panel } : {}), ...strings(search, 'at', 'find') }; // at: a message, by its id or its sequence
+    // at: a message, by its id or its sequence; document: the one that is open in the panel, call: the message of the call
+    // that writes one which has no id yet
+    return { ...(panel ? { panel } : {}), ...strings(search, 'at', 'find', ...(panel === 'documents' ? (['document', 'call'] as const) : [])) };
   },
 });
 
@@ -87,15 +89,15 @@ export const documentsRoute = createRoute({
   component: part(() => import('./pages/documentlist'), 'DocumentsPage'),
   validateSearch: (search: Record<string, unknown>) => strings(search, 'kind', 'project', 'name', 'archived'),
 });
-export const DOCUMENT_TABS = ['read', 'edit', 'changes', 'history'] as const;
+export const DOCUMENT_TABS = ['read', 'edit', 'changes', 'history', 'lineage'] as const;
 export type DocumentTab = (typeof DOCUMENT_TABS)[number];
 export const documentRoute = createRoute({
   getParentRoute: () => root,
   path: '/documents/$id',
   component: part(() => import('./pages/document'), 'DocumentPage'),
-  validateSearch: (search: Record<string, unknown>): { tab?: DocumentTab; version?: string; from?: string } => {
+  validateSearch: (search: Record<string, unknown>): { tab?: DocumentTab; version?: string; from?: string; pointer?: string; range?: string } => {
     const tab = DOCUMENT_TABS.find((one) => one === search.tab);
-    return { ...(tab && tab !== 'read' ? { tab } : {}), ...strings(search, 'version', 'from') }; // from: compare version with it
+    return { ...(tab && tab !== 'read' ? { tab } : {}), ...strings(search, 'version', 'from', ...(tab === 'lineage' ? (['pointer', 'range'] as const) : [])) }; // from: compare version with it; pointer, range: a part of it
   },
 });
 const usageRoute = createRoute({

@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import { X } from 'lucide-react';
-import { useEffect, useRef } from 'react';
+import { Suspense, useEffect, useRef } from 'react';
 import type { ID } from '../api/types';
-import { cx, IconButton } from '../components/ui';
+import { cx, IconButton, Loading } from '../components/ui';
 import { ContextPanel } from '../context/panel';
+import { part } from '../live/arrive';
 import type { Transcript } from '../live/transcript';
 import type { Panel } from '../router';
 import { Details } from './details';
@@ -23,16 +24,20 @@ const NAMES: [Panel, string][] = [
   ['trace', 'Events'],
 ];
 
+const Beside = part(() => import('../documents/beside'), 'Beside');
+
 interface Props {
   panel: Panel;
+  open: { document?: ID; call?: ID }; // what the panel shows of its list
   transcript: Transcript;
   onClose: () => void;
   onJump: (message: ID) => void;
 }
 
 // Drawer is the panel beside a conversation. Escape closes it.
-export function Drawer({ panel, transcript, onClose, onJump }: Props) {
+export function Drawer({ panel, open, transcript, onClose, onJump }: Props) {
   const session = transcript.session!;
+  const reading = panel === 'documents' && (open.document ?? open.call) !== undefined;
   const here = useRef<HTMLElement>(null);
   const back = useRef<Element | null>(null); // had the focus before
   useEffect(() => {
@@ -52,7 +57,10 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
         event.preventDefault(); // must not stop a turn
         onClose();
       }}
-      className="flex w-[27rem] shrink-0 flex-col border-l outline-none border-line bg-raised max-xl:fixed max-xl:inset-y-page max-xl:right-0 max-xl:z-30 max-xl:w-[min(27rem,100vw)] max-xl:shadow-pop"
+      className={cx(
+        'flex shrink-0 flex-col border-l outline-none border-line bg-raised max-xl:fixed max-xl:inset-y-page max-xl:right-0 max-xl:z-30 max-xl:shadow-pop',
+        reading ? 'w-[clamp(27rem,42vw,52rem)] max-xl:w-[min(44rem,100vw)]' : 'w-[27rem] max-xl:w-[min(27rem,100vw)]',
+      )}
     >
       <div className="flex h-12 items-center justify-between gap-1 border-b border-line px-2">
         <nav aria-label="Panels" className="flex min-w-0 gap-0.5 overflow-x-auto text-[13px]">
@@ -78,7 +86,14 @@ export function Drawer({ panel, transcript, onClose, onJump }: Props) {
         {panel === 'info' && <Details session={session} />}
         {panel === 'context' && <ContextPanel transcript={transcript} />}
         {panel === 'outline' && <Outline transcript={transcript} onJump={onJump} />}
-        {panel === 'documents' && <SessionDocuments session={session} />}
+        {panel === 'documents' &&
+          (reading ? (
+            <Suspense fallback={<Loading what="the document" />}>
+              <Beside session={session} transcript={transcript} document={open.document ?? null} call={open.call ?? null} />
+            </Suspense>
+          ) : (
+            <SessionDocuments session={session} />
+          ))}
         {panel === 'tree' && <SubConversations session={session} />}
         {panel === 'lineage' && <Lineage session={session} />}
         {panel === 'trace' && <Trace transcript={transcript} />}

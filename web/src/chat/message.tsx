@@ -117,7 +117,7 @@ function AssistantRow({ live, ends, latest, question, before = null }: Props) {
   const { message } = live;
   const text = live.text('text');
   const reasoning = live.text('reasoning');
-  const object = !live.streaming && isJson(message.content.object) && message.content.object;
+  const object = live.streaming ? live.object : isJson(message.content.object) && message.content.object;
   const { id: session } = useParams({ from: '/c/$id' });
   const [tapped, setTapped] = useState(false);
   const last = latest && message.session_id === session; // a fork cannot retry a shared turn
@@ -126,7 +126,7 @@ function AssistantRow({ live, ends, latest, question, before = null }: Props) {
       {reasoning && <Reasoning text={reasoning} open={live.streaming && !text} complete={!live.streaming || text !== ''} />}
       {object ? (
         <Suspense fallback={<Markdown text={text} complete />}>
-          <Structured object={object} text={text} />
+          <Structured object={object} text={text} complete={!live.streaming} />
         </Suspense>
       ) : (
         text && <Markdown text={text} complete={!live.streaming} drew={(took) => live.drew(took)} />

@@ -37,7 +37,7 @@ export function ChatPage() {
 }
 
 function Chat({ id }: { id: string }) {
-  const { panel, at, find } = useSearch({ from: '/c/$id' });
+  const { panel, at, find, document: reading, call } = useSearch({ from: '/c/$id' });
   const navigate = useNavigate();
   const [transcript] = useState(() => new Transcript(id));
   useSyncExternalStore(transcript.subscribe, transcript.snapshot);
@@ -58,7 +58,7 @@ function Chat({ id }: { id: string }) {
     if (NARROW.matches && panel) void navigate({ to: '/c/$id', params: { id }, search: { at }, replace: true }); // the drawer would cover it
   }, [transcript, at]); // oxlint-disable-line exhaustive-deps -- when a message is sought
   const toEnd = () => {
-    if (at) void navigate({ to: '/c/$id', params: { id }, search: { panel }, replace: true }); // so that a reload stays there
+    if (at) void navigate({ to: '/c/$id', params: { id }, search: (old) => ({ ...old, at: undefined, find: undefined }), replace: true }); // so that a reload stays there
     void transcript.goToEnd();
   };
   usePresence(transcript.state === 'failed' ? null : id);
@@ -136,6 +136,7 @@ function Chat({ id }: { id: string }) {
         <Suspense fallback={<aside aria-busy className="w-[27rem] shrink-0 border-l border-line bg-raised max-xl:hidden" />}>
           <Drawer
             panel={panel}
+            open={{ document: reading, call }}
             transcript={transcript}
             onClose={() => show(undefined)}
             onJump={(message) => {

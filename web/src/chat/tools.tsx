@@ -10,9 +10,11 @@ import type { Transcript } from '../live/transcript';
 import { Files } from './files';
 import type { Call } from './rows';
 import { formerText, writingOf } from './writing';
+import { writesDocument } from '../documents/written';
 
 const Answer = part(() => import('./answer'), 'Answer');
 const ApprovalCard = part(() => import('./approval'), 'ApprovalCard');
+const DocumentLine = part(() => import('../documents/line'), 'DocumentLine');
 const Payload = part(() => import('../components/payload'), 'Payload');
 const Written = part(() => import('./written'), 'Written');
 
@@ -51,6 +53,11 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought, mark
         <span className="text-xs text-faint">{calls.every(({ result }) => result) ? duration(total) : ''}</span>
         <State calls={calls} waits={approving ? 'waits for approval' : asking ? 'waits for your answer' : ''} />
       </button>
+      {calls.some(({ call }) => writesDocument(call.message.tool_name)) && (
+        <ul className="divide-y divide-line border-t border-line">
+          {calls.map((one) => writesDocument(one.call.message.tool_name) && <DocumentPlace key={one.call.message.id} one={one} session={transcript.id} />)}
+        </ul>
+      )}
       {shown && (
         <ul className="divide-y divide-line border-t border-line">
           {calls.map((one) => (
@@ -63,6 +70,17 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought, mark
     </section>
   );
 });
+
+// DocumentPlace keeps the room of a document's line while its code arrives.
+function DocumentPlace({ one, session }: { one: Call; session: string }) {
+  return (
+    <li className="min-h-9">
+      <Suspense fallback={null}>
+        <DocumentLine one={one} session={session} />
+      </Suspense>
+    </li>
+  );
+}
 
 function State({ calls, waits }: { calls: Call[]; waits: string }) {
   if (waits) return <Hourglass size={14} className="text-warn" aria-label={waits} />;

@@ -1,7 +1,8 @@
-import { useEffect, useMemo, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Artifact, ArtifactVersion } from '../api/types';
 import { size } from '../components/format';
-import { jsonOf, JsonTree } from '../components/json';
+import { type Choice, type Json, jsonOf, JsonTree } from '../components/json';
+import { shared } from '../live/patch';
 import { CodeBlock } from '../markdown/code';
 import { Markdown } from '../markdown/markdown';
 import { tableOf } from './csv';
@@ -9,20 +10,32 @@ import { shownJSON } from './json';
 
 const ROWS = 500; // of a table that are drawn
 
-// Content shows what a version holds: as it is meant to be read, or its source.
-export function Content({ document, text, source }: { document: Artifact; text: string; source: boolean }) {
-  if (source || document.kind === 'code' || document.kind === 'text') return <Source document={document} text={text} />;
-  switch (document.kind) {
+// Text is what a version holds: its text, or of JSON that is being written the value so far.
+export type Text = { text: string; value?: undefined } | { text?: undefined; value: Json };
+
+interface Props {
+  document: Pick<Artifact, 'kind' | 'name'>;
+  content: Text;
+  source: boolean;
+  grows?: boolean; // more of it follows
+  choice?: Choice; // of parts of a tree
+}
+
+// Content shows what a version holds: as it is meant to be read, or its source. One that grows keeps what it has drawn.
+export function Content({ document, content, source, grows = false, choice }: Props) {
+  const { kind } = document;
+  if (!source && (kind === 'json' || content.value)) return <Tree {...content} choice={choice} />;
+  const text = content.text ?? JSON.stringify(content.value, null, 2);
+  if (source || kind === 'code' || kind === 'text' || (grows && FRAMED.has(kind))) return <Source document={document} text={text} closed={!grows} />;
+  switch (kind) {
     case 'markdown':
-      return <Markdown text={text} complete />;
+      return <Markdown text={text} complete={!grows} />;
     case 'csv':
       return <Rows text={text} />;
     case 'html':
       return <Framed name={document.name} text={text} />;
     case 'svg':
       return <Drawing name={document.name} text={text} />;
-    case 'json':
-      return <Tree text={text} />;
     case 'file':
       return null; // Bytes shows it
   }
@@ -46,9 +59,15 @@ export function Bytes({ document, version }: { document: Artifact; version: Arti
   );
 }
 
-function Source({ document, text }: { document: Artifact; text: string }) {
+// SOURCES are shown in two ways.
+export const SOURCES = new Set<Artifact['kind']>(['markdown', 'json', 'csv', 'html', 'svg']);
+
+// FRAMED would begin again with every piece while they grow.
+const FRAMED = new Set<Artifact['kind']>(['html', 'svg']);
+
+function Source({ document, text, closed }: { document: Pick<Artifact, 'kind' | 'name'>; text: string; closed: boolean }) {
   if (document.kind === 'text') return <p className="text-[15px] leading-relaxed break-words whitespace-pre-wrap">{text}</p>;
-  return <CodeBlock text={document.kind === 'json' ? shownJSON(text) : text} language={languageOf(document)} closed />;
+  return <CodeBlock text={document.kind === 'json' ? shownJSON(text) : text} language={languageOf(document)} closed={closed} />;
 }
 
 const LANGUAGES: Partial<Record<Artifact['kind'], string>> = { json: 'json', markdown: 'markdown', html: 'html', svg: 'xml' };
@@ -58,14 +77,15 @@ export function languageOf({ kind, name }: Pick<Artifact, 'kind' | 'name'>): str
   return LANGUAGES[kind] ?? (kind === 'code' ? (/\.([a-z0-9+#]+)$/i.exec(name)?.[1]?.toLowerCase() ?? '') : '');
 }
 
-function Tree({ text }: { text: string }) {
-  const value = useMemo(() => jsonOf(text), [text]);
-  return value ? (
+// Tree is JSON as a tree. Of another version, and of one that grows, only what differs is drawn again.
+function Tree({ text = '', value, choice }: { text?: string; value?: Json; choice?: Choice }) {
+  const last = useRef<Json | null>(null);
+  const shown = useMemo(() => (last.current = shared(last.current, value ?? jsonOf(text)) as Json | null), [text, value]);
+  if (!shown) return <CodeBlock text={text} language="json" closed />;
+  return (
     <div className="font-mono text-[13px] leading-relaxed">
-      <JsonTree value={value} />
+      <JsonTree value={shown} unfolds choice={choice} />
     </div>
-  ) : (
-    <CodeBlock text={text} language="json" closed />
   );
 }
 

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { request, requestText } from '../api/http';
-import type { Artifact, ArtifactDiff, ArtifactVersion, ID, Page } from '../api/types';
+import type { Artifact, ArtifactDiff, ArtifactVersion, ID, Page, Transform } from '../api/types';
 
 // The keys begin with what the workspace feed names when something changes: documents for lists, document and its id for
 // everything that belongs to one.
@@ -39,3 +39,5 @@ export const contentOf = (id: ID, version: number) =>
 
 export const changesOf = (id: ID, from: number, to: number) =>
   queryOptions({ queryKey: ['changes', id, from, to], queryFn: ({ signal }) => request<ArtifactDiff>(`/v1/artifacts/${id}/diff`, { query: { from, to }, signal }), staleTime: Infinity, gcTime: 60_000 });
+
+export const transformList = (project: ID) => paged<Transform>(['transforms', project], '/v1/transforms', { project });

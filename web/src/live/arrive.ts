@@ -1,4 +1,4 @@
-import { type ComponentType, createElement, lazy, type ReactNode } from 'react';
+import { type ComponentType, createElement, lazy, type ReactNode, useState } from 'react';
 import { feed } from './feed';
 
 // The page's code comes in parts. All of them are fetched ahead, soon after the page has
@@ -40,7 +40,7 @@ export function part<Name extends string, Props extends object>(load: () => Prom
   const read = () => load().then((module) => (here = module[name]));
   parts.add(read);
   const Lazy = lazy(() => arriving(read).then((component) => ({ default: component })));
-  const Part = (props: Props) => createElement(here ?? (Lazy as unknown as ComponentType<Props>), props);
+  const Part = (props: Props) => createElement(useState(() => ({ is: here ?? (Lazy as unknown as ComponentType<Props>) }))[0].is, props); // the same one as long as it is shown: another would begin anew
   return Object.assign(Part, { preload: () => read().then(() => undefined, () => undefined) });
 }
 

@@ -1,5 +1,7 @@
-import type { StepGenerating } from '../api/events';
+import type { PatchOperation, StepGenerating } from '../api/events';
 import type { Message } from '../api/types';
+import { isJson, type Json } from '../components/json';
+import { patched } from './patch';
 
 const FLUSH_MS = 50; // between two drawings of a streaming text, at least
 const SLOW_MS = 12; // a drawing that takes longer makes the next one wait
@@ -11,6 +13,7 @@ type Kind = StepGenerating['kind'];
 // of its own, so that a delta redraws one message and not the transcript.
 export class LiveMessage {
   message: Message;
+  object: Json | null = null; // of a structured answer, while it streams
   private texts: Record<Kind, { text: string; end: number }> = {
     text: { text: '', end: 0 },
     reasoning: { text: '', end: 0 },
@@ -51,6 +54,7 @@ export class LiveMessage {
     // A text read while it streams is older than the deltas that arrived meanwhile.
     const keep = this.streaming && message.status === 'streaming';
     this.message = message;
+    if (!this.streaming) this.object = null;
     if (!keep) this.take(message);
     this.draw();
   }
@@ -65,6 +69,18 @@ export class LiveMessage {
     text.end = delta.end;
     this.timer ??= setTimeout(() => this.draw(), this.pause);
     return true;
+  }
+
+  // patch applies what an object has grown by. What does not apply is dropped: the settled object is authoritative.
+  patch(operations: PatchOperation[]): void {
+    if (!this.streaming) return;
+    try {
+      const grown = patched(this.object, operations);
+      this.object = isJson(grown) ? grown : null;
+    } catch {
+      this.object = null; // the next patch of a new connection begins with all of it
+    }
+    this.timer ??= setTimeout(() => this.draw(), this.pause);
   }
 
   // drew reports how long the last drawing took: slow ones happen less often.

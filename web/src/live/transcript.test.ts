@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { StreamEvent } from '../api/events';
+import type { PatchOperation, StreamEvent } from '../api/events';
 import type { Message } from '../api/types';
 import { rowsOf } from '../chat/rows';
 import { feed } from './feed';
@@ -298,4 +298,33 @@ test('a summary is reported from its beginning until it enters the record', asyn
   expect(transcript.summary).toEqual({ state: 'failed', sentence: 'No.' });
   transcript.dismiss();
   expect(transcript.summary).toBeNull();
+});
+
+test('a call grows from its first piece on, and is read for its name', async () => {
+  const transcript = await opened();
+  answers['/v1/messages/m3'] = message('m3', 3, 'tool_call', { status: 'streaming', tool_name: 'write_artifact', content: { arguments_text: '' } as unknown as Message['content'] });
+  tell(event(3, 'message.created', { message_id: 'm3', turn_id: 't', role: 'tool_call', message_sequence: 3 }));
+  const piece = (offset: number, text: string) => tell({ session_id: 's', type: 'step.generating', data: { message_id: 'm3', kind: 'arguments', offset, end: offset + text.length, delta: text } });
+  piece(0, '{"na');
+  await vi.waitFor(() => expect(transcript.messages.get('m3')!.message.tool_name).toBe('write_artifact'));
+  piece(4, 'me":');
+  expect(transcript.messages.get('m3')!.text('arguments')).toBe('{"name":');
+});
+
+test('an object grows by patches; one that does not apply drops it until the next whole one', async () => {
+  const transcript = await opened();
+  begins();
+  const patch = (...operations: PatchOperation[]) => tell({ session_id: 's', type: 'object.patch', data: { message_id: 'm2', patch: operations } });
+  patch({ op: 'replace', path: '', value: { kept: { a: 1 }, city: 'Bo' } });
+  const live = transcript.messages.get('m2')!;
+  const before = live.object as { kept: object };
+  patch({ op: 'append', path: '/city', value: 'nn' });
+  expect(live.object).toEqual({ kept: { a: 1 }, city: 'Bonn' });
+  expect((live.object as typeof before).kept).toBe(before.kept);
+  patch({ op: 'append', path: '/none/at', value: '!' });
+  expect(live.object).toBeNull();
+  patch({ op: 'replace', path: '', value: { city: 'Bonn' } });
+  expect(live.object).toEqual({ city: 'Bonn' });
+  tell(event(5, 'step.generated', { turn_id: 't', step: 1, error: null, messages: [{ message_id: 'm2', role: 'assistant', status: 'completed', end: 6, content: { text: '{}' } }] }));
+  expect(live.object).toBeNull();
 });

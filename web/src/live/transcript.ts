@@ -282,6 +282,10 @@ export class Transcript {
       if (silent && !live.silent) this.changed(); // its row begins with its first word
       return;
     }
+    if (event.type === 'object.patch') {
+      this.messages.get(event.data.message_id)?.patch(event.data.patch);
+      return;
+    }
     if (event.sequence) this.events = [...this.events.slice(-999), event];
     switch (event.type) {
       case 'resync':
@@ -366,13 +370,13 @@ export class Transcript {
     this.changed();
   }
 
-  // created makes a streaming row immediately, for its deltas; other messages are read.
+  // created makes a streaming row immediately, for its deltas; other messages are read, and calls, which have a name.
   private created(event: EventOf<'message.created'>): void {
     const { message_id: id, role, turn_id, message_sequence: sequence } = event.data;
     if (role === 'summary' && this.summary?.state === 'waits') this.summary = null;
-    if (role === 'assistant' && !this.messages.has(id)) {
-      this.place(blank(this.id, id, turn_id, sequence, event.created_at));
-      if (event.data.turn_id) return; // its step settles it
+    if ((role === 'assistant' || (role === 'tool_call' && turn_id)) && !this.messages.has(id)) {
+      this.place(blank(this.id, id, turn_id, role, sequence, event.created_at));
+      if (role === 'assistant' && turn_id) return; // its step settles it
     }
     if (role === 'user' && turn_id && !this.activity.running) this.act({ running: true, queued: true, turn: turn_id, since: Date.now(), failure: null, ended: null });
     this.want(id);
@@ -441,9 +445,9 @@ export class Transcript {
   }
 }
 
-function blank(session: ID, id: ID, turn: ID | null, sequence: number, at: string): Message {
+function blank(session: ID, id: ID, turn: ID | null, role: Message['role'], sequence: number, at: string): Message {
   return {
-    id, session_id: session, sequence, position: null, turn_id: turn, step: 0, role: 'assistant', status: 'streaming',
+    id, session_id: session, sequence, position: null, turn_id: turn, step: 0, role, status: 'streaming',
     author: { kind: 'agent', id: '', name: '' }, content: { parts: [], text: '' } as unknown as Message['content'],
     agent_type: null, chain_version: null, content_hash: null, context_note: null, iteration: null, log_id: session, token_estimate: null,
     workspace_id: '', tool_call_id: null, tool_name: null, covers_through: null, internal: false, steer: false, model: null, usage: null, error: null,

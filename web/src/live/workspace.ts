@@ -51,7 +51,7 @@ export function followWorkspace(queries: QueryClient): void {
     const id = event.session_id;
     switch (event.type) {
       case 'resync':
-        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures', 'inbox', 'teams', 'team', 'delegations', 'schedules', 'documents', 'document', 'knowledge');
+        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures', 'inbox', 'teams', 'team', 'delegations', 'schedules', 'documents', 'document', 'transforms', 'knowledge');
         break;
       case 'session.status_changed':
         if (id) change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason });
@@ -85,6 +85,9 @@ export function followWorkspace(queries: QueryClient): void {
       case 'artifact.deleted':
         fetchAgain('documents');
         documentsAgain.add(event.data.artifact_id);
+        break;
+      case 'transform.updated':
+        fetchAgain('transforms');
         break;
       case 'delegation.sent':
       case 'delegation.delivered':

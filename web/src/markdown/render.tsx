@@ -2,10 +2,11 @@ import type { Token, Tokens } from 'marked';
 import { Fragment, type ReactNode } from 'react';
 import { CodeBlock } from './code';
 import { MATH, SOURCE, type Source } from './lexer';
+import { DocumentLink, documentIn } from './document';
 import { SourceLink } from './source';
 
 // Tokens become React elements: raw HTML stays text, links may only use http, https and
-// mailto, and no image is fetched.
+// mailto or lead to a document, and no image is fetched.
 
 const SAFE = /^(https?:|mailto:)/i;
 
@@ -114,6 +115,8 @@ function piece(token: Token): ReactNode {
       return <br />;
     case 'link': {
       const link = token as Tokens.Link;
+      const document = documentIn(link.href);
+      if (document) return <DocumentLink id={document}>{inline(link.tokens)}</DocumentLink>;
       return SAFE.test(link.href) ? anchor(link.href, inline(link.tokens)) : <>{inline(link.tokens)}</>;
     }
     case 'image': {

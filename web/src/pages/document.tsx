@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { projectOf } from '../api/queries';
 import type { Artifact, ID } from '../api/types';
 import { fullTime, size } from '../components/format';
@@ -8,15 +8,20 @@ import { useReader } from '../components/role';
 import { titled } from '../components/tab';
 import { Badge, Button, cx, Failed, Loading, Page } from '../components/ui';
 import { DocumentMenu } from '../documents/actions';
+import { Ask } from '../documents/ask';
 import { Changes } from '../documents/changes';
-import { Comment } from '../documents/comment';
-import { Bytes, Content } from '../documents/content';
+import { Bytes, Content, SOURCES } from '../documents/content';
 import { Edit } from '../documents/edit';
+import { Wrote } from '../documents/wrote';
 import { History } from '../documents/history';
 import { contentOf, documentOf, versionOf } from '../documents/queries';
+import { usePassage } from '../documents/selected';
 import { authorOf, KINDS } from '../documents/words';
 import type { DocumentTab } from '../router';
+import { part } from '../live/arrive';
 import { NoSuch } from './errors';
+
+const Walk = part(() => import('../lineage/walk'), 'Walk');
 
 export function DocumentPage() {
   const { id } = useParams({ from: '/documents/$id' });
@@ -53,7 +58,7 @@ function Open({ document }: { document: Artifact }) {
   return (
     <Page wide title={document.name} actions={<DocumentMenu document={document} version={version} mayWrite={!reader} />}>
       <About document={document} />
-      <nav aria-label="Parts of the document" className="mb-5 flex gap-1 border-b border-line text-sm">
+      <nav aria-label="Parts of the document" className="mb-5 flex gap-1 overflow-x-auto overflow-y-hidden border-b border-line text-sm">
         <Tab document={document} name="read" open={tab} search={version === document.version ? {} : { version: String(version) }}>
           Read
         </Tab>
@@ -68,6 +73,9 @@ function Open({ document }: { document: Artifact }) {
         <Tab document={document} name="history" open={tab} search={{ tab: 'history' }}>
           History
         </Tab>
+        <Tab document={document} name="lineage" open={tab} search={{ tab: 'lineage', ...(version === document.version ? {} : { version: String(version) }) }}>
+          Lineage
+        </Tab>
       </nav>
       {tab === 'read' && <Read document={document} version={version} />}
       {tab === 'edit' && <Edit document={document} onSaved={() => show({})} />}
@@ -78,6 +86,11 @@ function Open({ document }: { document: Artifact }) {
           to={version}
           onChoose={(change) => show({ tab: 'changes', version: String(change.version ?? version), from: change.from ? String(change.from) : search.from })}
         />
+      )}
+      {tab === 'lineage' && (
+        <Suspense fallback={<Loading what="the lineage" />}>
+          <Walk document={document} version={version} part={{ pointer: search.pointer, range: search.range }} />
+        </Suspense>
       )}
       {tab === 'history' && <History document={document} mayWrite={mayWrite} />}
     </Page>
@@ -123,15 +136,13 @@ function About({ document }: { document: Artifact }) {
         </Link>
       )}
       {document.session_id && (
-        <Link to="/c/$id" params={{ id: document.session_id }} search={{ panel: 'documents' }} className={LINK}>
+        <Link to="/c/$id" params={{ id: document.session_id }} search={{ panel: 'documents', document: document.id }} className={LINK}>
           its conversation
         </Link>
       )}
     </p>
   );
 }
-
-const SOURCES = new Set<Artifact['kind']>(['markdown', 'json', 'csv', 'html', 'svg']); // are shown in two ways
 
 function Read({ document, version }: { document: Artifact; version: number }) {
   const isFile = document.kind === 'file';
@@ -140,13 +151,18 @@ function Read({ document, version }: { document: Artifact; version: number }) {
   const reader = useReader();
   const [source, setSource] = useState(false);
   const here = useRef<HTMLDivElement>(null);
+  const navigate = useNavigate();
+  const shown = useRef(content.data); // until a newer version is here
+  shown.current = content.data ?? shown.current;
+  const text = shown.current;
+  const { passage, choice } = usePassage(here, content.data ?? '');
   const session: ID | null = document.session_id ?? written.data?.session_id ?? null;
   if (isFile) return written.data ? <Bytes document={document} version={written.data} /> : written.isError ? <Failed error={written.error} onRetry={() => void written.refetch()} /> : <Loading what="the file" />;
-  if (content.isPending) return <Loading what="the text" />;
   if (content.isError) return <Failed error={content.error} onRetry={() => void content.refetch()} />;
+  if (text === undefined) return <Loading what="the text" />;
   return (
     <>
-      <div className="mb-4 flex flex-wrap items-center gap-2">
+      <div className="sticky -top-px z-10 mb-4 flex flex-wrap items-center gap-2 bg-bg py-2">
         <p className="mr-auto flex flex-wrap items-center gap-x-2 text-sm text-soft">
           {version !== document.version && <Older document={document} version={version} />}
           {written.data && (
@@ -168,10 +184,11 @@ function Read({ document, version }: { document: Artifact; version: number }) {
             Source
           </Button>
         )}
-        {session && !reader && <Comment document={document} version={version} session={session} text={content.data} within={here} />}
+        <Wrote document={document.id} version={version} passage={passage} />
+        {!reader && <Ask document={document} version={version} session={session} passage={passage} onSent={(to) => void navigate({ to: '/c/$id', params: { id: to }, search: { panel: 'documents', document: document.id } })} />}
       </div>
       <div ref={here} data-content>
-        <Content document={document} text={content.data} source={source} />
+        <Content document={document} content={{ text }} source={source} choice={choice} />
       </div>
     </>
   );

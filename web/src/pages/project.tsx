@@ -11,6 +11,8 @@ import { StatusDot, statusName } from '../components/status';
 import { titled } from '../components/tab';
 import { Button, Dialog, Empty, Failed, Loading, Page } from '../components/ui';
 import { titleOf } from '../components/title';
+import { Costs } from '../projects/costs';
+import { Runs } from '../projects/runs';
 import { NoSuch } from './errors';
 
 export function ProjectPage() {
@@ -76,6 +78,22 @@ export function ProjectPage() {
             Documents
           </h2>
           <Documents filter={{ project: id }} empty={<Empty icon={<FileText size={28} />} title="No documents in this project yet." />} />
+        </section>
+      )}
+      {project && (
+        <section aria-labelledby="runs" className="mt-10">
+          <h2 id="runs" className="mb-2 font-semibold">
+            Runs
+          </h2>
+          <Runs project={id} />
+        </section>
+      )}
+      {project && (
+        <section aria-labelledby="costs" className="mt-10">
+          <h2 id="costs" className="mb-2 font-semibold">
+            Costs of the last 30 days
+          </h2>
+          <Costs project={id} />
         </section>
       )}
       <Dialog open={removing} onClose={() => setRemoving(false)} title="Remove this project?" about="The directory itself is not touched, and its conversations stay, without a project.">
