@@ -55,9 +55,13 @@ func (h *house) runBeside(t *testing.T, id parley.ID) parley.ID {
 	owner, session := h.ownerOf(t, id)
 	run, _, err := h.StartPipelineRun(t.Context(), owner, engine.PipelineInput{
 		Name: "x", Visibility: session.Visibility,
-		Nodes: []engine.PipelineNodeInput{{
-			Name: "a", Instructions: "x", Outputs: []engine.PipelineTargetInput{{Kind: parley.ArtifactText, Title: "x"}},
-		}},
+		Nodes: []engine.PipelineNodeInput{
+			{
+				Name:         "a",
+				Instructions: "x",
+				Outputs:      []engine.PipelineTargetInput{{Kind: parley.ArtifactText, Title: "x"}},
+			},
+		},
 	}, store.Idempotency{})
 	if err != nil {
 		t.Fatal(err)

@@ -126,8 +126,8 @@ const (
 		`"supersedes_id":null,"superseded_by_id":null,"created_at":"` + timeExample + `","changed_at":"` +
 		timeExample + `","confirmed_at":"` + timeExample + `"}`
 	pipelineRunExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
-		`"agent_id":"` + otherIDExample + `","owner_id":"` + otherIDExample + `","author":{"kind":"person","id":"` + otherIDExample +
-		`","name":"ada"},"name":"A book about frost",` +
+		`"agent_id":"` + otherIDExample + `","owner_id":"` + otherIDExample + `","author":{"kind":"person","id":"` +
+		otherIDExample + `","name":"ada"},"name":"A book about frost",` +
 		`"status":"running","parallel":4,"documents":[{"name":"brief","artifact_id":"` + otherIDExample +
 		`","version":2}],"nodes":[{"node":{"name":"outline","agent_id":null,"instructions":"Outline the book.",` +
 		`"model":null,"cite":false,"inputs":[{"document":"brief","node":null,"output":0,"pointer":"","each":false}],` +
@@ -142,8 +142,8 @@ const (
 		`","started_at":"` + timeExample + `","ended_at":null}`
 	artifactExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
 		`"session_id":null,"owner_id":"` + otherIDExample + `","visibility":"private","kind":"markdown",` +
-		`"name":"Outline","labels":["novel"],"schema":null,"version":2,"newest_version":2,"content_hash":"` + hashExample +
-		`","size":29,"media_type":null,"archived_at":null,"created_at":"` + timeExample + `","updated_at":"` +
+		`"name":"Outline","labels":["novel"],"schema":null,"version":2,"newest_version":2,"content_hash":"` +
+		hashExample + `","size":29,"media_type":null,"archived_at":null,"created_at":"` + timeExample + `","updated_at":"` +
 		timeExample + `"}`
 	artifactVersionExample = `{"artifact_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","number":2,"author":{"kind":"agent","id":"` + agentIDExample + `","name":"Release writer"},"session_id":"` +

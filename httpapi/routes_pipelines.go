@@ -23,8 +23,8 @@ func pipelineRoutes() []route {
 				"cycle, unknown names and too many nodes.",
 			headers: idempotent(),
 			input: inputOf[engine.PipelineInput](
-				`{"name":"A book about frost","nodes":[{"name":"outline","instructions":"Outline a book about frost.",` +
-					`"outputs":[{"kind":"json","title":"Outline","schema":{"type":"object","properties":` +
+				`{"name":"A book about frost","nodes":[{"name":"outline","instructions":"Outline a book about ` +
+					`frost.","outputs":[{"kind":"json","title":"Outline","schema":{"type":"object","properties":` +
 					`{"chapters":{"type":"array","items":{"type":"string"}}},"required":["chapters"]}}]},` +
 					`{"name":"chapter","instructions":"Write this chapter.","inputs":[{"node":"outline",` +
 					`"pointer":"/chapters","each":true}],"outputs":[{"kind":"markdown","title":"Chapter"}]}]}`,

@@ -82,8 +82,8 @@ func transformRuns() []route {
 			tag:    "transforms",
 			verb:   engine.StopTransforms,
 			says:   "Cancel a transform",
-			about: "Its tool session keeps what has arrived of the answer; no version is written. Cancelling it again " +
-				"gives the same answer.",
+			about: "Its tool session keeps what has arrived of the answer; no version is written. Cancelling it " +
+				"again gives the same answer.",
 			serve:   serveCancelTransform,
 			answers: found[parley.Transform]("The cancelled transform.", transformExample),
 			fails:   conflicting(),

@@ -218,8 +218,8 @@ func TestTransformsRefuse(t *testing.T) {
 	}
 }
 
-// TestTransformsSeeWhatTheirOwnerSees: inputs and outputs are what the caller sees by itself, the transform is seen like
-// its session, and what the owner may no longer read at the end is not written about.
+// TestTransformsSeeWhatTheirOwnerSees: inputs and outputs are what the caller sees by itself, the transform is seen
+// like its session, and what the owner may no longer read at the end is not written about.
 func TestTransformsSeeWhatTheirOwnerSees(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

@@ -78,7 +78,7 @@ func (t *txn) writeTransformed(h *transition.Head, end *store.TransformEnd, w *s
 		} else if err != nil {
 			return err
 		}
-		takes := false
+		var takes bool
 		if v, takes = transition.WriteTransformed(&a, h, end, w, h.Changes.At); !takes {
 			return nil
 		}
@@ -134,7 +134,8 @@ func (t *txn) createTransformed(
 }
 
 // transformTables are "f" with its tool session "s", if that is still there.
-const transformTables = " FROM transforms f%s LEFT JOIN sessions s ON s.id = f.session_id AND s.deleted_at IS NULL WHERE "
+const transformTables = " FROM transforms f%s" +
+	" LEFT JOIN sessions s ON s.id = f.session_id AND s.deleted_at IS NULL WHERE "
 
 // ofTransforms restricts "f" to the transforms that a scope may see.
 func (l *list) ofTransforms(scope store.Scope) {

@@ -68,8 +68,8 @@ type Artifacts interface {
 	// CodeNotFound without the session or the project; CodeKeyReused; CodeConflict beyond a quota.
 	CreateArtifact(ctx context.Context, artifact NewArtifact) (parley.Artifact, bool, error)
 	// WriteArtifact adds a version, which becomes the current one. The bool reports a repeat of the idempotency key.
-	// CodeConflict unless the version's parent is the current one, beyond parley.MaxArtifactVersions, and beyond the quota;
-	// CodeArchived; CodeKeyReused; CodeNotFound.
+	// CodeConflict unless the version's parent is the current one, beyond parley.MaxArtifactVersions, and beyond the
+	// quota; CodeArchived; CodeKeyReused; CodeNotFound.
 	WriteArtifact(ctx context.Context, version NewArtifactVersion) (parley.ArtifactVersion, bool, error)
 	// WrittenVersion finds the version that was written under an idempotency key; nil if there is none. CodeKeyReused.
 	WrittenVersion(

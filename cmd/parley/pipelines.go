@@ -42,8 +42,8 @@ func pipelinesRunCommand(shared *flags, term terminal) *cobra.Command {
 		Use:   "run FILE",
 		Short: "Start a run of the pipeline in a file, and print how far it is",
 		Args:  cobra.ExactArgs(1),
-		Long: "Start a run of the pipeline in a JSON file (- for standard input), as POST /v1/pipeline-runs takes it, " +
-			"and\nprint how far it is. Ctrl-C leaves it running; parley pipelines cancel ends it.",
+		Long: "Start a run of the pipeline in a JSON file (- for standard input), as POST /v1/pipeline-runs takes " +
+			"it, and\nprint how far it is. Ctrl-C leaves it running; parley pipelines cancel ends it.",
 		RunE: shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 			input, err := readPipeline(args[0])
 			if err != nil {

@@ -270,12 +270,12 @@ func joins(t *testing.T, w, other *world) {
 		if len(due) != 1 || run.Nodes[due[0].Node].Node.Name != "join" {
 			t.Fatalf("%+v is due after both ended: %+v", due, run)
 		}
-		began, two := false, [2]bool{}
+		var two [2]bool
 		together(
 			func() { two[0], _ = w.store.BeginPipelineNode(w.ctx, w.beginning(&run, due[0])) },
 			func() { two[1], _ = other.store.BeginPipelineNode(other.ctx, other.beginning(&run, due[0])) },
 		)
-		if began = two[0] != two[1]; !began {
+		if two[0] == two[1] {
 			t.Fatalf("the join begins %v", two)
 		}
 		for _, claim := range w.claimAll(t) {

@@ -207,8 +207,8 @@ func (d *dialect) statements(session *parley.Session) []string {
 		into(
 			"transforms",
 			" (id, workspace_id, name, agent_id, instructions, model, parameters, cite, status, chunks, "+
-				"session_id, turn_id, owner_id, created_by_id, node, created_at) SELECT %[1]s, %[2]s, 'rewrite', %[1]s, "+
-				"'x', '', '{}', %[3]s, 'completed', 1, %[4]s, %[1]s, %[5]s, %[5]s, '', 1 FROM %[6]s",
+				"session_id, turn_id, owner_id, created_by_id, node, created_at) SELECT %[1]s, %[2]s, 'rewrite', "+
+				"%[1]s, 'x', '', '{}', %[3]s, 'completed', 1, %[4]s, %[1]s, %[5]s, %[5]s, '', 1 FROM %[6]s",
 			by,
 			workspace,
 			d.no,

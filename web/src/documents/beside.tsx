@@ -10,7 +10,7 @@ import { Badge, Button, Failed, Loading } from '../components/ui';
 import type { LiveMessage } from '../live/message';
 import type { Transcript } from '../live/transcript';
 import { Ask } from './ask';
-import { Content, SOURCES, type Text } from './content';
+import { Bytes, Content, SOURCES, type Text } from './content';
 import { Growing } from './growing';
 import { contentOf, documentOf, versionOf } from './queries';
 import { usePassage } from './selected';
@@ -104,7 +104,7 @@ export function Beside({ session, transcript, document: asked, call: calling }: 
         </div>
       </header>
       <div ref={here} data-content>
-        {now ? <Content document={shown} content={now} source={source} grows={open} choice={open ? undefined : choice} /> : content.isError ? <Failed error={content.error} onRetry={() => void content.refetch()} /> : <Waiting call={call} id={id} />}
+        {kind === 'file' && document.data && author.data ? <Bytes document={document.data} version={author.data} /> : now ? <Content document={shown} content={now} source={source} grows={open} choice={open ? undefined : choice} /> : content.isError ? <Failed error={content.error} onRetry={() => void content.refetch()} /> : <Waiting call={call} id={id} />}
       </div>
     </article>
   );

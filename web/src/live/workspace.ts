@@ -86,8 +86,8 @@ export function followWorkspace(queries: QueryClient): void {
         fetchAgain('documents');
         documentsAgain.add(event.data.artifact_id);
         break;
-      case 'transform.updated':
-        fetchAgain('transforms');
+      case 'transform.updated': // the versions that it wrote have no events of their own
+        fetchAgain('transforms', 'documents', 'document');
         break;
       case 'delegation.sent':
       case 'delegation.delivered':
