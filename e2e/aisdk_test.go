@@ -50,9 +50,10 @@ func TestAChatIsReadWithinBounds(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &session); err != nil {
 		t.Fatalf("%d %v", status, err)
 	}
+	messages := "/v1/sessions/" + session.ID.String() + "/messages"
 	said := `{"content":{"text":"` + strings.Repeat("x", each) + `"},"respond":false}`
 	for range most/each + 8 {
-		if status, body = s.ask(t, http.MethodPost, "/v1/sessions/"+session.ID.String()+"/messages", said); status != 201 {
+		if status, body = s.ask(t, http.MethodPost, messages, said); status != 201 {
 			t.Fatalf("%d %s", status, parley.Clip(body, 300))
 		}
 	}
