@@ -38,6 +38,15 @@ func (x *exchange) hold(n int64) error {
 	return nil
 }
 
+// holdApart counts bytes of which free gives back what letGo does not.
+func (x *exchange) holdApart(n int64) (free func(), err error) {
+	apart := exchange{memory: x.memory, principal: x.principal}
+	if err := apart.hold(n); err != nil {
+		return nil, err
+	}
+	return apart.letGo, nil
+}
+
 // holdDecoded counts the memory that the decoded body takes, which can be far more than its text.
 func (x *exchange) holdDecoded() error {
 	n := parley.JSONHolds(x.body)

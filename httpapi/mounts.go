@@ -47,7 +47,7 @@ func (a *api) mountOf(r *http.Request) *protocol.Mount {
 func (a *api) foreignExchange(x *exchange) *protocol.Exchange {
 	foreign := &protocol.Exchange{
 		W: x.w, R: x.r, Call: x.call, Principal: x.principal, RequestID: x.requestID, Body: x.body, Flush: a.flush,
-		Leave: leave{a.gate, x},
+		Leave: leave{a.gate, x}, Hold: x.holdApart,
 		Room: func() (func(), error) {
 			end, err := beginStream(x.r.Context())
 			x.streaming = err != nil

@@ -40,6 +40,22 @@ func parrot() protocol.Mount {
 		_, err = fmt.Fprintf(x.W, "%d heard, %d kept", heard, len(x.Body))
 		return err
 	}
+	hold := func(x *protocol.Exchange) error {
+		free, err := x.Hold(heldOfOne)
+		if err != nil {
+			return err
+		}
+		if _, err := x.Hold(heldOfOne); parley.ErrorCode(err) != parley.CodeRateLimited {
+			return parley.Errorf(parley.CodeConflict, "the second one is %v", err)
+		}
+		free()
+		free()
+		free, err = x.Hold(heldOfOne)
+		if err == nil {
+			free()
+		}
+		return err
+	}
 	return protocol.Mount{
 		Prefix: "/parrot/v1", KeyHeader: "x-parrot-key", Headers: []string{"x-parrot"},
 		Fail: func(p protocol.Problem) (int, []byte) {
@@ -53,6 +69,8 @@ func parrot() protocol.Mount {
 			Method: "POST", Path: "/say/{word}", Name: "say", Verb: engine.ReadSessions, Body: 64, Serve: says,
 		}, {
 			Method: "POST", Path: "/wait", Name: "wait", Verb: engine.ReadSessions, Body: 64, Serve: wait,
+		}, {
+			Method: "GET", Path: "/hold", Name: "hold", Verb: engine.ReadSessions, Serve: hold,
 		}},
 	}
 }
@@ -203,6 +221,19 @@ func TestNoOriginIsAllowedByDefault(t *testing.T) {
 			preflightRequest, "GET")
 		if got.status != http.StatusForbidden || got.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: status %d, %v", method, got.status, got.header)
+		}
+	}
+}
+
+// What a protocol reads counts like what is sent: it is refused where there is no room, and given back once.
+func TestMountsHoldMemoryWithinBounds(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withParrot)
+	key := s.key("default", "polly", parley.RoleMember)
+	for range 2 {
+		response := s.do("GET", "/parrot/v1/hold", "", "Authorization", key)
+		if response.status != http.StatusOK {
+			t.Errorf("it is answered %d: %s", response.status, response.body)
 		}
 	}
 }

@@ -53,6 +53,9 @@ type Exchange struct {
 	// Room counts the connection as a stream until end is called. An answer that comes when a turn ends needs it before
 	// the turn begins: CodeRateLimited, if the caller has no stream left, must find nothing done.
 	Room func() (end func(), err error)
+	// Hold counts memory that the request takes besides its body until free is called, which may be repeated.
+	// CodeRateLimited if there is no room for it.
+	Hold func(bytes int64) (free func(), err error)
 	// Outlast prepares for such an answer once the turn has begun. It gives back what the request holds, Body included.
 	Outlast func()
 	// Problem says what a client may learn of an error, for those that come after the answer began.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -104,4 +105,20 @@ func FuzzRequest(f *testing.F) {
 		}
 		r.settings(&parley.Agent{})
 	})
+}
+
+// Not parallel: it counts what it allocates.
+func TestPartsAreCountedBeforeTheyAreRead(t *testing.T) {
+	const items, most = 500_000, 128 << 20
+	m := message{Parts: json.RawMessage("[null" + strings.Repeat(",null", items) + "]")}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := m.read()
+	runtime.ReadMemStats(&after)
+	if parley.ErrorCode(err) != parley.CodeInvalid {
+		t.Errorf("%d parts: %v", items, err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > most {
+		t.Errorf("%d parts take %d bytes before they are refused, want at most %d", items, took, most)
+	}
 }

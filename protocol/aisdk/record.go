@@ -16,8 +16,13 @@ const (
 	filePathEnd = "/content"
 )
 
-// maxRecordPages bounds the pages of a chat, or of a turn, that are read.
-const maxRecordPages = 32
+// The bounds of what is read of a chat, or of a turn.
+const (
+	maxRecordPages = 32
+	maxRecordBytes = 2 * parley.MaxPageBytes // of content; the row that reaches it is the last
+
+	recordHolds = 2 // times its content, a row takes: in the record's form and in the client's
+)
 
 // uiMessage is a message as clients keep it.
 type uiMessage struct {
@@ -251,10 +256,11 @@ func (a *api) list(x *protocol.Exchange) error {
 		return err
 	}
 	ctx := x.R.Context()
-	rows, whole, err := a.rows(ctx, x.Principal, c.session, engine.MessageList{})
+	rows, whole, free, err := a.rows(x, c.session, engine.MessageList{})
 	if err != nil {
 		return err
 	}
+	defer free()
 	var running parley.ID
 	if !session.TurnID.IsZero() && !waits(&session) {
 		running = session.TurnID
@@ -287,28 +293,51 @@ func stopsFor(reason parley.WaitReason) bool {
 	return reason != parley.WaitChild && reason != parley.WaitRateLimit && reason != parley.WaitOutside
 }
 
-// rows reads the newest rows of a session, oldest first; whole reports that these are all.
+// rows reads the newest rows of a session, oldest first; whole reports that these are all. Their memory is counted
+// until free is called.
 func (a *api) rows(
-	ctx context.Context, principal parley.Principal, session parley.ID, list engine.MessageList,
-) (rows []parley.Message, whole bool, err error) {
-	list.Paging = engine.Paging{Limit: parley.MaxPage, Order: engine.Descending}
-	for range maxRecordPages {
-		page, err := a.engine.Messages(ctx, principal, session, list)
-		if err != nil {
-			return nil, false, err
+	x *protocol.Exchange, session parley.ID, list engine.MessageList,
+) (rows []parley.Message, whole bool, free func(), err error) {
+	var held []func()
+	free = func() {
+		for _, one := range held {
+			one()
 		}
+	}
+	defer func() {
+		if err != nil {
+			free()
+		}
+	}()
+	list.Paging = engine.Paging{Limit: parley.MaxPage, Order: engine.Descending}
+	size := 0
+	for range maxRecordPages {
+		page, err := a.engine.Messages(x.R.Context(), x.Principal, session, list)
+		if err != nil {
+			return nil, false, free, err
+		}
+		before, full := size, false
 		for i := range page.Data {
+			if full = size >= maxRecordBytes; full {
+				break
+			}
+			size += page.Data[i].Size()
 			if page.Data[i].Sequence > 0 {
 				rows = append(rows, page.Data[i])
 			}
 		}
-		if whole = page.Next == nil; whole {
+		one, err := x.Hold(int64(recordHolds * (size - before)))
+		if err != nil {
+			return nil, false, free, err
+		}
+		held = append(held, one)
+		if whole = page.Next == nil && !full; whole || full {
 			break
 		}
 		list.Cursor = *page.Next
 	}
 	slices.Reverse(rows)
-	return rows, whole, nil
+	return rows, whole, free, nil
 }
 
 // messages adds rows as messages. All that one turn says is one message, which has the turn's id.

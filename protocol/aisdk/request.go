@@ -147,12 +147,19 @@ func (r *request) last() *message { return &r.Messages[len(r.Messages)-1] }
 
 // read reads the message's parts.
 func (m *message) read() ([]part, error) {
-	var parts []part
-	if err := json.Unmarshal(m.Parts, &parts); err != nil {
-		return nil, parley.InvalidField("messages.parts", "must be a list of parts")
+	wrong := parley.InvalidField("messages.parts", "must be a list of parts")
+	var raw []json.RawMessage // counted first: a part takes far more than its text
+	if json.Unmarshal(m.Parts, &raw) != nil {
+		return nil, wrong
 	}
-	if len(parts) > maxParts {
+	if len(raw) > maxParts {
 		return nil, parley.InvalidField("messages.parts", "at most %d", maxParts)
+	}
+	parts := make([]part, len(raw))
+	for i := range raw {
+		if json.Unmarshal(raw[i], &parts[i]) != nil {
+			return nil, wrong
+		}
 	}
 	return parts, nil
 }
@@ -196,8 +203,12 @@ func (a *api) input(ctx context.Context, x *protocol.Exchange, c *chat, r *reque
 	var content parley.UserContent
 	for i := range parts {
 		made, ok, err := a.partOf(ctx, x.Principal, &parts[i])
+		var unfit unfitPart
+		if errors.As(err, &unfit) {
+			return engine.MessageInput{}, parley.InvalidField(fmt.Sprintf("messages.parts[%d]", i), "%s", unfit)
+		}
 		if err != nil {
-			return engine.MessageInput{}, parley.InvalidField(fmt.Sprintf("messages.parts[%d]", i), "%s", err)
+			return engine.MessageInput{}, err
 		}
 		if ok {
 			content.Parts = append(content.Parts, made)
@@ -217,6 +228,11 @@ func (a *api) input(ctx context.Context, x *protocol.Exchange, c *chat, r *reque
 	return input, err
 }
 
+// unfitPart says why a part cannot be read. Other errors stay what they are: only some may be shown.
+type unfitPart string
+
+func (u unfitPart) Error() string { return string(u) }
+
 // partOf returns a part of the user as the record keeps it; false for one that says nothing to a model.
 func (a *api) partOf(ctx context.Context, principal parley.Principal, p *part) (_ parley.Part, ok bool, err error) {
 	switch {
@@ -227,22 +243,25 @@ func (a *api) partOf(ctx context.Context, principal parley.Principal, p *part) (
 	}
 	if id, ok := strings.CutPrefix(p.URL, filePath); ok { // as list names it
 		file, err := parley.ParseID(strings.TrimSuffix(id, filePathEnd))
-		return parley.Part{Type: parley.PartFile, FileID: file}, true, err
+		if err != nil {
+			return parley.Part{}, false, unfitPart("url names no file")
+		}
+		return parley.Part{Type: parley.PartFile, FileID: file}, true, nil
 	}
 	meta, data, ok := strings.Cut(p.URL, ",")
 	if !ok || !strings.HasPrefix(meta, "data:") {
 		link, err := url.Parse(p.URL)
 		if err != nil || link.Scheme != "https" && link.Scheme != "http" {
-			return parley.Part{}, false, errors.New("url must be a data URL, or one of http or https")
+			return parley.Part{}, false, unfitPart("url must be a data URL, or one of http or https")
 		}
 		return parley.Part{Type: parley.PartLink, URL: p.URL, Title: p.Filename}, true, nil
 	}
 	if !strings.HasSuffix(meta, ";base64") {
-		return parley.Part{}, false, errors.New("url must be a data URL in base64")
+		return parley.Part{}, false, unfitPart("url must be a data URL in base64")
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
-		return parley.Part{}, false, errors.New("url is not base64")
+		return parley.Part{}, false, unfitPart("url is not base64")
 	}
 	name := p.Filename
 	if name == "" {
@@ -272,7 +291,7 @@ func (a *api) begin(ctx context.Context, x *protocol.Exchange, c *chat, r *reque
 		return a.beginNew(ctx, x, c, r)
 	}
 	if r.Trigger == triggerRegenerate || r.MessageID != "" {
-		known, err := a.said(ctx, x.Principal, c, r.last().ID)
+		known, err := a.said(ctx, x, c, r.last().ID)
 		if err != nil {
 			return begun{}, err
 		}
@@ -355,11 +374,16 @@ func (a *api) beginAgain(
 }
 
 // said finds a message of the user by the id that the client gave it, or by its own; nil if none of the latest has it.
-func (a *api) said(ctx context.Context, principal parley.Principal, c *chat, id string) (*parley.Message, error) {
+func (a *api) said(ctx context.Context, x *protocol.Exchange, c *chat, id string) (*parley.Message, error) {
+	free, err := x.Hold(parley.MaxPageBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
 	own, _ := parley.ParseID(id)
 	paging := engine.Paging{Limit: parley.MaxPage, Order: engine.Descending}
 	for range searchPages {
-		page, err := a.engine.Messages(ctx, principal, c.session, engine.MessageList{
+		page, err := a.engine.Messages(ctx, x.Principal, c.session, engine.MessageList{
 			Paging: paging, Roles: []parley.Role{parley.RoleUser},
 		})
 		if err != nil {

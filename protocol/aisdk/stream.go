@@ -117,6 +117,7 @@ func (a *api) begun(x *protocol.Exchange) (*writer, error) {
 		}
 		w.has(parts)
 		if err := w.fromRecord(ctx, turn.ID); err != nil {
+			w.free()
 			return nil, err
 		}
 	default:
@@ -167,6 +168,7 @@ func (a *api) resumed(x *protocol.Exchange) (*writer, error) {
 	}
 	w := newWriter(a, x, c, known)
 	if err := w.fromRecord(ctx, session.TurnID); err != nil {
+		w.free()
 		return nil, err
 	}
 	return w, w.open(ctx)
@@ -186,6 +188,7 @@ type writer struct {
 	frames  *protocol.Frames
 
 	recorded []*part      // what the record has of the turn, to be sent first
+	free     func()       // gives back the memory of recorded, more than once if need be
 	state    *parley.Turn // the turn as it was before that was read; nil if it has just begun
 	texts    map[textKey]*said
 	calls    map[string]*callState
@@ -199,7 +202,7 @@ type writer struct {
 func newWriter(a *api, x *protocol.Exchange, c *chat, version int) *writer {
 	return &writer{
 		api: a, x: x, chat: c, version: version, texts: map[textKey]*said{}, calls: map[string]*callState{},
-		sources: map[string]bool{},
+		sources: map[string]bool{}, free: func() {},
 	}
 }
 
@@ -262,10 +265,11 @@ func (w *writer) fromRecord(ctx context.Context, id parley.ID) error {
 	if w.projection, err = w.api.project(ctx, w.x.Principal, w.chat, &session, &trigger); err != nil {
 		return err
 	}
-	rows, whole, err := w.api.rows(ctx, w.x.Principal, session.ID, engine.MessageList{TurnIDs: []parley.ID{id}})
+	rows, whole, free, err := w.api.rows(w.x, session.ID, engine.MessageList{TurnIDs: []parley.ID{id}})
 	if err != nil {
 		return err
 	}
+	w.free = free
 	if !whole {
 		return parley.Errorf(parley.CodeTooLarge,
 			"The answer is too long for one message. Read it in the session %s.", session.ID)
@@ -284,12 +288,16 @@ func (w *writer) fromRecord(ctx context.Context, id parley.ID) error {
 func (w *writer) open(ctx context.Context) (err error) {
 	w.watch, err = w.api.streams.Follow(ctx, w.x.Principal,
 		stream.Turn(w.turn.session, w.turn.after, w.turn.turn, w.x.Flush))
+	if err != nil {
+		w.free()
+	}
 	return err
 }
 
 // answer writes the stream.
 func (w *writer) answer() error {
 	defer w.watch.Close()
+	defer w.free()
 	w.x.Outlast()
 	header := w.x.W.Header()
 	header.Set(streamHeader, "v1")
@@ -300,10 +308,10 @@ func (w *writer) answer() error {
 	w.put(&chunk{
 		Type: "start", MessageID: w.turn.turn.String(), Metadata: begins{w.turn.session, w.turn.turn},
 	})
-	w.replay()
 	ctx := w.x.R.Context()
-	var err error
-	if !w.over {
+	err := w.replay()
+	w.free()
+	if err == nil && !w.over {
 		err = w.watch.Relay(ctx, w, w.x.Leave)
 	}
 	switch {
@@ -320,9 +328,13 @@ func (w *writer) answer() error {
 }
 
 // replay sends what the record has, and ends the stream if nothing more is to come.
-func (w *writer) replay() {
-	for _, p := range w.recorded {
+func (w *writer) replay() error {
+	for i, p := range w.recorded {
 		w.part(p)
+		w.recorded[i] = nil
+		if len(w.frames.Buffer) >= protocol.FullBuffer && w.frames.Flush() != nil {
+			return stream.ErrGone
+		}
 	}
 	w.recorded = nil
 	switch {
@@ -332,6 +344,7 @@ func (w *writer) replay() {
 	case w.state.Status == parley.TurnWaiting && stopsFor(w.state.WaitReason):
 		w.pause(w.state.WaitReason, "")
 	}
+	return nil
 }
 
 // part sends a part of the record, as far as the client does not have it.
