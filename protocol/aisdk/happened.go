@@ -111,8 +111,8 @@ func (w *writer) begins(s *event.StepStarted) {
 func (w *writer) settled(ctx context.Context, s *event.Settled) error {
 	for i := range s.Messages {
 		m := &s.Messages[i]
-		if m.Content == nil || m.Status == parley.MessageFailed {
-			continue
+		if m.Content == nil || m.Status == parley.MessageFailed && m.Role != parley.RoleAssistant {
+			continue // what a failed answer said is shown, as far as it came
 		}
 		switch m.Role {
 		case parley.RoleAssistant:
