@@ -248,6 +248,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 			`{"name":"n","labels":["l"],`+kind+`}`))
 		do("writeArtifactVersion", version, 201, "POST", made+"/versions", change)
 		do("diffArtifact", reflect.TypeFor[engine.ArtifactDiff](), 200, "GET", made+"/diff", "")
+		do("getArtifactLineage", reflect.TypeFor[engine.Lineage](), 200, "GET", made+"/lineage", "")
 		do("restoreArtifactVersion", version, 201, "POST", made+"/versions/1/restore", "")
 		do("getArtifactVersion", version, 200, "GET", made+"/versions/1", "")
 		do("listArtifactVersions", reflect.TypeFor[page[parley.ArtifactVersion]](), 200, "GET", made+"/versions", "")
@@ -272,7 +273,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		"/v1/transforms/definitions", "")
 	run := reflect.TypeFor[parley.PipelineRun]()
 	made := "/v1/pipeline-runs/" + idOf(do("startPipelineRun", run, 201, "POST", "/v1/pipeline-runs",
-		`{"name":"n","nodes":[{"name":"a","instructions":"Write.","model":"sim/fail-auth-9","outputs":`+
+		`{"name":"n","nodes":[{"name":"a","instructions":"Write.","model":"sim/lorem-1000-100","outputs":`+
 			`[{"kind":"text","title":"A"}]},{"name":"b","instructions":"Write.","inputs":[{"node":"a"}],"outputs":`+
 			`[{"kind":"text","title":"B"}]}]}`))
 	do("getPipelineRun", run, 200, "GET", made, "")

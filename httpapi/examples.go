@@ -143,8 +143,8 @@ const (
 	artifactExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
 		`"session_id":null,"owner_id":"` + otherIDExample + `","visibility":"private","kind":"markdown",` +
 		`"name":"Outline","labels":["novel"],"schema":null,"version":2,"newest_version":2,"content_hash":"` +
-		hashExample + `","size":29,"media_type":null,"archived_at":null,"created_at":"` + timeExample + `","updated_at":"` +
-		timeExample + `"}`
+		hashExample + `","size":29,"media_type":null,"archived_at":null,"created_at":"` + timeExample +
+		`","updated_at":"` + timeExample + `"}`
 	artifactVersionExample = `{"artifact_id":"` + otherIDExample + `","workspace_id":"` + otherIDExample +
 		`","number":2,"author":{"kind":"agent","id":"` + agentIDExample + `","name":"Release writer"},"session_id":"` +
 		sessionIDExample + `","message_id":"` + messageIDExample + `","transform_id":null,"conflict":false,` +

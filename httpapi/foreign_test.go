@@ -19,7 +19,7 @@ type estate struct {
 	webhook, deadDelivery                                         string
 	knowledge                                                     string
 	artifact                                                      string
-	run                                                           string
+	transform, definition, run                                    string
 	item                                                          string
 }
 
@@ -99,6 +99,10 @@ func (s *testServer) build(workspace, slug string) estate {
 		fmt.Sprintf(`{"agent_id":%q,"text":"Known to %s."}`, e.agent, slug), auth...).ID.String()
 	e.artifact = want[parley.Artifact](s, 201, "POST", "/v1/artifacts",
 		fmt.Sprintf(`{"kind":"text","name":%q,"content":"It begins."}`, "of "+slug), auth...).ID.String()
+	e.transform = want[parley.Transform](s, 201, "POST", "/v1/transforms",
+		`{"name":"n","instructions":"Write.","model":"sim/echo","outputs":[{"kind":"text"}]}`, auth...).ID.String()
+	e.definition = want[parley.TransformDefinition](s, 201, "POST", "/v1/transforms/definitions",
+		`{"name":"n","instructions":"Write.","outputs":[{"kind":"text"}]}`, auth...).ID.String()
 	e.run = want[parley.PipelineRun](s, 201, "POST", "/v1/pipeline-runs", `{"name":"n","nodes":[{"name":"a",`+
 		`"instructions":"Write.","model":"sim/echo","outputs":[{"kind":"text","title":"A"}]}]}`, auth...).ID.String()
 	e.reader = s.session(`{}`, auth...).ID.String()
@@ -137,6 +141,10 @@ func (e estate) fill(path string) string {
 		e.knowledge,
 		"{artifact}",
 		e.artifact,
+		"{transform}",
+		e.transform,
+		"{definition}",
+		e.definition,
 		"{run}",
 		e.run,
 		"{webhook}",

@@ -149,6 +149,38 @@ func TestRolesOverHTTP(t *testing.T) {
 				`{"kind":"text","name":"n","content":"x","visibility":"workspace"}`, "Authorization", admin)
 			return "DELETE", "/v1/artifacts/" + made.ID.String(), ""
 		},
+		engine.ReadTransforms: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/transforms", "" },
+		engine.RunTransforms: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/transforms", `{"name":"n","instructions":"x","outputs":[{"kind":"text"}]}`
+		},
+		engine.StopTransforms: func(parley.PrincipalRole) (string, string, string) {
+			made := want[parley.Transform](s, http.StatusCreated, "POST", "/v1/transforms",
+				`{"name":"n","instructions":"x","model":"sim/lorem-1000-100","outputs":[{"kind":"text"}],`+
+					`"visibility":"workspace"}`, "Authorization", admin)
+			return "POST", "/v1/transforms/" + made.ID.String() + "/cancel", ""
+		},
+		engine.SetTransforms: func(role parley.PrincipalRole) (string, string, string) {
+			made := want[parley.TransformDefinition](
+				s,
+				http.StatusCreated,
+				"POST",
+				"/v1/transforms/definitions",
+				fmt.Sprintf(
+					`{"name":"for %s","instructions":"x","outputs":[{"kind":"text"}]}`,
+					role,
+				),
+				"Authorization",
+				admin,
+			)
+			return "PATCH", "/v1/transforms/definitions/" + made.ID.String(), `{"cite":true}`
+		},
+		engine.ReadPipelines: func(parley.PrincipalRole) (string, string, string) {
+			return "GET", "/v1/pipeline-runs", ""
+		},
+		engine.RunPipelines: func(parley.PrincipalRole) (string, string, string) {
+			return "POST", "/v1/pipeline-runs", `{"name":"n","nodes":[{"name":"a","instructions":"x",` +
+				`"model":"sim/echo","outputs":[{"kind":"text","title":"A"}]}]}`
+		},
 		engine.ReadTools:  func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/tools", "" },
 		engine.ReadModels: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/models", "" },
 		engine.SetClients: func(parley.PrincipalRole) (string, string, string) {

@@ -314,7 +314,7 @@ func TestForeignDestination(t *testing.T) {
 		must(t, err)
 		before := digests(t, to)
 		_, err = transfer.Copy(t.Context(), from, to, nil)
-		refusedAs(t, err, "other data (25 sessions")
+		refusedAs(t, err, "other data (27 sessions")
 		if diff := cmp.Diff(before, digests(t, to)); diff != "" {
 			t.Errorf("the destination was changed:\n%s", diff)
 		}

@@ -199,7 +199,8 @@ func describe(to *strings.Builder, t *parley.Transform) {
 		to.WriteString(
 			"\nIts member \"sources\" says what you made them from: each entry names an output, an input by " +
 				"its number, and the part of it: the JSON Pointer of a value in the JSON that is shown, or the first " +
-				"and last line of a passage. For an output that is JSON, target is the pointer of what was made from it.",
+				"and last line of a passage. For an output that is JSON, target is the pointer of what was made from " +
+				"it.",
 		)
 	}
 }

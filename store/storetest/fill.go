@@ -201,6 +201,7 @@ func (w *world) fillArtifacts(t *testing.T, project, session parley.ID) {
 	must(t, "CreateTransformDefinition", err)
 	_, err = w.store.UpdateTransformDefinition(w.ctx, definition)
 	must(t, "UpdateTransformDefinition", err)
+	w.startRun(t, node("top"), node("Übersicht", "top"))
 }
 
 // fillFiles makes a file that a message uses, one with a thumbnail, and an upload under way.
