@@ -149,7 +149,9 @@ func TestRolesOverHTTP(t *testing.T) {
 				`{"kind":"text","name":"n","content":"x","visibility":"workspace"}`, "Authorization", admin)
 			return "DELETE", "/v1/artifacts/" + made.ID.String(), ""
 		},
-		engine.ReadTransforms: func(parley.PrincipalRole) (string, string, string) { return "GET", "/v1/transforms", "" },
+		engine.ReadTransforms: func(parley.PrincipalRole) (string, string, string) {
+			return "GET", "/v1/transforms", ""
+		},
 		engine.RunTransforms: func(parley.PrincipalRole) (string, string, string) {
 			return "POST", "/v1/transforms", `{"name":"n","instructions":"x","outputs":[{"kind":"text"}]}`
 		},
