@@ -1,9 +1,13 @@
 package protocol
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"time"
+
+	"example.org/parley/stream"
 )
 
 // The bounds of writing a stream.
@@ -50,6 +54,39 @@ func (f *Frames) Flush() error {
 		}
 	}
 	return f.control.Flush()
+}
+
+// Pass passes a stream's frames to take until take says that the answer is over, or the stream ends. It sends what take
+// has added to the buffer when no more is at hand. f may be nil: then nothing is sent.
+func (f *Frames) Pass(
+	ctx context.Context, from *stream.Stream, take func(frame *stream.Frame) (over bool, err error),
+) error {
+	for {
+		if f != nil && len(f.Buffer) > 0 && (len(f.Buffer) >= FullBuffer || !from.Buffered()) {
+			if f.Flush() != nil {
+				return stream.ErrGone
+			}
+		}
+		frame, err := from.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if over, err := take(&frame); err != nil || over {
+			return err
+		}
+	}
+}
+
+// Beat sends a comment, which keeps proxies from cutting an idle stream. f may be nil.
+func (f *Frames) Beat() error {
+	if f == nil {
+		return nil
+	}
+	f.Buffer = append(f.Buffer, ": still here\n\n"...)
+	return f.Flush()
 }
 
 // End leaves the connection usable for the next request.

@@ -3,8 +3,6 @@ package aisdk
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 
 	"example.org/parley"
@@ -523,19 +521,7 @@ func (w *writer) complete(state *callState, p *part) {
 
 // Write implements stream.Writer.
 func (w *writer) Write(ctx context.Context, from *stream.Stream) error {
-	for {
-		if f := w.frames; len(f.Buffer) > 0 && (len(f.Buffer) >= protocol.FullBuffer || !from.Buffered()) {
-			if f.Flush() != nil {
-				return stream.ErrGone
-			}
-		}
-		frame, err := from.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return w.frames.Pass(ctx, from, func(frame *stream.Frame) (bool, error) {
 		switch frame.Kind {
 		case stream.DeltaFrame:
 			d := &frame.Delta
@@ -545,15 +531,12 @@ func (w *writer) Write(ctx context.Context, from *stream.Stream) error {
 				w.say(textKey{d.MessageID, d.Kind}, d.Offset, d.Text)
 			}
 		case stream.EventFrame:
-			if err := w.happened(ctx, &frame.Event); err != nil || w.over {
-				return err
-			}
+			err := w.happened(ctx, &frame.Event)
+			return w.over, err
 		}
-	}
+		return false, nil
+	})
 }
 
 // Beat implements stream.Writer.
-func (w *writer) Beat() error {
-	w.frames.Buffer = append(w.frames.Buffer, ": still here\n\n"...)
-	return w.frames.Flush()
-}
+func (w *writer) Beat() error { return w.frames.Beat() }

@@ -3,8 +3,6 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -176,40 +174,22 @@ func (r *reply) keep(ctx context.Context, a *api, ids []parley.ForeignID) {
 
 // Write implements stream.Writer.
 func (r *reply) Write(ctx context.Context, from *stream.Stream) error {
-	for {
-		if f := r.frames; f != nil && len(f.Buffer) > 0 && (len(f.Buffer) >= protocol.FullBuffer || !from.Buffered()) {
-			if f.Flush() != nil {
-				return stream.ErrGone
-			}
-		}
-		frame, err := from.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	return r.frames.Pass(ctx, from, func(frame *stream.Frame) (bool, error) {
 		switch frame.Kind {
 		case stream.DeltaFrame:
 			if d := &frame.Delta; r.frames != nil && d.Kind != parley.KindArguments {
 				r.say(d.MessageID, d.Kind, d.Offset, d.Text)
 			}
 		case stream.EventFrame:
-			if err := r.happened(&frame.Event); err != nil || r.over {
-				return err
-			}
+			err := r.happened(&frame.Event)
+			return r.over, err
 		}
-	}
+		return false, nil
+	})
 }
 
 // Beat implements stream.Writer.
-func (r *reply) Beat() error {
-	if r.frames == nil {
-		return nil
-	}
-	r.frames.Buffer = append(r.frames.Buffer, ": still here\n\n"...)
-	return r.frames.Flush()
-}
+func (r *reply) Beat() error { return r.frames.Beat() }
 
 // happened follows the turn: it is over when it ends, or waits for somebody.
 func (r *reply) happened(e *parley.Event) error {
