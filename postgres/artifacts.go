@@ -419,6 +419,10 @@ func (s *Store) purgeArtifact(ctx context.Context, workspaceID, id parley.ID) (d
 			}
 			b = tenant(workspaceID)
 			if done {
+				b.write("UPDATE parley.transform_inputs SET name = '' WHERE workspace_id = $1 AND artifact_id = $2",
+					workspaceID, id)
+				b.write("UPDATE parley.transform_outputs SET title = '', schema = NULL"+
+					" WHERE workspace_id = $1 AND artifact_id = $2", workspaceID, id)
 				b.write("DELETE FROM parley.artifacts WHERE workspace_id = $1 AND id = $2", workspaceID, id)
 			}
 			return t.commit(b)

@@ -99,6 +99,13 @@ func (s *Store) purge(ctx context.Context, workspaceID, sessionID parley.ID) (bo
 			" WHERE s.workspace_id = $1 AND s.id = d.from_session_id)"} {
 		b.write("DELETE FROM parley."+statement, workspaceID, sessionID)
 	}
+	// A transform stays in lineages, without what was said.
+	const ofSession = " WHERE workspace_id = $1 AND transform_id IN" +
+		" (SELECT id FROM parley.transforms WHERE workspace_id = $1 AND session_id = $2)"
+	b.write("UPDATE parley.transform_inputs SET name = ''"+ofSession, workspaceID, sessionID)
+	b.write("UPDATE parley.transform_outputs SET title = '', schema = NULL"+ofSession, workspaceID, sessionID)
+	b.write("UPDATE parley.transforms SET name = '', instructions = '', parameters = '{}', failure = NULL"+
+		" WHERE workspace_id = $1 AND session_id = $2", workspaceID, sessionID)
 	for _, statement := range purgedWithSession() {
 		b.write(statement, workspaceID, sessionID)
 	}

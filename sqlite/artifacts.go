@@ -320,8 +320,16 @@ func (t *txn) purgeArtifact(workspaceID, id parley.ID) (bool, error) {
 	if len(versions) == parley.PurgeBatch {
 		return false, nil
 	}
-	_, err := t.exec("DELETE FROM artifacts WHERE id = ? AND workspace_id = ?", id, workspaceID)
-	return true, err
+	for _, statement := range []string{
+		"UPDATE transform_inputs SET name = '' WHERE artifact_id = ? AND workspace_id = ?",
+		"UPDATE transform_outputs SET title = '', schema = NULL WHERE artifact_id = ? AND workspace_id = ?",
+		"DELETE FROM artifacts WHERE id = ? AND workspace_id = ?",
+	} {
+		if _, err := t.exec(statement, id, workspaceID); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // releaseContent ends a use of a content, and deletes it, and what it is a patch on, if that was the last.

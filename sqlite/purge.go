@@ -77,6 +77,11 @@ func (t *txn) purge(sessionID parley.ID) (bool, error) {
 	for _, statement := range append(purgedWithSession(),
 		"DELETE FROM knowledge WHERE id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
 		"DELETE FROM knowledge_sources WHERE item_id IN (SELECT item_id FROM knowledge_sources WHERE session_id = ?)",
+		// a transform stays in lineages, without what was said
+		"UPDATE transform_inputs SET name = '' WHERE transform_id IN (SELECT id FROM transforms WHERE session_id = ?)",
+		"UPDATE transform_outputs SET title = '', schema = NULL"+
+			" WHERE transform_id IN (SELECT id FROM transforms WHERE session_id = ?)",
+		"UPDATE transforms SET name = '', instructions = '', parameters = '{}', failure = NULL WHERE session_id = ?",
 		"DELETE FROM session_logs WHERE session_id = ?", purgeSent, purgeReceived,
 		"DELETE FROM heads WHERE session_id = ?", "DELETE FROM sessions WHERE id = ?",
 	) {

@@ -243,23 +243,23 @@ func lineagePurged(t *testing.T, w *world) {
 	answer := lineageOf(parley.LineageMessage, m.version.MessageID)
 	must(t, "DeleteArtifact", w.store.DeleteArtifact(w.ctx, w.scope, m.read.ID))
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, m.by.SessionID))
-	for _, when := range []string{"after the deletion", "after the purge"} {
+	for when, name := range []string{"summary", ""} { // after the deletion, and after the purge
 		found := w.level(t, w.scope, false, input, by, answer)
 		if node := found.Nodes[0]; !node.Purged || node.Seen {
-			t.Errorf("%s, the input: %+v", when, node)
+			t.Errorf("purged %d, the input: %+v", when, node)
 		}
-		if node := found.Nodes[1]; !node.Purged || !node.Seen || node.Name != "summary" {
-			t.Errorf("%s, the transform: %+v", when, node)
+		if node := found.Nodes[1]; !node.Purged || !node.Seen || node.Name != name {
+			t.Errorf("purged %d, the transform: %+v", when, node)
 		}
 		if node := found.Nodes[2]; !node.Purged || node.Seen {
-			t.Errorf("%s, its answer: %+v", when, node)
+			t.Errorf("purged %d, its answer: %+v", when, node)
 		}
 		if !slices.ContainsFunc(found.Edges, func(e store.LineageEdge) bool { return e.From == input && e.To == by }) {
-			t.Errorf("%s, the edges: %+v", when, found.Edges)
+			t.Errorf("purged %d, the edges: %+v", when, found.Edges)
 		}
 		stranger := store.Scope{WorkspaceID: w.scope.WorkspaceID, ViewerID: parley.NewID()}
 		if node := w.level(t, stranger, false, by).Nodes[0]; node.Seen {
-			t.Errorf("%s a stranger sees the transform: %+v", when, node)
+			t.Errorf("purged %d, a stranger sees the transform: %+v", when, node)
 		}
 		w.drainOutbox(t)
 	}
