@@ -18,8 +18,9 @@ var updatePassed = flag.Bool("update", false, "write the checks that clients of 
 // passedFiles guards the files of clients/passed: tests of both databases and of several packages share one.
 var passedFiles sync.Mutex
 
-// passes compares the checks that an unmodified package passed with clients/passed/PROTOCOL.json, from which the table of
-// docs/clients/README.md is generated; with -update it writes them there. A package is named as in clients/package.json.
+// passes compares the checks that an unmodified package passed with clients/passed/PROTOCOL.json, from which the table
+// of docs/clients/README.md is generated; with -update it writes them there. A package is named as in
+// clients/package.json.
 func passes(t *testing.T, protocol, name string, checks []string) {
 	t.Helper()
 	if len(checks) == 0 || t.Failed() {
@@ -30,7 +31,10 @@ func passes(t *testing.T, protocol, name string, checks []string) {
 	path := filepath.Join("..", clients.Folder, protocol+".json")
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("%v: write it with the members protocol, document and mounted_at, then run this test with -update", err)
+		t.Fatalf(
+			"%v: write it with the members protocol, document and mounted_at, then run this test with -update",
+			err,
+		)
 	}
 	var file clients.Protocol
 	decode(t, raw, &file)

@@ -1,6 +1,6 @@
-// Package clients writes the table of docs/clients/README.md from the checks that packages of other protocols passed. The
-// end-to-end tests own those files: each compares what passes with its file, or writes it with -update. The text around
-// the table is written by hand.
+// Package clients writes the table of docs/clients/README.md from the checks that packages of other protocols passed.
+// The end-to-end tests own the list of these: each compares what passes with its file, or writes it with -update. The
+// text around the table is written by hand.
 package clients
 
 import (

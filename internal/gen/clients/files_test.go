@@ -23,11 +23,10 @@ func TestRows(t *testing.T) {
 	} {
 		var rows strings.Builder
 		protocol := Protocol{Name: "X", Document: "x.md", Mounted: "/x", Test: "TestX", Passed: c.passed}
-		got := ""
-		if err := protocol.rows(&rows, pinned); err != nil {
+		err := protocol.rows(&rows, pinned)
+		got := rows.String()
+		if err != nil {
 			got = err.Error()
-		} else {
-			got = rows.String()
 		}
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q; want %q in it", c.name, got, c.want)
