@@ -49,6 +49,10 @@ func Files(root string) (map[string][]byte, error) {
 	if err := read(filepath.Join(root, packages), &pinned); err != nil {
 		return nil, err
 	}
+	tests, err := endToEnd(root)
+	if err != nil {
+		return nil, err
+	}
 	files, err := filepath.Glob(filepath.Join(root, Folder, "*.json"))
 	if err != nil {
 		return nil, err
@@ -59,11 +63,31 @@ func Files(root string) (map[string][]byte, error) {
 		if err := read(file, &protocol); err != nil {
 			return nil, err
 		}
+		if !strings.Contains(tests, "\nfunc "+protocol.Test+"(") {
+			return nil, fmt.Errorf("%s: e2e has no test %q", file, protocol.Test)
+		}
 		if err := protocol.rows(&rows, pinned.Dependencies); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	return map[string][]byte{page: []byte(before + head + rows.String() + "\n" + after)}, nil
+}
+
+// endToEnd returns the sources of the end-to-end tests: a protocol whose test is gone must not keep its rows.
+func endToEnd(root string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(root, "e2e", "*_test.go"))
+	if err != nil {
+		return "", err
+	}
+	var sources strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file) //nolint:gosec // of this repository
+		if err != nil {
+			return "", err
+		}
+		sources.Write(text)
+	}
+	return sources.String(), nil
 }
 
 // rows writes a row for each package. An empty run is an error: nothing passes without a check.
