@@ -13,6 +13,7 @@ import (
 	"example.org/parley/httpapi"
 	"example.org/parley/protocol"
 	"example.org/parley/protocol/aisdk"
+	"example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
 )
 
@@ -20,7 +21,7 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // mounts are other people's protocols: ways into the server like its own routes.
 func mounts() []protocol.Mount {
-	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil)}
+	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil), mcp.Mount(nil, nil, "")}
 }
 
 // each calls a function for every route and each of its paths, including twins. Routes that delete come last.
