@@ -41,16 +41,19 @@ const text = (result) => result.content[0].text
 async function ask() {
   const client = await connected()
   const tools = (await client.listTools()).tools
-  assert.equal(tools[0].name, 'ask_parley')
+  assert(tools.some((t) => t.name === 'ask_parley'))
   assert.deepEqual(tools.slice(-4).map((t) => t.name), ['search', 'list_sessions', 'read_session', 'cancel_turn'])
   ok('tools')
 
   const told = []
-  const first = await call(client, 'ask_parley', { message: 'one', model: 'sim/echo' }, { onprogress: (p) => told.push(p) })
+  const onprogress = (p) => told.push(p)
+  const slow = await call(client, 'ask_parley', { message: 'Tell me more.', model: 'sim/lorem-40-5' }, { onprogress })
+  assert(told.length > 1 && told[0].message.includes(slow.structuredContent.session_id))
+  assert(told[1].progress > told[0].progress)
+  const first = await call(client, 'ask_parley', { message: 'one', model: 'sim/echo' })
   assert.equal(text(first), 'one')
   const { session_id: session } = first.structuredContent
   assert.equal(first.structuredContent.status, 'completed')
-  assert(told.length > 1 && told[0].message.includes(session) && told[1].progress > told[0].progress)
   const next = await call(client, 'ask_parley', { message: 'two', session_id: session, model: 'sim/echo' })
   assert.equal(text(next), 'two')
   assert.equal(next.structuredContent.session_id, session)
@@ -144,7 +147,7 @@ async function ask() {
     [{ text: 'Thanks.' }]) })
   assert.equal(text(city), 'Thanks.')
   const said = (await call(forms, 'read_session', { session_id: city.structuredContent.session_id })).structuredContent
-  assert.equal(said.messages.find((m) => m.role === 'tool_result').content.result, 'Oslo')
+  assert(JSON.stringify(said.messages.find((m) => m.role === 'tool_result').content).includes('"Oslo"'))
   ok('questions by elicitation')
 
   const stop = new AbortController()

@@ -109,7 +109,11 @@ func (r *request) standsAlone() bool { return r.version >= stateless }
 // decode reads a message.
 func decode(body []byte) (message, error) {
 	var m message
-	if err := parley.CheckJSON(body); err != nil {
+	err := parley.CheckJSON(body)
+	if err == nil && !json.Valid(body) {
+		err = errors.New("its syntax is wrong")
+	}
+	if err != nil {
 		return m, &fault{status: http.StatusBadRequest, code: codeParse,
 			message: "The body is not JSON that can be stored: " + parley.Clip(err.Error(), 200)}
 	}

@@ -191,6 +191,10 @@ func (a *api) refused(r *request, err error) error {
 		return err
 	}
 	f := faultOf(problem)
+	if r.URI != "" {
+		f.data = parley.AppendJSONString([]byte(`{"uri":`), r.URI)
+		f.data = append(f.data, '}')
+	}
 	if f.code == codeNotFound && r.standsAlone() {
 		f.status, f.code = http.StatusBadRequest, codeInvalidParams
 	}
