@@ -87,8 +87,20 @@ func TestMCPServerConformance(t *testing.T) {
 				results := t.TempDir()
 				ctx, stop := context.WithTimeout(t.Context(), 2*turnDeadline)
 				defer stop()
-				command := exec.CommandContext(ctx, node(t), suite, "server", "--url", s.url+"/mcp", "--scenario", scenario,
-					"--spec-version", revision, "--output-dir", results)
+				command := exec.CommandContext(
+					ctx,
+					node(t),
+					suite,
+					"server",
+					"--url",
+					s.url+"/mcp",
+					"--scenario",
+					scenario,
+					"--spec-version",
+					revision,
+					"--output-dir",
+					results,
+				)
 				command.Env = cleanEnvironment()
 				out, err := command.CombinedOutput()
 				var failed *exec.ExitError // the suite fails for what it cannot test, too
@@ -160,7 +172,12 @@ func mcpStates(t *testing.T, at place) {
 		{"somebody else's", other, "ask_asks", waiting.State},
 		{"another tool's", own, "ask_too", waiting.State},
 	} {
-		if status, body := s.mcpPost(t, c.key, c.tool, arguments+answers+`,"requestState":"`+c.state+`"`); status != 400 ||
+		if status, body := s.mcpPost(
+			t,
+			c.key,
+			c.tool,
+			arguments+answers+`,"requestState":"`+c.state+`"`,
+		); status != 400 ||
 			!strings.Contains(body, "-32602") {
 			t.Errorf("a state that is %s: %d %s", c.name, status, body)
 		}

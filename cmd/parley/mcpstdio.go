@@ -126,7 +126,8 @@ func (b *mcpBridge) writeError() error {
 	return b.failed
 }
 
-// take passes a message on. Only initialize is waited for: what follows needs its answer.
+// take passes a message on. It waits for the answer to initialize, which what follows needs, and not for that to a
+// request.
 func (b *mcpBridge) take(ctx context.Context, line []byte) {
 	var m mcpMessage
 	_ = json.Unmarshal(line, &m) // the server says what is wrong with it
@@ -138,21 +139,21 @@ func (b *mcpBridge) take(ctx context.Context, line []byte) {
 		}
 		b.mu.Unlock()
 		return
-	case m.Method == "initialize" || m.ID == nil:
+	case m.Method == "initialize" || m.Method == "" || m.ID == nil: // answers find their calls waiting
 		b.pass(ctx, line, &m)
 		return
 	}
 	select {
 	case b.places <- struct{}{}:
-	case <-ctx.Done():
+	default:
+		b.fail(ctx, &m, parley.Errorf(parley.CodeRateLimited,
+			"%d requests are running. Wait until one has ended.", mcpCallsAtOnce))
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	if m.Method != "" {
-		b.mu.Lock()
-		b.running[string(m.ID)] = cancel
-		b.mu.Unlock()
-	}
+	b.mu.Lock()
+	b.running[string(m.ID)] = cancel
+	b.mu.Unlock()
 	b.calls.Go(func() { // ends with its request
 		defer func() {
 			b.mu.Lock()
@@ -207,7 +208,7 @@ func (b *mcpBridge) pass(ctx context.Context, line []byte, m *mcpMessage) {
 	scanner := bufio.NewScanner(answer.Body)
 	scanner.Buffer(nil, mcpLongest)
 	streams := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
-	answered := m.ID == nil || m.Method == ""
+	answered := m.Method != "" && m.ID == nil || m.Method == "" && m.ID != nil
 	for scanner.Scan() {
 		said, data := bytes.CutPrefix(scanner.Bytes(), []byte("data: "))
 		if len(said) == 0 || streams && !data {
@@ -225,7 +226,7 @@ func (b *mcpBridge) pass(ctx context.Context, line []byte, m *mcpMessage) {
 		switch {
 		case of.Method != "":
 			b.write(said)
-		case !answered && string(of.ID) == "null": // the server has not read the request
+		case !answered && m.ID != nil && string(of.ID) == "null": // the server has not read the request
 			b.write(mcpError(m.ID, of.Error))
 			answered = true
 		case !answered:

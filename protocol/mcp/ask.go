@@ -62,17 +62,13 @@ type asking struct {
 
 // ask asks an agent, and answers when its turn ends or waits for somebody.
 func (a *api) ask(ctx context.Context, r *request, slug string) (any, error) {
-	var args asked
-	if err := arguments(r, &args); err != nil {
-		return a.failed(r, err)
-	}
 	end, err := r.x.Room()
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	k := &asking{a: a, r: r, asks: map[string]bool{}}
-	stream.Aside(func() { err = k.begin(ctx, slug, &args) })
+	stream.Aside(func() { err = k.begin(ctx, slug) })
 	var wrong *fault
 	switch {
 	case errors.As(err, &wrong):
@@ -81,12 +77,17 @@ func (a *api) ask(ctx context.Context, r *request, slug string) (any, error) {
 		return a.failed(r, err)
 	}
 	defer k.watch.Close()
+	r.forget()
 	r.x.Outlast()
 	return nil, k.follow(ctx)
 }
 
 // begin does what the call asks for, and opens the turn's stream.
-func (k *asking) begin(ctx context.Context, slug string, args *asked) (err error) {
+func (k *asking) begin(ctx context.Context, slug string) (err error) {
+	var args asked
+	if err := arguments(k.r, &args); err != nil {
+		return err
+	}
 	if k.agent, err = k.a.engine.Agent(ctx, k.r.x.Principal, slug); err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (k *asking) begin(ctx context.Context, slug string, args *asked) (err error
 	case k.r.State != "":
 		err = k.resume(ctx)
 	case args.Message != "":
-		err = k.post(ctx, args)
+		err = k.post(ctx, &args)
 	case args.Session.IsZero():
 		err = parley.InvalidField("message", "is missing or empty")
 	default:
@@ -238,8 +239,13 @@ func (k *asking) follow(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return nil // the client is gone; the turn continues
 	}
-	if !k.over && err == nil { // the time is over, or a question was dismissed
+	switch {
+	case k.over || err != nil:
+	case timed.Err() != nil: // the time is over, or a question was dismissed
 		stream.Aside(func() { err = k.look(ctx) })
+	default: // the process stops, or the caller may no longer read
+		err = parley.Errorf(parley.CodeUnavailable,
+			"The stream ended before the turn. The turn goes on in the session %s.", k.session)
 	}
 	var body []byte
 	if err != nil {
@@ -349,7 +355,7 @@ func (k *asking) result(ctx context.Context) []byte {
 	made := toolResult{outcome: k.a.completed(k.r, false)}
 	about := answer{Session: k.session, Turn: k.turn, Status: parley.TurnWaiting, WaitsFor: k.reason}
 	again := "Call " + parley.Clip(k.r.Name, 96) + " with session_id " + k.session.String() + " and without message "
-	said := ""
+	var said string
 	switch {
 	case !k.over:
 		about.Status = parley.TurnRunning

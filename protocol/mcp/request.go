@@ -96,6 +96,9 @@ func (r *request) hold(bytes int64) error {
 	return err
 }
 
+// forget drops what the request brought, once it is in the record: its answer may take long.
+func (r *request) forget() { r.Params, r.Arguments, r.Responses = nil, nil, nil }
+
 // free gives back what was held.
 func (r *request) free() {
 	for _, free := range r.held {
@@ -223,8 +226,9 @@ func (r *request) checkAlone(known []string) error {
 // plainHeader returns the value of a header, which is in base64 if it has other than printable characters.
 func plainHeader(value string) string {
 	const begins, ends = "=?base64?", "?="
-	inner, ok := strings.CutPrefix(value, begins)
-	if inner, ok = strings.CutSuffix(inner, ends); !ok || inner == value {
+	inner, begun := strings.CutPrefix(value, begins)
+	inner, ended := strings.CutSuffix(inner, ends)
+	if !begun || !ended {
 		return value
 	}
 	raw, err := base64.StdEncoding.DecodeString(inner)

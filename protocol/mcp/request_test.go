@@ -55,7 +55,10 @@ func TestRequestsAreChecked(t *testing.T) {
 			"a long id", `{"jsonrpc":"2.0","id":"` + strings.Repeat("x", maxID) + `","method":"ping"}`, nil,
 			codeInvalidRequest, "id",
 		},
-		{"wrong params", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`, nil, codeInvalidParams, "name"},
+		{
+			"wrong params", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`, nil,
+			codeInvalidParams, "name",
+		},
 		{
 			"another kind of body", `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
 			[]string{"Content-Type", "text/plain"}, codeInvalidRequest, "application/json",
@@ -79,7 +82,10 @@ func TestRequestsAreChecked(t *testing.T) {
 			"without its version", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, alone(MethodHeader, "tools/list"),
 			codeInvalidParams, "protocolVersion",
 		},
-		{"an answer to nothing", `{"jsonrpc":"2.0","id":"x","result":{}}`, alone(), codeInvalidRequest, "inputResponses"},
+		{
+			"an answer to nothing", `{"jsonrpc":"2.0","id":"x","result":{}}`, alone(),
+			codeInvalidRequest, "inputResponses",
+		},
 	} {
 		r, err := read(exchangeOf(c.body, c.headers...))
 		var wrong *fault
@@ -120,7 +126,11 @@ func FuzzMessage(f *testing.F) {
 	} {
 		f.Add([]byte(seed), "", "")
 	}
-	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"é"}}`), stateless, "=?base64?w6k=?=")
+	f.Add(
+		[]byte(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"é"}}`),
+		stateless,
+		"=?base64?w6k=?=",
+	)
 	f.Fuzz(func(t *testing.T, body []byte, version, name string) {
 		x := exchangeOf(string(body), VersionHeader, version, NameHeader, name)
 		r, err := read(x)

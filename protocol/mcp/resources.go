@@ -217,7 +217,8 @@ func (a *api) document(ctx context.Context, r *request, id parley.ID, version in
 	}
 	if size > maxResource {
 		return content{}, parley.Errorf(parley.CodeTooLarge,
-			"The document has %d bytes; a resource may have %d. Read it at /v1/artifacts/%s/content.", size, maxResource, id)
+			"The document has %d bytes; a resource may have %d. Read it at /v1/artifacts/%s/content.",
+			size, maxResource, id)
 	}
 	if err := r.hold(resourceHolds * size); err != nil {
 		return content{}, err

@@ -46,33 +46,30 @@ const askInput = `{"type":"object","additionalProperties":false,"properties":{` 
 	`"idempotency_key":{"type":"string","description":"Any text that names this message: a repeated call with it ` +
 	`returns the answer to the first one."}}}`
 
-// fixedTools are the tools besides those that ask agents.
-var fixedTools = []tool{
-	{
+// fixedTools returns the tools besides those that ask agents.
+func fixedTools() []tool {
+	return []tool{{
 		Name: "search", Title: "Search conversations", Hints: hints{ReadOnly: true},
 		Description: "Find messages and titles of sessions by words, \"a phrase\" or -without.",
 		Input: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["query"],"properties":{` +
 			`"query":{"type":"string"},"session_id":{"type":"string","description":"Only in this session."},` +
 			listInput),
-	},
-	{
+	}, {
 		Name: "list_sessions", Title: "List conversations", Hints: hints{ReadOnly: true},
 		Description: "List sessions, the last active first.",
 		Input: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` +
 			`"agent":{"type":"string","description":"Only of the agent with this slug or id."},` + listInput),
-	},
-	{
+	}, {
 		Name: "read_session", Title: "Read a conversation", Hints: hints{ReadOnly: true},
 		Description: "Read a session's messages, the oldest first.",
 		Input: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["session_id"],` +
 			`"properties":{"session_id":{"type":"string"},"newest_first":{"type":"boolean"},` + listInput),
-	},
-	{
+	}, {
 		Name: "cancel_turn", Title: "Cancel a turn", Hints: hints{Destructive: true},
 		Description: "Stop what a session's agent is doing.",
 		Input: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["session_id"],` +
 			`"properties":{"session_id":{"type":"string"}}}`),
-	},
+	}}
 }
 
 const listInput = `"limit":{"type":"integer","minimum":1,"maximum":100},` +
@@ -100,7 +97,7 @@ func (a *api) tools(ctx context.Context, r *request) (any, error) {
 		list.Tools = append(list.Tools, askTool(&agents.Data[i]))
 	}
 	if r.Cursor == "" {
-		for _, t := range fixedTools {
+		for _, t := range fixedTools() {
 			if t.Name != "cancel_turn" || engine.ReachOf(role, engine.CancelTurns) != engine.ReachNone {
 				list.Tools = append(list.Tools, t)
 			}
