@@ -13,6 +13,7 @@ import (
 	"example.org/parley/httpapi"
 	"example.org/parley/protocol"
 	"example.org/parley/protocol/aisdk"
+	"example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
 )
 
@@ -20,7 +21,7 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // mounts are other people's protocols: ways into the server like its own routes.
 func mounts() []protocol.Mount {
-	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil)}
+	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil), mcp.Mount(nil, nil, "")}
 }
 
 // each calls a function for every route and each of its paths, including twins. Routes that delete come last.
@@ -190,6 +191,34 @@ func foreignSessions(t *testing.T, s *target) {
 			}
 			if told := victim.tells(got, victim.ids["session"]); told != "" {
 				t.Errorf("the refusal reveals %s", told)
+			}
+		}
+		session := `"arguments":{"session_id":"` + victim.ids["session"] + `"`
+		for params, method := range map[string]string{
+			`"name":"ask_parley",` + session + `}`:                      "tools/call",
+			`"name":"ask_parley",` + session + `,"message":"Hello"}`:    "tools/call",
+			`"name":"read_session",` + session + `}`:                    "tools/call",
+			`"name":"search",` + session + `,"query":"marked"}`:         "tools/call",
+			`"name":"cancel_turn",` + session + `}`:                     "tools/call",
+			`"uri":"parley://sessions/` + victim.ids["session"] + `"`:   "resources/read",
+			`"uri":"parley://documents/` + victim.ids["artifact"] + `"`: "resources/read",
+		} {
+			got := s.ask(key, http.MethodPost, mcp.Prefix,
+				`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`)
+			refused := strings.Contains(string(got.body), `"isError":true`) ||
+				strings.Contains(string(got.body), `"code":-32002`)
+			if got.status != http.StatusOK || !refused {
+				t.Errorf("%s of what is foreign: status %d: %.200s", params, got.status, got.body)
+			}
+			if told := victim.tells(got, victim.ids["session"]+victim.ids["artifact"]); told != "" {
+				t.Errorf("the refusal of %s reveals %s", params, told)
+			}
+		}
+		for _, question := range []string{"approval:" + victim.ids["approval"], "input:" + victim.ids["message"]} {
+			got := s.ask(key, http.MethodPost, mcp.Prefix, `{"jsonrpc":"2.0","id":"`+question+
+				`","result":{"action":"accept","content":{"decision":"approve","answer":"yes"}}}`)
+			if got.status != http.StatusNotFound {
+				t.Errorf("an answer to %s: status %d, want 404: %.200s", question, got.status, got.body)
 			}
 		}
 	}
