@@ -1,0 +1,21 @@
+package e2e
+
+import "testing"
+
+// responsesClient is the vendor's package against Responses and Conversations.
+const responsesClient = "clients/responses.mjs"
+
+// The vendor's own client keeps conversations on the server, and finds them again after a kill.
+func TestOpenAIResponsesClient(t *testing.T) { onEach(t, openaiResponses) }
+
+func openaiResponses(t *testing.T, at place) {
+	s := startAt(t, at)
+	key := s.at.newKey(t, "keys", "create", "--name", "sdk", "--json")
+	passed := s.clientChecks(t, responsesClient, key, "ask")
+	s.kill() // in the middle of a background response
+	s = startAt(t, at)
+	passed = append(passed, s.clientChecks(t, responsesClient, key, "reload")...)
+	if want := 18; len(passed) != want {
+		t.Errorf("%d checks passed, want %d: %q", len(passed), want, passed)
+	}
+}
