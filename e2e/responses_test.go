@@ -15,7 +15,15 @@ func openaiResponses(t *testing.T, at place) {
 	s.kill() // in the middle of a background response
 	s = startAt(t, at)
 	passed = append(passed, s.clientChecks(t, responsesClient, key, "reload")...)
-	if want := 18; len(passed) != want {
+	if want := 19; len(passed) != want {
 		t.Errorf("%d checks passed, want %d: %q", len(passed), want, passed)
 	}
+}
+
+// The program of docs/clients/openai-responses.md keeps one conversation.
+func TestOpenAIResponsesProgram(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	s.documentedProgram(t, "../docs/clients/openai-responses.md", "clients/responses-program.mjs",
+		"PARLEY_OPENAI="+s.url+"/openai/v1", "MODEL=sim/echo")
 }

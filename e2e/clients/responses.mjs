@@ -167,6 +167,18 @@ async function ask() {
   assert.equal((await responses.retrieve(one.id)).id, one.id)
   ok('delete')
 
+  const secret = await where({ input: 'secret', store: false })
+  assert.equal(secret.output_text, 'secret')
+  assert.equal(secret.store, false)
+  const aside = await where({ input: 'aside', store: false, previous_response_id: one.id })
+  assert.notEqual(aside.session, one.session)
+  await refused(create({ input: 'x', background: true, store: false }), OpenAI.BadRequestError, undefined, 'background')
+  const gone = async (id) => (await fetch(`${url}/v1/sessions/${id}`, {
+    headers: { authorization: `Bearer ${apiKey}` },
+  })).status === 404
+  for (const id of [secret.session, aside.session]) while (!(await gone(id))); // the answer comes first
+  ok('not stored')
+
   const conversation = await conversations.create({
     metadata: { topic: 'tea' }, items: [{ role: 'user', content: 'hi' }, { role: 'assistant', content: 'hello' }],
   })
@@ -208,7 +220,7 @@ async function reload() {
   const { id, one } = JSON.parse(readFileSync(state))
   const told = await ended(id)
   assert.equal(told.status, 'completed')
-  assert(told.output_text.length > 100)
+  assert(told.output[0].content[0].text.length > 100)
   ok('a background response after a kill')
   assert.equal((await create({ input: 'on', previous_response_id: id })).output_text, 'on')
   assert.equal((await responses.retrieve(one)).output_text, 'one')

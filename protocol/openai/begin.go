@@ -37,8 +37,9 @@ type chat struct {
 	settings parley.Settings
 	history
 	body       []byte
-	operations int  // so far, each with an idempotency key of its own
-	keeps      bool // what is recorded is wanted
+	operations int      // so far, each with an idempotency key of its own
+	tags       []string // of a session that is begun
+	keeps      bool     // what is recorded is wanted
 	kept       []parley.Message
 	names      []parley.ForeignID // to be kept: the positions that the request adds
 }
@@ -305,6 +306,13 @@ func (a *api) beginFork(ctx context.Context, c *chat, known point) (begun, error
 	if err != nil {
 		return begun{}, err
 	}
+	if len(c.tags) > 0 {
+		patch := engine.SessionPatch{}
+		patch.Tags.Set, patch.Tags.Value = true, c.tags
+		if _, err := a.engine.UpdateSession(ctx, c.x.Principal, opened.Session.ID, patch); err != nil {
+			return begun{}, err
+		}
+	}
 	if whole {
 		c.name(from, opened.Posted.Message.ID)
 		return begunBy(opened.Posted), nil
@@ -322,7 +330,7 @@ func (a *api) beginNew(ctx context.Context, c *chat) (begun, error) {
 			maxRecorded,
 		)
 	}
-	input := engine.SessionInput{AgentID: c.agent.ID.String()}
+	input := engine.SessionInput{AgentID: c.agent.ID.String(), Tags: c.tags}
 	whole := len(c.said) == 1 && c.said[0].Role == "user"
 	if whole {
 		first, err := a.lastInput(ctx, c)

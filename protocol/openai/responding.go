@@ -47,6 +47,9 @@ func (w *responding) answer() error {
 		defer w.watch.Close()
 	}
 	w.x.Outlast()
+	if w.note.Discarded && w.watch != nil {
+		defer stream.Aside(w.discard)
+	}
 	ctx := w.x.R.Context()
 	if w.frames != nil {
 		defer w.frames.End()

@@ -20,6 +20,7 @@ type responseNote struct {
 	Previous     string `json:"previous,omitempty"`
 	Conversation bool   `json:"conversation,omitempty"`
 	Background   bool   `json:"background,omitempty"`
+	Discarded    bool   `json:"discarded,omitempty"` // not to be stored: it is purged at its end
 	Instructed   bool   `json:"instructed,omitempty"`
 	Prompt       int    `json:"prompt,omitempty"` // where the instructions begin in the turn's system prompt
 	Tools        int    `json:"tools,omitempty"`  // of the turn's tools, the last ones: those of the request
@@ -323,7 +324,7 @@ func (r *response) object() (*responseObject, error) {
 	s := &r.settings
 	o := &responseObject{
 		ID: r.id(), Object: "response", CreatedAt: r.anchor.CreatedAt.Std().Unix(), Status: r.status(),
-		Background: r.note.Background, Store: true, Previous: parley.OrNull(r.note.Previous), Model: r.note.Model,
+		Background: r.note.Background, Store: !r.note.Discarded, Previous: parley.OrNull(r.note.Previous), Model: r.note.Model,
 		Metadata: r.metadata, MaxOutputTokens: s.MaxTokens, ParallelToolCalls: true,
 		PromptCacheKey: parley.OrNull(r.note.CacheKey), Reasoning: reasoningShape{Effort: s.ReasoningEffort},
 		SafetyIdentifier: parley.OrNull(r.note.Safety), ServiceTier: "default", Temperature: 1, TopP: 1,

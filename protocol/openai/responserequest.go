@@ -164,6 +164,9 @@ func decodeResponse(body []byte) (*responseRequest, error) {
 		return nil, parley.InvalidField("input",
 			"the last item must be a message of the user or the output of a function: an answer is not continued")
 	}
+	if r.discards() && r.conversation != "" {
+		return nil, parley.InvalidField("store", "must be true in a conversation, which keeps what is said in it")
+	}
 	if _, taken := r.Metadata[noteMember]; taken {
 		return nil, parley.InvalidField("metadata", "%s is reserved", noteMember)
 	}
@@ -172,6 +175,9 @@ func decodeResponse(body []byte) (*responseRequest, error) {
 	}
 	return r, nil
 }
+
+// discards reports whether nothing of the response is to be kept.
+func (r *responseRequest) discards() bool { return r.Store != nil && !*r.Store }
 
 // conversationOf reads the member conversation: an id, or an object with one.
 func conversationOf(raw json.RawMessage) (string, error) {
@@ -205,7 +211,7 @@ func (r *responseRequest) refuse() error {
 		why  string
 	}{
 		{"access_programs", given(r.AccessPrograms), "is not supported"},
-		{"background", r.Background && r.Store != nil && !*r.Store, "needs store: the answer is fetched later"},
+		{"background", r.Background && r.discards(), "needs store: the answer is fetched later"},
 		{"context_management", given(r.ContextManagement), "is not supported: the agent's context policy decides"},
 		{"frequency_penalty", r.FrequencyPenalty != 0, "is not supported"},
 		{"image", given(r.Image), "is not supported"},

@@ -110,6 +110,10 @@ func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err
 	if c.note, err = note.encode(asked.Metadata); err != nil {
 		return nil, false, err
 	}
+	if note.Discarded {
+		c.tags = []string{discardedTag}
+		a.purgeForgotten(ctx, x.Principal)
+	}
 	var turn begun
 	switch {
 	case before != nil:
@@ -183,7 +187,8 @@ const previousMember = "previous_response_id"
 func (r *responseRequest) noted(agent *parley.Agent, prompt *string) responseNote {
 	note := responseNote{
 		Model: r.Model, Previous: r.Previous, Conversation: r.conversation != "", Background: r.Background,
-		Tools: 0, User: r.User, Safety: r.SafetyIdentifier, CacheKey: parley.ValueOf(r.PromptCacheKey),
+		Discarded: r.discards(),
+		Tools:     0, User: r.User, Safety: r.SafetyIdentifier, CacheKey: parley.ValueOf(r.PromptCacheKey),
 		Truncation: parley.ValueOf(r.Truncation),
 	}
 	for i := range r.Tools {
@@ -277,6 +282,8 @@ func (a *api) goOnFrom(ctx context.Context, c *chat, before *response) (begun, e
 			Code: parley.CodeConflict, Field: previousMember, Message: "The function calls of this response have " +
 				"their outputs: name the response that came after them.",
 		}
+	case before.turn.Status == parley.TurnWaiting && c.tags != nil:
+		return begun{}, parley.InvalidField("store", "must be true: the turn that waits for these outputs is stored")
 	case before.turn.Status == parley.TurnWaiting:
 		if err := c.unanswered(openCalls(before.rows)); err != nil {
 			return begun{}, err
@@ -288,9 +295,13 @@ func (a *api) goOnFrom(ctx context.Context, c *chat, before *response) (begun, e
 	if n := len(before.rows); n > 0 {
 		last = before.rows[n-1]
 	}
-	return a.postOr(ctx, c, session, last.Sequence, func() (begun, error) {
+	fork := func() (begun, error) {
 		return a.beginFork(ctx, c, point{session: session, message: last.ID, at: -1})
-	})
+	}
+	if c.tags != nil { // nothing of it shall stay in the session
+		return fork()
+	}
+	return a.postOr(ctx, c, session, last.Sequence, fork)
 }
 
 // postOr adds the input to a session that ends with a message, or does something else if it does not end there.
