@@ -162,7 +162,14 @@ func newReasoningItem(id parley.ID, status string, content ...any) *reasoningIte
 }
 
 func newCallItem(id parley.ID, status string, content *parley.ToolCallContent) *callItem {
-	item := &callItem{callPrefix + id.String(), "function_call", status, content.ID, content.Name, content.ArgumentsText}
+	item := &callItem{
+		callPrefix + id.String(),
+		"function_call",
+		status,
+		content.ID,
+		content.Name,
+		content.ArgumentsText,
+	}
 	if len(content.Arguments) > 0 && string(content.Arguments) != "null" {
 		item.Arguments = string(content.Arguments)
 	}

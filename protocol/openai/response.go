@@ -30,6 +30,13 @@ type responseNote struct {
 	Truncation   string `json:"truncation,omitempty"`
 }
 
+// The bounds of what is read for a response, beside maxAnswerPages.
+const (
+	maxResponseBytes = 2 * parley.MaxPageBytes
+
+	responseHolds = 2 // times its content, a row takes: in the record's form and in the client's
+)
+
 // response is a part of a turn: from the message that began or resumed it until the turn ends, or waits for the outputs
 // of the client's functions. Everything about it is in the record; its id is that message's.
 type response struct {
@@ -39,6 +46,7 @@ type response struct {
 	metadata map[string]json.RawMessage // of the client
 	turn     parley.Turn
 	rows     []parley.Message // what the turn said since
+	size     int              // bytes of rows
 	resumed  bool             // a later response goes on with the turn
 	clients  map[string]bool  // tools that clients answer
 	event    int64            // the session's last event before the rest was read
@@ -124,7 +132,7 @@ func clientTools(chosen ...*[]parley.ToolRef) map[string]bool {
 
 // readRows reads what the turn said since the response began.
 func (a *api) readRows(ctx context.Context, x *protocol.Exchange, r *response) error {
-	r.rows, r.resumed = nil, false
+	r.rows, r.size, r.resumed = nil, 0, false
 	paging := engine.Paging{Limit: parley.MaxPage}
 	for range maxAnswerPages {
 		page, err := a.engine.Messages(ctx, x.Principal, r.anchor.SessionID, engine.MessageList{
@@ -143,11 +151,19 @@ func (a *api) readRows(ctx context.Context, x *protocol.Exchange, r *response) e
 				r.resumed = true
 				return nil
 			default:
+				if m.Role == parley.RoleToolResult { // it is somebody else's
+					m.Content = nil
+				}
+				m.ProviderData = nil
 				r.rows = append(r.rows, *m)
+				r.size += m.Size()
 			}
 		}
 		if page.Next == nil {
 			return nil
+		}
+		if r.size > maxResponseBytes {
+			break
 		}
 		paging.Cursor = *page.Next
 	}
@@ -324,8 +340,8 @@ func (r *response) object() (*responseObject, error) {
 	s := &r.settings
 	o := &responseObject{
 		ID: r.id(), Object: "response", CreatedAt: r.anchor.CreatedAt.Std().Unix(), Status: r.status(),
-		Background: r.note.Background, Store: !r.note.Discarded, Previous: parley.OrNull(r.note.Previous), Model: r.note.Model,
-		Metadata: r.metadata, MaxOutputTokens: s.MaxTokens, ParallelToolCalls: true,
+		Background: r.note.Background, Store: !r.note.Discarded, Previous: parley.OrNull(r.note.Previous),
+		Model: r.note.Model, Metadata: r.metadata, MaxOutputTokens: s.MaxTokens, ParallelToolCalls: true,
 		PromptCacheKey: parley.OrNull(r.note.CacheKey), Reasoning: reasoningShape{Effort: s.ReasoningEffort},
 		SafetyIdentifier: parley.OrNull(r.note.Safety), ServiceTier: "default", Temperature: 1, TopP: 1,
 		Text: r.text(), ToolChoice: parley.ToolChoiceAuto, Tools: r.tools(), Truncation: "disabled",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -45,24 +46,27 @@ func TestTextsAreCutWhereTheySay(t *testing.T) {
 
 func TestResponseParametersAreRefusedByName(t *testing.T) {
 	t.Parallel()
+	said := func(part string) string { return `{"model":"m","input":[{"role":"user","content":[` + part + `]}]}` }
 	for body, field := range map[string]string{
 		`{"model":"m"}`:            "input",
 		`{"input":"x"}`:            "model",
 		`{"model":"m","input":[]}`: "input",
-		`{"model":"m","input":[{"role":"assistant","content":"x"}]}`:                               "input",
-		`{"model":"m","input":[{"role":"user"}]}`:                                                  "input[0].content",
-		`{"model":"m","input":[{"type":"item_reference","id":"x"}]}`:                               "input[0].type",
-		`{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:  "input[0].content[0].file_data",
-		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]}`: "input[0].content[0].image_url",
-		`{"model":"m","input":"x","nonsense":1}`:                                                   "nonsense",
-		`{"model":"m","input":"x","prompt":{"id":"p"}}`:                                            "prompt",
-		`{"model":"m","input":"x","max_tool_calls":3}`:                                             "max_tool_calls",
-		`{"model":"m","input":"x","background":true,"store":false}`:                                "background",
-		`{"model":"m","input":"x","conversation":"c","store":false}`:                               "store",
-		`{"model":"m","input":"x","conversation":{}}`:                                              "conversation",
-		`{"model":"m","input":"x","conversation":"c","previous_response_id":"r"}`:                  "previous_response_id",
-		`{"model":"m","input":"x","metadata":{"openai.response":"x"}}`:                             "metadata",
-		`{"model":"m","input":"x","text":{"verbosity":"low"}}`:                                     "text.verbosity",
+		`{"model":"m","input":[{"role":"assistant","content":"x"}]}`: "input",
+		`{"model":"m","input":[{"role":"user"}]}`:                    "input[0].content",
+		`{"model":"m","input":[{"type":"item_reference","id":"x"}]}`: "input[0].type",
+		said(`{"type":"input_file","file_id":"f"}`):                  "input[0].content[0].file_data",
+		said(`{"type":"input_image","file_id":"f"}`):                 "input[0].content[0].image_url",
+		said(`7`): "input[0].content[0]",
+		said(strings.TrimSuffix(strings.Repeat("{},", parley.MaxParts+1), ",")):   "input[0].content",
+		`{"model":"m","input":"x","nonsense":1}`:                                  "nonsense",
+		`{"model":"m","input":"x","prompt":{"id":"p"}}`:                           "prompt",
+		`{"model":"m","input":"x","max_tool_calls":3}`:                            "max_tool_calls",
+		`{"model":"m","input":"x","background":true,"store":false}`:               "background",
+		`{"model":"m","input":"x","conversation":"c","store":false}`:              "store",
+		`{"model":"m","input":"x","conversation":{}}`:                             "conversation",
+		`{"model":"m","input":"x","conversation":"c","previous_response_id":"r"}`: "previous_response_id",
+		`{"model":"m","input":"x","metadata":{"openai.response":"x"}}`:            "metadata",
+		`{"model":"m","input":"x","text":{"verbosity":"low"}}`:                    "text.verbosity",
 	} {
 		_, err := decodeResponse([]byte(body))
 		var known *parley.Error
@@ -75,9 +79,10 @@ func TestResponseParametersAreRefusedByName(t *testing.T) {
 // Whatever is sent, reading it ends without a panic, and what is accepted asks something.
 func FuzzResponse(f *testing.F) {
 	f.Add([]byte(`{"model":"parley","input":"x"}`))
-	f.Add([]byte(`{"model":"a/b","conversation":{"id":"c"},"input":[{"type":"function_call","call_id":"c","name":"n"},` +
-		`{"type":"function_call_output","call_id":"c","output":[{"type":"input_text"}]}],"tools":[{"type":"function"}],` +
-		`"tool_choice":{"type":"function","name":"n"},"text":{"format":{"type":"json_schema"}}}`))
+	f.Add([]byte(`{"model":"a/b","conversation":{"id":"c"},"input":[{"type":"function_call","call_id":"c",` +
+		`"name":"n"},{"type":"function_call_output","call_id":"c","output":[{"type":"input_text"}]}],` +
+		`"tools":[{"type":"function"}],"tool_choice":{"type":"function","name":"n"},` +
+		`"text":{"format":{"type":"json_schema"}}}`))
 	f.Add([]byte(`{"items":[{"role":"user","content":[{"type":"input_image","image_url":"data:x"}]}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_, _, _, _ = decodeConversation(bytes.Clone(body))

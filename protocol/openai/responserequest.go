@@ -243,12 +243,9 @@ func readInput(raw json.RawMessage, most int) (said []message, instructions []st
 		}
 		return []message{{Role: "user", parts: []part{{Type: "text", Text: text}}}}, nil, nil
 	}
-	var items []inputItem
-	if err := json.Unmarshal(raw, &items); err != nil {
-		return nil, nil, parley.InvalidField("input", "must be a text or a list of items")
-	}
-	if len(items) > most {
-		return nil, nil, parley.InvalidField("input", "at most %d items", most)
+	items, err := listed[inputItem]("input", "items", raw, most)
+	if err != nil {
+		return nil, nil, err
 	}
 	for i := range items {
 		m, err := items[i].message()
@@ -263,6 +260,24 @@ func readInput(raw json.RawMessage, most int) (said []message, instructions []st
 		}
 	}
 	return said, instructions, nil
+}
+
+// listed reads a list, whose entries are counted first: one takes far more than its text.
+func listed[T any](member, of string, raw json.RawMessage, most int) ([]T, error) {
+	var texts []json.RawMessage
+	if json.Unmarshal(raw, &texts) != nil {
+		return nil, parley.InvalidField(member, "must be a text or a list of %s", of)
+	}
+	if len(texts) > most {
+		return nil, parley.InvalidField(member, "at most %d %s", most, of)
+	}
+	entries := make([]T, len(texts))
+	for i := range texts {
+		if err := json.Unmarshal(texts[i], &entries[i]); err != nil {
+			return nil, parley.InvalidField(fmt.Sprintf("%s[%d]", member, i), "must be one of the %s", of)
+		}
+	}
+	return entries, nil
 }
 
 // message is the item in the terms of Chat Completions; nil for one that says nothing new.
@@ -313,12 +328,9 @@ func readParts(member string, raw json.RawMessage, role string) ([]part, error) 
 		parts := []part{{Type: "text"}}
 		return parts, json.Unmarshal(raw, &parts[0].Text)
 	}
-	var inputs []inputPart
-	if err := json.Unmarshal(raw, &inputs); err != nil {
-		return nil, parley.InvalidField(member, "must be a text or a list of parts")
-	}
-	if len(inputs) > parley.MaxParts { // their bytes become files before the message is checked
-		return nil, parley.InvalidField(member, "at most %d parts", parley.MaxParts)
+	inputs, err := listed[inputPart](member, "parts", raw, parley.MaxParts)
+	if err != nil {
+		return nil, err
 	}
 	parts := make([]part, len(inputs))
 	for i := range inputs {
@@ -351,7 +363,10 @@ func (p *inputPart) read(to *part) error {
 		}
 	case "input_file":
 		if p.FileData == "" {
-			return parley.InvalidField("file_data", "is missing: this server has no files of that API, and fetches none")
+			return parley.InvalidField(
+				"file_data",
+				"is missing: this server has no files of that API, and fetches none",
+			)
 		}
 		to.Type = "file"
 		to.File = &struct {
@@ -375,7 +390,10 @@ func (r *responseRequest) instructions() string {
 }
 
 // settings are what the request sets for its turn, and whether it may search the web.
-func (r *responseRequest) settings(agent *parley.Agent, model parley.ModelID) (s parley.Settings, search bool, err error) {
+func (r *responseRequest) settings(
+	agent *parley.Agent,
+	model parley.ModelID,
+) (s parley.Settings, search bool, err error) {
 	chat := request{
 		Stream: r.Stream, Temperature: r.Temperature, TopP: r.TopP, MaxTokens: r.MaxOutputTokens, User: r.User,
 		ParallelToolCalls: r.ParallelCalls, ServiceTier: r.ServiceTier, ToolChoice: r.ToolChoice,

@@ -296,6 +296,15 @@ func (a *api) goOnFrom(ctx context.Context, c *chat, before *response) (begun, e
 		last = before.rows[n-1]
 	}
 	fork := func() (begun, error) {
+		moved, err := a.movedTo(ctx, c.x.Principal, session, last.Sequence)
+		if err != nil {
+			return begun{}, err
+		}
+		if moved > 0 && c.tags == nil {
+			if turn, err := a.post(ctx, c, session, 0, moved); err == nil || !movedOn(err) {
+				return turn, err
+			}
+		}
 		return a.beginFork(ctx, c, point{session: session, message: last.ID, at: -1})
 	}
 	if c.tags != nil { // nothing of it shall stay in the session
@@ -311,11 +320,39 @@ func (a *api) postOr(
 	expected := a.streams.Expect(session)
 	turn, err := a.post(ctx, c, session, 0, follows)
 	expected.Close()
-	switch parley.ErrorCode(err) {
-	case parley.CodeChanged, parley.CodeBusy, parley.CodeArchived:
+	if movedOn(err) {
 		return other()
 	}
 	return turn, err
+}
+
+// movedOn reports whether a post was refused since its session does not rest where the post wants to follow.
+func movedOn(err error) bool {
+	code := parley.ErrorCode(err)
+	return code == parley.CodeChanged || code == parley.CodeBusy || code == parley.CodeArchived
+}
+
+// movedTo returns a session's last message if everything behind a place is Parley's own: a summary goes on with the
+// conversation. 0 if somebody said something.
+func (a *api) movedTo(ctx context.Context, principal parley.Principal, session parley.ID, from int64) (int64, error) {
+	page, err := a.engine.Messages(ctx, principal, session, engine.MessageList{
+		Paging: engine.Paging{Limit: pageOfItems}, From: from + 1,
+	})
+	if err != nil || page.Next != nil {
+		return 0, err
+	}
+	var last int64
+	for i := range page.Data {
+		m := &page.Data[i]
+		if m.Sequence <= from {
+			continue
+		}
+		if m.Role != parley.RoleSummary && !m.Internal {
+			return 0, nil
+		}
+		last = m.Sequence
+	}
+	return last, nil
 }
 
 // goOnIn continues a conversation.
@@ -359,6 +396,11 @@ func (a *api) retrieve(x *protocol.Exchange) error {
 		if err != nil {
 			return err
 		}
+		free, err := x.Hold(int64(responseHolds * r.size))
+		if err != nil {
+			return err
+		}
+		defer free()
 		o, err := r.object()
 		if err != nil {
 			return err
@@ -544,7 +586,8 @@ func (a *api) inputItems(x *protocol.Exchange) error {
 	}
 	rows := []parley.Message{r.anchor}
 	paging := engine.Paging{Limit: parley.MaxPage, Order: engine.Descending}
-	for before := r.anchor.Sequence - 1; before > 0 && len(rows) < maxMessages; {
+	size := 0
+	for before := r.anchor.Sequence - 1; before > 0 && len(rows) < maxMessages && size < maxResponseBytes; {
 		read, err := a.engine.Messages(x.R.Context(), x.Principal, r.anchor.SessionID, engine.MessageList{
 			Paging: paging, From: before,
 		})
@@ -563,6 +606,7 @@ func (a *api) inputItems(x *protocol.Exchange) error {
 				break
 			}
 			rows = append(rows, *m)
+			size += m.Size()
 		}
 		if read.Next == nil || before == 0 {
 			break
