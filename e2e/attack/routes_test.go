@@ -192,6 +192,19 @@ func foreignSessions(t *testing.T, s *target) {
 			if told := victim.tells(got, victim.ids["session"]); told != "" {
 				t.Errorf("the refusal reveals %s", told)
 			}
+			for member, variable := range map[string]string{
+				"previous_response_id": "response", "conversation": "conversation",
+			} {
+				body := fmt.Sprintf(`{"model":"parley","stream":%s,"input":"Hello",%q:%q}`, stream, member,
+					victim.ids[variable])
+				got := s.ask(key, http.MethodPost, openai.Prefix+"/responses", body)
+				if got.status != http.StatusNotFound {
+					t.Errorf("a foreign %s: status %d, want 404: %.200s", member, got.status, got.body)
+				}
+				if told := victim.tells(got, body); told != "" {
+					t.Errorf("the refusal of a foreign %s reveals %s", member, told)
+				}
+			}
 		}
 		session := `"arguments":{"session_id":"` + victim.ids["session"] + `"`
 		for params, method := range map[string]string{
@@ -227,7 +240,7 @@ func foreignSessions(t *testing.T, s *target) {
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
-	"sign_in", "webhook"}
+	"sign_in", "webhook", "response", "conversation", "conversation_item"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }
