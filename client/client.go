@@ -105,6 +105,14 @@ func EventSequence(into *int64) Option { return func(r *request) { r.sequence = 
 // Operations that do not stream leave it out.
 func Flush(pace time.Duration) Option { return func(r *request) { r.flush = &pace } }
 
+// Forward posts a message of another protocol as it is, once, and returns the answer, whatever its status. The caller
+// closes its body.
+func (c *Client) Forward(ctx context.Context, path string, header http.Header, body []byte) (*http.Response, error) {
+	r := &request{method: http.MethodPost, path: path, header: header, body: body, once: true, anyStatus: true}
+	response, err := c.exchange(ctx, r)
+	return response, bare(err)
+}
+
 // Ready reports whether the server answers and is ready for requests, without asking twice.
 func (c *Client) Ready(ctx context.Context) error {
 	_, err := c.Readiness(ctx, Once())

@@ -42,6 +42,8 @@ type request struct {
 	keyed        bool      // takes an idempotency key
 	lasting      bool      // its answer waits for something slow: its time is the context's
 	options      []Option
+	header       http.Header // more headers; nil: none
+	anyStatus    bool        // the caller reads errors, too
 
 	key      string
 	once     bool
@@ -186,6 +188,9 @@ func (c *Client) exchange(ctx context.Context, r *request) (*http.Response, erro
 	if err != nil {
 		return nil, parley.WrapError(parley.CodeInvalid, err, "the request cannot be made")
 	}
+	if r.header != nil {
+		sent.Header = r.header
+	}
 	for name, value := range map[string]string{
 		keyHeader: r.key, "Parley-Workspace": c.workspace, "Accept": r.accept, "Last-Event-ID": r.after,
 	} {
@@ -211,7 +216,7 @@ func (c *Client) exchange(ctx context.Context, r *request) (*http.Response, erro
 		return nil, refusal{transient: true, error: parley.WrapError(parley.CodeUnavailable, errors.Unwrap(err),
 			"no Parley server answers at "+c.base+"; start one with: parley serve")}
 	}
-	if response.StatusCode/100 != 2 {
+	if response.StatusCode/100 != 2 && !r.anyStatus {
 		defer response.Body.Close() //nolint:errcheck // nothing is lost with a body that was read or is of no use
 		return nil, problem(response)
 	}

@@ -62,8 +62,11 @@ func TestMCPConformance(t *testing.T) {
 	}
 }
 
-// checks counts the passed and the failed checks of a scenario.
-func checks(t *testing.T, results string) (passed, failed int) {
+// check is what the suite says of one of its checks.
+type check struct{ ID, Status string }
+
+// checkList reads the checks of a scenario.
+func checkList(t *testing.T, results string) (list []check) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
 	if err != nil {
@@ -74,18 +77,25 @@ func checks(t *testing.T, results string) (passed, failed int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var list []struct{ ID, Status string }
-		if err := json.Unmarshal(raw, &list); err != nil {
+		var some []check
+		if err := json.Unmarshal(raw, &some); err != nil {
 			t.Fatal(err)
 		}
-		for _, check := range list {
-			switch check.Status {
-			case "SUCCESS":
-				passed++
-			case "FAILURE", "WARNING":
-				t.Logf("%s: %s", check.ID, check.Status)
-				failed++
-			}
+		list = append(list, some...)
+	}
+	return list
+}
+
+// checks counts the passed and the failed checks of a scenario.
+func checks(t *testing.T, results string) (passed, failed int) {
+	t.Helper()
+	for _, check := range checkList(t, results) {
+		switch check.Status {
+		case "SUCCESS":
+			passed++
+		case "FAILURE", "WARNING":
+			t.Logf("%s: %s", check.ID, check.Status)
+			failed++
 		}
 	}
 	return passed, failed

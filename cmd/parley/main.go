@@ -93,6 +93,7 @@ func rootCommand(term terminal) *cobra.Command {
 	root.AddCommand(
 		serveCommand(shared, term),
 		chatCommand(shared, term),
+		mcpCommand(shared, term),
 		agentsCommand(shared, term),
 		teamCommand(shared, term),
 		sessionsCommand(shared, term),

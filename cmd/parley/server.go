@@ -27,6 +27,7 @@ import (
 	"example.org/parley/postgres"
 	"example.org/parley/protocol"
 	"example.org/parley/protocol/aisdk"
+	mcpserver "example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
 	"example.org/parley/runner/acp"
 	"example.org/parley/sqlite"
@@ -298,12 +299,14 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 	verbs := engine.New(options)
 	streams := stream.New(verbs, s.hub)
 	return httpapi.New(httpapi.Options{
-		Page:           page,
-		Limited:        s.telemetry.RateLimited,
-		WrongKey:       s.telemetry.WrongKey,
-		Engine:         verbs,
-		Streams:        streams,
-		Mounts:         []protocol.Mount{openai.Mount(verbs, streams), aisdk.Mount(verbs, streams)},
+		Page:     page,
+		Limited:  s.telemetry.RateLimited,
+		WrongKey: s.telemetry.WrongKey,
+		Engine:   verbs,
+		Streams:  streams,
+		Mounts: []protocol.Mount{
+			openai.Mount(verbs, streams), aisdk.Mount(verbs, streams), mcpserver.Mount(verbs, streams, version),
+		},
 		LocalToken:     token,
 		LocalSince:     since,
 		Loopback:       s.loopback,

@@ -56,6 +56,8 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 		path+"/messages",
 		fmt.Sprintf(`{"content":{"text":%q,"files":[%q]}}`, mark, e.ids["file"]),
 	)
+	e.ids["conversation"], e.ids["response"] = "conv_"+e.ids["session"], "resp_"+e.ids["message"]
+	e.ids["conversation_item"] = "msg_" + e.ids["message"]
 	s.await(owner, path, "completed")
 	e.ids["loop"] = s.made(owner, "POST", path+"/loops", fmt.Sprintf(`{"prompt":%q,"max":1}`, mark))
 	s.await(owner, path, "completed")

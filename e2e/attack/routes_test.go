@@ -13,6 +13,7 @@ import (
 	"example.org/parley/httpapi"
 	"example.org/parley/protocol"
 	"example.org/parley/protocol/aisdk"
+	"example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
 )
 
@@ -20,7 +21,7 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // mounts are other people's protocols: ways into the server like its own routes.
 func mounts() []protocol.Mount {
-	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil)}
+	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil), mcp.Mount(nil, nil, "")}
 }
 
 // each calls a function for every route and each of its paths, including twins. Routes that delete come last.
@@ -191,6 +192,47 @@ func foreignSessions(t *testing.T, s *target) {
 			if told := victim.tells(got, victim.ids["session"]); told != "" {
 				t.Errorf("the refusal reveals %s", told)
 			}
+			for member, variable := range map[string]string{
+				"previous_response_id": "response", "conversation": "conversation",
+			} {
+				body := fmt.Sprintf(`{"model":"parley","stream":%s,"input":"Hello",%q:%q}`, stream, member,
+					victim.ids[variable])
+				got := s.ask(key, http.MethodPost, openai.Prefix+"/responses", body)
+				if got.status != http.StatusNotFound {
+					t.Errorf("a foreign %s: status %d, want 404: %.200s", member, got.status, got.body)
+				}
+				if told := victim.tells(got, body); told != "" {
+					t.Errorf("the refusal of a foreign %s reveals %s", member, told)
+				}
+			}
+		}
+		session := `"arguments":{"session_id":"` + victim.ids["session"] + `"`
+		for params, method := range map[string]string{
+			`"name":"ask_parley",` + session + `}`:                      "tools/call",
+			`"name":"ask_parley",` + session + `,"message":"Hello"}`:    "tools/call",
+			`"name":"read_session",` + session + `}`:                    "tools/call",
+			`"name":"search",` + session + `,"query":"marked"}`:         "tools/call",
+			`"name":"cancel_turn",` + session + `}`:                     "tools/call",
+			`"uri":"parley://sessions/` + victim.ids["session"] + `"`:   "resources/read",
+			`"uri":"parley://documents/` + victim.ids["artifact"] + `"`: "resources/read",
+		} {
+			got := s.ask(key, http.MethodPost, mcp.Prefix,
+				`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`)
+			refused := strings.Contains(string(got.body), `"isError":true`) ||
+				strings.Contains(string(got.body), `"code":-32002`)
+			if got.status != http.StatusOK || !refused {
+				t.Errorf("%s of what is foreign: status %d: %.200s", params, got.status, got.body)
+			}
+			if told := victim.tells(got, victim.ids["session"]+victim.ids["artifact"]); told != "" {
+				t.Errorf("the refusal of %s reveals %s", params, told)
+			}
+		}
+		for _, question := range []string{"approval:" + victim.ids["approval"], "input:" + victim.ids["message"]} {
+			got := s.ask(key, http.MethodPost, mcp.Prefix, `{"jsonrpc":"2.0","id":"`+question+
+				`","result":{"action":"accept","content":{"decision":"approve","answer":"yes"}}}`)
+			if got.status != http.StatusNotFound {
+				t.Errorf("an answer to %s: status %d, want 404: %.200s", question, got.status, got.body)
+			}
 		}
 	}
 	s.whole(victim)
@@ -198,7 +240,7 @@ func foreignSessions(t *testing.T, s *target) {
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
-	"sign_in", "webhook"}
+	"sign_in", "webhook", "response", "conversation", "conversation_item"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }

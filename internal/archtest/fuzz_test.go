@@ -32,6 +32,7 @@ var readers = []string{
 	"llm/sse",
 	"llm/wire",
 	"prompt",
+	"protocol/mcp",
 	"runner/acp",
 	"tool/builtin",
 	"tool/httptool",

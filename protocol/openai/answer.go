@@ -59,7 +59,9 @@ func (a *api) begun(x *protocol.Exchange) (*reply, error) {
 	if len(said) == 0 {
 		return nil, parley.InvalidField("messages", "has no message of the user")
 	}
-	c := &chat{x: x, request: asked, agent: agent, body: x.Body}
+	c := &chat{
+		x: x, metadata: asked.Metadata, search: len(asked.WebSearchOptions) > 0, agent: agent, body: x.Body,
+	}
 	if c.history, err = newHistory(agent.ID, asked.User, said); err != nil {
 		return nil, err
 	}

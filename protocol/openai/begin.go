@@ -30,12 +30,17 @@ const idempotencyHeader = "Idempotency-Key"
 // chat is a request on its way to its turn.
 type chat struct {
 	x        *protocol.Exchange
-	request  *request
+	metadata map[string]string // of each message of the user
+	search   bool              // the turn may search the web
+	note     json.RawMessage   // the metadata of the message that begins or resumes the turn, instead; nil for none
 	agent    parley.Agent
 	settings parley.Settings
 	history
 	body       []byte
-	operations int                // so far, each with an idempotency key of its own
+	operations int      // so far, each with an idempotency key of its own
+	tags       []string // of a session that is begun
+	keeps      bool     // what is recorded is wanted
+	kept       []parley.Message
 	names      []parley.ForeignID // to be kept: the positions that the request adds
 }
 
@@ -46,6 +51,9 @@ type begun struct {
 	sequence      int64 // of the last message that the client sent; 0 while it is queued
 
 	waits parley.WaitReason // what the turn still waits for: not all of its calls have results; "" if it continues
+
+	last  parley.Message // the one that began or resumed the turn
+	state *parley.Turn   // as that left it
 }
 
 // point is a position of a history in a session's record.
@@ -164,6 +172,9 @@ func (a *api) answeredWith(ctx context.Context, c *chat, known *parley.ForeignID
 
 // name notes which message of the record corresponds to the history up to an index.
 func (c *chat) name(at int, message parley.ID) {
+	if c.after == nil { // it is named by its id
+		return
+	}
 	c.names = append(c.names, parley.ForeignID{
 		Protocol: foreignProtocol, Name: c.after[at].String(), TargetID: message,
 	})
@@ -206,7 +217,11 @@ func (a *api) goOn(ctx context.Context, c *chat, session parley.ID, follows int6
 	var first *store.Posted
 	var turn begun
 	for i := c.first; i < results; i++ {
-		posted, err := a.engine.PostMessage(ctx, c.x.Principal, session, resultInput(&c.said[i]), c.once())
+		input := resultInput(&c.said[i])
+		if i == results-1 {
+			input.Metadata = c.note
+		}
+		posted, err := a.engine.PostMessage(ctx, c.x.Principal, session, input, c.once())
 		if err != nil {
 			return begun{}, err
 		}
@@ -215,7 +230,7 @@ func (a *api) goOn(ctx context.Context, c *chat, session parley.ID, follows int6
 			first = &posted
 		}
 		turn = begun{session: session, turn: posted.Message.TurnID, event: first.EventSequence,
-			sequence: posted.Message.Sequence}
+			sequence: posted.Message.Sequence, last: posted.Message, state: posted.Turn}
 		if posted.Turn != nil && posted.Turn.Status == parley.TurnWaiting {
 			turn.waits = posted.Turn.WaitReason
 		}
@@ -240,8 +255,11 @@ func (a *api) post(ctx context.Context, c *chat, session parley.ID, from int, fo
 		}
 		follows = 0
 		input, err = c.trigger(parley.UserContent{Text: continueText})
+		if c.note != nil {
+			input.Metadata = c.note
+		}
 	} else {
-		input, err = a.userInput(ctx, c, last)
+		input, err = a.lastInput(ctx, c)
 	}
 	if err != nil {
 		return begun{}, err
@@ -262,7 +280,10 @@ func (a *api) post(ctx context.Context, c *chat, session parley.ID, from int, fo
 // begunBy is the turn of a post.
 func begunBy(posted *store.Posted) begun {
 	m := &posted.Message
-	return begun{session: m.SessionID, turn: m.TurnID, event: posted.EventSequence, sequence: m.Sequence}
+	return begun{
+		session: m.SessionID, turn: m.TurnID, event: posted.EventSequence, sequence: m.Sequence, last: *m,
+		state: posted.Turn,
+	}
 }
 
 // beginFork leaves a session where the history diverges from it.
@@ -275,7 +296,7 @@ func (a *api) beginFork(ctx context.Context, c *chat, known point) (begun, error
 	fork := engine.ForkInput{At: known.message}
 	whole := from == len(c.said)-1
 	if whole {
-		input, err := a.userInput(ctx, c, from)
+		input, err := a.lastInput(ctx, c)
 		if err != nil {
 			return begun{}, err
 		}
@@ -284,6 +305,13 @@ func (a *api) beginFork(ctx context.Context, c *chat, known point) (begun, error
 	opened, err := a.engine.Fork(ctx, c.x.Principal, known.session, fork, c.once())
 	if err != nil {
 		return begun{}, err
+	}
+	if len(c.tags) > 0 {
+		patch := engine.SessionPatch{}
+		patch.Tags.Set, patch.Tags.Value = true, c.tags
+		if _, err := a.engine.UpdateSession(ctx, c.x.Principal, opened.Session.ID, patch); err != nil {
+			return begun{}, err
+		}
 	}
 	if whole {
 		c.name(from, opened.Posted.Message.ID)
@@ -302,10 +330,10 @@ func (a *api) beginNew(ctx context.Context, c *chat) (begun, error) {
 			maxRecorded,
 		)
 	}
-	input := engine.SessionInput{AgentID: c.agent.ID.String()}
+	input := engine.SessionInput{AgentID: c.agent.ID.String(), Tags: c.tags}
 	whole := len(c.said) == 1 && c.said[0].Role == "user"
 	if whole {
-		first, err := a.userInput(ctx, c, 0)
+		first, err := a.lastInput(ctx, c)
 		if err != nil {
 			return begun{}, err
 		}
@@ -358,6 +386,9 @@ func (a *api) record(ctx context.Context, c *chat, session parley.ID, at int, fo
 		if err != nil {
 			return within(fmt.Sprintf("messages[%d]", at), err)
 		}
+		if c.keeps {
+			c.kept = append(c.kept, posted.Message)
+		}
 		if len(c.names) > 0 && c.names[len(c.names)-1].Name == c.after[at].String() {
 			c.names[len(c.names)-1].TargetID = posted.Message.ID
 		} else {
@@ -374,8 +405,17 @@ func (c *chat) trigger(content parley.UserContent) (engine.MessageInput, error) 
 		return engine.MessageInput{}, err
 	}
 	input := engine.MessageInput{Role: parley.RoleUser, Content: encoded, Settings: c.settings}
-	if len(c.request.Metadata) > 0 {
-		input.Metadata, err = parley.EncodeJSON(c.request.Metadata)
+	if len(c.metadata) > 0 {
+		input.Metadata, err = parley.EncodeJSON(c.metadata)
+	}
+	return input, err
+}
+
+// lastInput is the user's message that begins the turn.
+func (a *api) lastInput(ctx context.Context, c *chat) (engine.MessageInput, error) {
+	input, err := a.userInput(ctx, c, len(c.said)-1)
+	if c.note != nil {
+		input.Metadata = c.note
 	}
 	return input, err
 }
@@ -383,7 +423,7 @@ func (c *chat) trigger(content parley.UserContent) (engine.MessageInput, error) 
 // userInput is a user's message; its images and files are uploaded first.
 func (a *api) userInput(ctx context.Context, c *chat, at int) (engine.MessageInput, error) {
 	m := &c.said[at]
-	content := parley.UserContent{Search: len(c.request.WebSearchOptions) > 0}
+	content := parley.UserContent{Search: c.search}
 	plain := true
 	for i := range m.parts {
 		plain = plain && m.parts[i].Type == "text"

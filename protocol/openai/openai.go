@@ -1,12 +1,17 @@
-// Package openai is OpenAI's Chat Completions as a projection over the engine: clients of that API talk to agents.
+// Package openai is OpenAI's API as a projection over the engine: clients of Chat Completions, Responses and
+// Conversations talk to agents.
 //
-// The client sends its whole history with every request; the record is authoritative. A history is recognised by its
-// hash (history.go) and continues the session that it comes from. A turn is begun or resumed by the request, and does
-// not end with it. The package stores nothing but those hashes, as foreign ids.
+// A client of Chat Completions sends its whole history with every request; the record is authoritative. A history is
+// recognised by its hash (history.go) and continues the session that it comes from. A turn is begun or resumed by the
+// request, and does not end with it. The package stores nothing but those hashes, as foreign ids.
+//
+// A response (response.go) is a part of a turn, and a conversation is a session. Their ids are ids of the record with
+// a prefix, so nothing is stored for them.
 package openai
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"example.org/parley"
@@ -35,7 +40,7 @@ func Mount(verbs *engine.Engine, streams *stream.Streams) protocol.Mount {
 	a := &api{verbs, streams}
 	return protocol.Mount{
 		Prefix: Prefix, Headers: []string{SessionHeader}, Fail: fail,
-		Routes: []protocol.Route{
+		Routes: slices.Concat([]protocol.Route{
 			{
 				Method: http.MethodPost, Path: "/chat/completions", Name: "createChatCompletion",
 				Verb: engine.PostMessages, Body: MaxBody, Makes: true, Serve: a.complete,
@@ -46,7 +51,7 @@ func Mount(verbs *engine.Engine, streams *stream.Streams) protocol.Mount {
 				Method: http.MethodGet, Path: "/models/{model...}", Name: "getChatModel", Verb: engine.ReadModels,
 				Serve: a.model,
 			},
-		},
+		}, a.responseRoutes(), a.conversationRoutes()),
 	}
 }
 
@@ -89,6 +94,8 @@ func failureOf(p protocol.Problem) failure {
 		f.code = "invalid_api_key"
 	case p.Status == http.StatusNotFound && p.Field == "model":
 		f.code = "model_not_found"
+	case p.Status == http.StatusNotFound && p.Field == previousMember:
+		f.code = "previous_response_not_found"
 	case p.Status == http.StatusTooManyRequests:
 		f.kind, f.code = rateLimited, "rate_limit_exceeded"
 	case p.Status >= http.StatusInternalServerError:

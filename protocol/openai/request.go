@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
 
@@ -131,19 +130,8 @@ type part struct {
 // decode reads a request, and refuses contradictory ones.
 func decode(body []byte) (*request, error) {
 	r := &request{}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	if err := decoder.Decode(r); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) && wrong.Field != "" {
-			return nil, parley.InvalidField(parley.Clip(wrong.Field, 64), "has the wrong JSON type")
-		}
-		return nil, parley.Errorf(parley.CodeInvalid, "The body is not a JSON object of a chat completion.")
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, parley.Errorf(parley.CodeInvalid, "The body holds more than one JSON value.")
-	}
-	if name := unknownParameter(body); name != "" {
-		return nil, parley.InvalidField(parley.Clip(name, 64), "is not a parameter of chat completions")
+	if err := decodeBody(body, r, knownParameters, "a chat completion"); err != nil {
+		return nil, err
 	}
 	switch {
 	case r.Model == "":
@@ -167,24 +155,8 @@ func decode(body []byte) (*request, error) {
 	return r, nil
 }
 
-// unknownParameter returns a member of the body that a request does not have; "" for none.
-func unknownParameter(body []byte) string {
-	strict := json.NewDecoder(bytes.NewReader(body))
-	var members map[string]json.RawMessage
-	if strict.Decode(&members) != nil {
-		return ""
-	}
-	for name := range members {
-		if !knownParameters[name] {
-			return name
-		}
-	}
-	return ""
-}
-
 // refuse refuses the parameters that Parley cannot serve, by name.
 func (r *request) refuse() error {
-	given := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 	text := len(r.Modalities) == 0 || len(r.Modalities) == 1 && r.Modalities[0] == "text"
 	for _, refused := range []struct {
 		name string
@@ -436,7 +408,9 @@ var knownParameters = membersOf(reflect.TypeFor[request]()) //nolint:gochecknogl
 func membersOf(t reflect.Type) map[string]bool {
 	names := map[string]bool{}
 	for field := range t.Fields() {
-		names[field.Tag.Get("json")] = true
+		if name := field.Tag.Get("json"); name != "" {
+			names[name] = true
+		}
 	}
 	return names
 }

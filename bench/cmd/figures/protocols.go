@@ -75,8 +75,8 @@ func interleaved(
 
 // protocols returns the server's own API and each protocol as targets: clients talk in sessions of their own.
 func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([]bench.Target, error) {
-	targets := make([]bench.Target, 3)
-	var sessions [3][]string
+	targets := make([]bench.Target, 4)
+	var sessions [4][]string
 	for i := range targets {
 		for range clients {
 			session, err := p.session(ctx, agent)
@@ -99,6 +99,11 @@ func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([
 		return bench.Post(p.addr, "/ai-sdk/"+agent, "text/event-stream", fmt.Appendf(nil,
 			`{"id":%q,"trigger":"submit-message","messages":[{"role":"user","parts":[{"type":"text","text":%q}]}]}`,
 			sessions[2][client], prompt))
+	}
+	targets[3].Name, targets[3].First = "Responses", []byte(`output_text.delta"`)
+	targets[3].Request = func(client int) []byte {
+		return bench.Post(p.addr, "/openai/v1/responses", "text/event-stream", fmt.Appendf(nil,
+			`{"model":%q,"stream":true,"conversation":"conv_%s","input":%q}`, agent, sessions[3][client], prompt))
 	}
 	return targets, nil
 }

@@ -1,0 +1,27 @@
+package e2e
+
+import "testing"
+
+// responsesClient is the vendor's package against Responses and Conversations.
+const responsesClient = "clients/responses.mjs"
+
+// The vendor's own client keeps conversations on the server, and finds them again after a kill.
+func TestOpenAIResponsesClient(t *testing.T) { onEach(t, openaiResponses) }
+
+func openaiResponses(t *testing.T, at place) {
+	s := startAt(t, at)
+	key := s.at.newKey(t, "keys", "create", "--name", "sdk", "--json")
+	passed := s.clientChecks(t, responsesClient, key, "ask")
+	s.kill() // in the middle of a background response
+	s = startAt(t, at)
+	passed = append(passed, s.clientChecks(t, responsesClient, key, "reload")...)
+	passes(t, "openai-responses", map[string][]string{"openai": passed})
+}
+
+// The program of docs/clients/openai-responses.md keeps one conversation.
+func TestOpenAIResponsesProgram(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	s.documentedProgram(t, "../docs/clients/openai-responses.md", "clients/responses-program.mjs",
+		"PARLEY_OPENAI="+s.url+"/openai/v1", "MODEL=sim/echo")
+}

@@ -1,0 +1,46 @@
+package openai
+
+import (
+	"context"
+	"time"
+
+	"example.org/parley"
+	"example.org/parley/engine"
+)
+
+// discardedTag marks the sessions of responses that are not stored. They are durable while they run.
+const discardedTag = "openai-unstored"
+
+// maxForgotten bounds the sessions that one request purges for others.
+const maxForgotten = 8
+
+// discard purges the session of a response that is not to be stored. If the client is gone, the turn ends first.
+func (w *responding) discard() {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(w.x.R.Context()), MaxWait)
+	defer stop()
+	w.frames = nil // whoever reads has everything
+	if w.reason != "" && !forClient(w.reason) {
+		return // somebody is asked first
+	}
+	if !w.ended && w.watch.Relay(ctx, w, w.x.Leave) != nil || !w.ended {
+		return // the process stops; see purgeForgotten
+	}
+	_ = w.api.engine.DeleteSession(ctx, w.x.Principal, w.anchor.SessionID) // as above
+}
+
+// purgeForgotten purges what a process that died had to discard, when the next response that is not stored begins.
+func (a *api) purgeForgotten(ctx context.Context, principal parley.Principal) {
+	page, err := a.engine.Sessions(ctx, principal, engine.SessionList{
+		Paging: engine.Paging{Limit: maxForgotten, Order: engine.Ascending}, Tags: []string{discardedTag},
+		Statuses: []parley.SessionStatus{parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled},
+	})
+	if err != nil {
+		return // it is tried again with the next one
+	}
+	before := parley.TimeOf(time.Now().Add(-MaxWait)) // others may be read right now
+	for i := range page.Data {
+		if s := &page.Data[i]; s.UpdatedAt < before && s.OwnerID == principal.ID {
+			_ = a.engine.DeleteSession(ctx, principal, s.ID)
+		}
+	}
+}

@@ -1,0 +1,669 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/protocol"
+	"example.org/parley/stream"
+)
+
+// responseRoutes are those of Responses.
+func (a *api) responseRoutes() []protocol.Route {
+	return []protocol.Route{
+		{
+			Method: http.MethodPost, Path: "/responses", Name: "createResponse", Verb: engine.PostMessages,
+			Body: MaxBody, Makes: true, Serve: a.respond, Example: `{"model":"parley","input":"Hello"}`,
+		},
+		{
+			Method: http.MethodGet, Path: "/responses/{response}", Name: "getResponse", Verb: engine.ReadSessions,
+			Serve: a.retrieve,
+		},
+		{
+			Method: http.MethodDelete, Path: "/responses/{response}", Name: "deleteResponse",
+			Verb: engine.PostMessages, Serve: a.deleteResponse,
+		},
+		{
+			Method: http.MethodPost, Path: "/responses/{response}/cancel", Name: "cancelResponse",
+			Verb: engine.CancelTurns, Serve: a.cancelResponse,
+		},
+		{
+			Method: http.MethodGet, Path: "/responses/{response}/input_items", Name: "listResponseInput",
+			Verb: engine.ReadSessions, Serve: a.inputItems,
+		},
+	}
+}
+
+// respond creates a response.
+func (a *api) respond(x *protocol.Exchange) error {
+	end, err := x.Room()
+	if err != nil {
+		return err
+	}
+	defer end()
+	var w *responding
+	var streams bool
+	stream.Aside(func() { w, streams, err = a.responding(x) })
+	if err != nil {
+		return err
+	}
+	header := x.W.Header()
+	header.Set(SessionHeader, w.anchor.SessionID.String())
+	header.Set("X-Request-Id", x.RequestID.String())
+	switch {
+	case streams:
+		w.frames = protocol.NewFrames(x.W)
+	case w.note.Background:
+		w.watch.Close()
+		o, err := w.object()
+		if err != nil {
+			return err
+		}
+		return send(x, o)
+	}
+	return w.answer()
+}
+
+// responding reads the request, begins or resumes its turn, and opens the turn's stream.
+func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err error) {
+	ctx := x.R.Context()
+	asked, err := decodeResponse(x.Body)
+	if err != nil {
+		return nil, false, err
+	}
+	agent, model, err := a.asked(ctx, x.Principal, asked.Model)
+	if err != nil {
+		return nil, false, err
+	}
+	session, before, err := a.continued(x, asked)
+	if err != nil {
+		return nil, false, err
+	}
+	own := agent // of the session
+	switch {
+	case session != nil:
+		if own, err = a.engine.Agent(ctx, x.Principal, session.AgentID.String()); err == nil && model != "" {
+			agent = own // it keeps its prompt and tools
+		}
+	case model != "":
+		agent, err = a.plainAgent(ctx, x.Principal)
+		own = agent
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	c := &chat{x: x, agent: agent, body: x.Body, history: history{said: asked.said}}
+	if c.settings, c.search, err = asked.settings(&agent, model); err != nil {
+		return nil, false, err
+	}
+	if agent.ID != own.ID {
+		lend(&c.settings, &agent)
+	}
+	note := asked.noted(&agent, c.settings.SystemPrompt)
+	if c.note, err = note.encode(asked.Metadata); err != nil {
+		return nil, false, err
+	}
+	if note.Discarded {
+		c.tags = []string{discardedTag}
+		a.purgeForgotten(ctx, x.Principal)
+	}
+	var turn begun
+	switch {
+	case before != nil:
+		turn, err = a.goOnFrom(ctx, c, before)
+	case session != nil:
+		turn, err = a.goOnIn(ctx, c, session)
+	default:
+		turn, err = a.beginNew(ctx, c)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	r := &response{anchor: turn.last, settings: turn.last.Settings, note: note, event: turn.event}
+	_, r.metadata, _ = noteOf(&turn.last)
+	if turn.state != nil {
+		r.turn = *turn.state
+	}
+	if turn.last.Role != parley.RoleUser { // the turn's settings are those that it began with
+		trigger, err := a.engine.Message(ctx, x.Principal, r.turn.TriggerMessageID)
+		if err != nil {
+			return nil, false, err
+		}
+		r.settings = trigger.Settings
+	}
+	chosen := []*[]parley.ToolRef{own.Tools, r.settings.Tools}
+	if session != nil {
+		chosen = append(chosen, session.Tools)
+	}
+	r.clients = clientTools(chosen...)
+	w = &responding{response: r, api: a, x: x, after: -1, done: map[parley.ID]bool{}}
+	if turn.waits != "" {
+		w.ended, w.reason = true, turn.waits
+	}
+	flush := x.Flush
+	if !asked.Stream {
+		flush = MaxWait // nobody reads the deltas
+	}
+	w.watch, err = a.streams.Follow(ctx, x.Principal, stream.Turn(turn.session, turn.event, turn.turn, flush))
+	return w, asked.Stream, err
+}
+
+// continued finds what a request goes on with: a session, and the response in it that it follows; nil for none.
+func (a *api) continued(x *protocol.Exchange, r *responseRequest) (*parley.Session, *response, error) {
+	var id parley.ID
+	var before *response
+	switch {
+	case r.Previous != "":
+		var err error
+		if before, err = a.response(x, r.Previous); parley.ErrorCode(err) == parley.CodeNotFound {
+			return nil, nil, &parley.Error{
+				Code: parley.CodeNotFound, Field: previousMember,
+				Message: fmt.Sprintf("Previous response with id '%s' not found.", parley.Clip(r.Previous, 64)),
+			}
+		} else if err != nil {
+			return nil, nil, err
+		}
+		id = before.anchor.SessionID
+	case r.conversation != "":
+		id = idOf(r.conversation, conversationPrefix)
+	default:
+		return nil, nil, nil
+	}
+	session, err := a.engine.Session(x.R.Context(), x.Principal, id)
+	return &session, before, err
+}
+
+// previousMember names the response that a request follows.
+const previousMember = "previous_response_id"
+
+// noted is what the record keeps of a request beside its settings.
+func (r *responseRequest) noted(agent *parley.Agent, prompt *string) responseNote {
+	note := responseNote{
+		Model: r.Model, Previous: r.Previous, Conversation: r.conversation != "", Background: r.Background,
+		Discarded: r.discards(),
+		Tools:     0, User: r.User, Safety: r.SafetyIdentifier, CacheKey: parley.ValueOf(r.PromptCacheKey),
+		Truncation: parley.ValueOf(r.Truncation),
+	}
+	for i := range r.Tools {
+		if r.Tools[i].Type == "function" {
+			note.Tools++
+		}
+	}
+	if r.instructions() != "" && prompt != nil {
+		note.Instructed = true
+		if own := parley.ValueOf(agent.SystemPrompt); own != "" {
+			note.Prompt = len(own) + len("\n\n")
+		}
+	}
+	return note
+}
+
+// encode puts the note beside the client's metadata.
+func (n *responseNote) encode(metadata map[string]string) (json.RawMessage, error) {
+	members := map[string]any{noteMember: n}
+	for name, value := range metadata {
+		members[name] = value
+	}
+	return parley.EncodeJSON(members)
+}
+
+// lend sets for one turn what an agent would do, in the session of another.
+func lend(s *parley.Settings, agent *parley.Agent) {
+	own := agent.Settings
+	if s.Model == "" {
+		s.Model = own.Model
+	}
+	if s.SystemPrompt == nil {
+		s.SystemPrompt = own.SystemPrompt
+	}
+	if s.Tools == nil {
+		s.Tools = own.Tools
+	}
+	if s.Output == nil {
+		s.Output = own.Output
+	}
+	p, from := &s.Parameters, &own.Parameters
+	if p.Temperature == nil {
+		p.Temperature = from.Temperature
+	}
+	if p.TopP == nil {
+		p.TopP = from.TopP
+	}
+	if p.MaxTokens == nil {
+		p.MaxTokens = from.MaxTokens
+	}
+	if p.ReasoningEffort == nil {
+		p.ReasoningEffort = from.ReasoningEffort
+	}
+}
+
+// outputs reports whether the input has outputs of functions, and moves them to its beginning.
+func (c *chat) outputs() bool {
+	slices.SortStableFunc(c.said, func(m, n message) int {
+		if (m.Role == "tool") == (n.Role == "tool") {
+			return 0
+		}
+		if m.Role == "tool" {
+			return -1
+		}
+		return 1
+	})
+	return c.said[0].Role == "tool"
+}
+
+// unanswered returns an error for a call of a waiting turn that the input does not answer.
+func (c *chat) unanswered(calls []string) error {
+	for _, call := range calls {
+		if !slices.ContainsFunc(c.said, func(m message) bool { return m.ToolCallID == call }) {
+			return parley.InvalidField("input", "No tool output found for function call %s.", parley.Clip(call, 64))
+		}
+	}
+	return nil
+}
+
+// goOnFrom continues the session of a response, or forks it there if it has moved on.
+func (a *api) goOnFrom(ctx context.Context, c *chat, before *response) (begun, error) {
+	session := before.anchor.SessionID
+	switch status := before.status(); {
+	case !over(status):
+		return begun{}, &parley.Error{
+			Code: parley.CodeConflict, Field: previousMember, Message: "The previous response is " + status +
+				". Retrieve it until it is over, or cancel it.",
+		}
+	case before.resumed:
+		return begun{}, &parley.Error{
+			Code: parley.CodeConflict, Field: previousMember, Message: "The function calls of this response have " +
+				"their outputs: name the response that came after them.",
+		}
+	case before.turn.Status == parley.TurnWaiting && c.tags != nil:
+		return begun{}, parley.InvalidField("store", "must be true: the turn that waits for these outputs is stored")
+	case before.turn.Status == parley.TurnWaiting:
+		if err := c.unanswered(openCalls(before.rows)); err != nil {
+			return begun{}, err
+		}
+		c.outputs()
+		return a.goOn(ctx, c, session, 0)
+	}
+	last := before.anchor
+	if n := len(before.rows); n > 0 {
+		last = before.rows[n-1]
+	}
+	fork := func() (begun, error) {
+		moved, err := a.movedTo(ctx, c.x.Principal, session, last.Sequence)
+		if err != nil {
+			return begun{}, err
+		}
+		if moved > 0 && c.tags == nil {
+			if turn, err := a.post(ctx, c, session, 0, moved); err == nil || !movedOn(err) {
+				return turn, err
+			}
+		}
+		return a.beginFork(ctx, c, point{session: session, message: last.ID, at: -1})
+	}
+	if c.tags != nil { // nothing of it shall stay in the session
+		return fork()
+	}
+	return a.postOr(ctx, c, session, last.Sequence, fork)
+}
+
+// postOr adds the input to a session that ends with a message, or does something else if it does not end there.
+func (a *api) postOr(
+	ctx context.Context, c *chat, session parley.ID, follows int64, other func() (begun, error),
+) (begun, error) {
+	expected := a.streams.Expect(session)
+	turn, err := a.post(ctx, c, session, 0, follows)
+	expected.Close()
+	if movedOn(err) {
+		return other()
+	}
+	return turn, err
+}
+
+// movedOn reports whether a post was refused since its session does not rest where the post wants to follow.
+func movedOn(err error) bool {
+	code := parley.ErrorCode(err)
+	return code == parley.CodeChanged || code == parley.CodeBusy || code == parley.CodeArchived
+}
+
+// movedTo returns a session's last message if everything behind a place is Parley's own: a summary goes on with the
+// conversation. 0 if somebody said something.
+func (a *api) movedTo(ctx context.Context, principal parley.Principal, session parley.ID, from int64) (int64, error) {
+	page, err := a.engine.Messages(ctx, principal, session, engine.MessageList{
+		Paging: engine.Paging{Limit: pageOfItems}, From: from + 1,
+	})
+	if err != nil || page.Next != nil {
+		return 0, err
+	}
+	var last int64
+	for i := range page.Data {
+		m := &page.Data[i]
+		if m.Sequence <= from {
+			continue
+		}
+		if m.Role != parley.RoleSummary && !m.Internal {
+			return 0, nil
+		}
+		last = m.Sequence
+	}
+	return last, nil
+}
+
+// goOnIn continues a conversation.
+func (a *api) goOnIn(ctx context.Context, c *chat, session *parley.Session) (begun, error) {
+	if session.TurnID.IsZero() || session.Status != parley.SessionWaiting || !forClient(session.WaitReason) {
+		defer a.streams.Expect(session.ID).Close()
+		return a.post(ctx, c, session.ID, 0, 0)
+	}
+	page, err := a.engine.Messages(ctx, c.x.Principal, session.ID, engine.MessageList{
+		Paging: engine.Paging{Limit: parley.MaxPage, Order: engine.Descending}, TurnIDs: []parley.ID{session.TurnID},
+	})
+	if err != nil {
+		return begun{}, err
+	}
+	slices.Reverse(page.Data)
+	if err := c.unanswered(openCalls(page.Data)); err != nil {
+		return begun{}, err
+	}
+	c.outputs()
+	return a.goOn(ctx, c, session.ID, 0)
+}
+
+// openCalls returns the calls among rows that have no result.
+func openCalls(rows []parley.Message) (calls []string) {
+	for i := range rows {
+		switch m := &rows[i]; m.Role {
+		case parley.RoleToolCall:
+			calls = append(calls, m.ToolCallID)
+		case parley.RoleToolResult:
+			calls = slices.DeleteFunc(calls, func(id string) bool { return id == m.ToolCallID })
+		}
+	}
+	return calls
+}
+
+// retrieve reads a response, or streams it again.
+func (a *api) retrieve(x *protocol.Exchange) error {
+	query := x.R.URL.Query()
+	if query.Get("stream") != "true" {
+		r, err := a.response(x, x.R.PathValue("response"))
+		if err != nil {
+			return err
+		}
+		free, err := x.Hold(int64(responseHolds * r.size))
+		if err != nil {
+			return err
+		}
+		defer free()
+		o, err := r.object()
+		if err != nil {
+			return err
+		}
+		return send(x, o)
+	}
+	after := int64(-1)
+	if text := query.Get("starting_after"); text != "" {
+		var err error
+		if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
+			return parley.InvalidField("starting_after", "must be the sequence_number of an event")
+		}
+	}
+	end, err := x.Room()
+	if err != nil {
+		return err
+	}
+	defer end()
+	var w *responding
+	stream.Aside(func() { w, err = a.again(x, after) })
+	if err != nil {
+		return err
+	}
+	x.W.Header().Set(SessionHeader, w.anchor.SessionID.String())
+	w.frames = protocol.NewFrames(x.W)
+	return w.answer()
+}
+
+// again prepares the stream of a response that exists.
+func (a *api) again(x *protocol.Exchange, after int64) (*responding, error) {
+	r, err := a.response(x, x.R.PathValue("response"))
+	if err != nil {
+		return nil, err
+	}
+	w := &responding{response: r, api: a, x: x, after: after, done: map[parley.ID]bool{}}
+	if over(r.status()) {
+		return w, nil
+	}
+	w.watch, err = a.streams.Follow(x.R.Context(), x.Principal,
+		stream.Turn(r.anchor.SessionID, r.event, r.anchor.TurnID, x.Flush))
+	return w, err
+}
+
+// cancelResponse stops a response that runs in the background. Cancelling one that is over changes nothing.
+func (a *api) cancelResponse(x *protocol.Exchange) error {
+	ctx, id := x.R.Context(), x.R.PathValue("response")
+	r, err := a.response(x, id)
+	if err != nil {
+		return err
+	}
+	if !r.note.Background {
+		if r.turn.Status.Finished() { // nothing happens; but who may not cancel turns learns that first
+			_, err := a.engine.Cancel(ctx, x.Principal, r.anchor.SessionID, engine.CancelInput{TurnID: r.turn.ID})
+			if parley.ErrorCode(err) == parley.CodeForbidden {
+				return err
+			}
+		}
+		return parley.Errorf(parley.CodeInvalid, "Cannot cancel a synchronous response.")
+	}
+	if !over(r.status()) {
+		_, err := a.engine.Cancel(ctx, x.Principal, r.anchor.SessionID, engine.CancelInput{TurnID: r.anchor.TurnID})
+		switch parley.ErrorCode(err) {
+		case parley.CodeNothingToCancel, parley.CodeConflict: // it has just ended
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		if r, err = a.response(x, id); err != nil {
+			return err
+		}
+	}
+	o, err := r.object()
+	if err != nil {
+		return err
+	}
+	return send(x, o)
+}
+
+// deletedObject says that something is gone.
+type deletedObject struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Deleted bool   `json:"deleted"`
+}
+
+// deleteResponse deletes a response. The session goes with it if it holds nothing else; otherwise its messages are set
+// aside: the record keeps them, and no model and no client of this protocol sees them again.
+func (a *api) deleteResponse(x *protocol.Exchange) error {
+	ctx, id := x.R.Context(), x.R.PathValue("response")
+	r, err := a.response(x, id)
+	if err != nil {
+		return err
+	}
+	session, err := a.engine.Session(ctx, x.Principal, r.anchor.SessionID)
+	if err != nil {
+		return err
+	}
+	turns, err := a.engine.Turns(ctx, x.Principal, session.ID, engine.TurnList{Paging: engine.Paging{Limit: 2}})
+	if err != nil {
+		return err
+	}
+	alone := len(turns.Data) == 1 && !r.note.Conversation && session.ForkedThrough == nil && !r.resumed &&
+		r.anchor.Role == parley.RoleUser
+	if alone {
+		err = a.engine.DeleteSession(ctx, x.Principal, session.ID)
+		alone = parley.ErrorCode(err) != parley.CodeForbidden // a colleague may set messages aside
+	}
+	if !alone {
+		if !over(r.status()) {
+			return parley.Errorf(parley.CodeConflict, "The response is %s: cancel it first.", r.status())
+		}
+		ids := []parley.ID{}
+		for i := range r.rows {
+			ids = append(ids, r.rows[i].ID)
+		}
+		// what says that the response is gone comes last
+		err = a.setAside(ctx, x.Principal, session.ID, append(ids, r.anchor.ID)...)
+	}
+	if err != nil {
+		return err
+	}
+	return send(x, deletedObject{id, "response.deleted", true})
+}
+
+// setAside takes messages out of every context, and of this protocol's lists.
+func (a *api) setAside(ctx context.Context, principal parley.Principal, session parley.ID, ids ...parley.ID) error {
+	for _, id := range ids {
+		_, err := a.engine.MarkMessage(ctx, principal, session, id, engine.MarksPatch{SetAside: new(true)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// itemList is a page of items.
+type itemList struct {
+	Object string  `json:"object"`
+	Data   []any   `json:"data"`
+	First  *string `json:"first_id"`
+	Last   *string `json:"last_id"`
+	More   bool    `json:"has_more"`
+}
+
+// The bounds of a page of items.
+const (
+	pageOfItems  = 20
+	maxItems     = 100
+	maxItemPages = maxAnswerPages // of the record, read for one
+)
+
+// itemPage is what a client wants of a list of items.
+type itemPage struct {
+	limit     int
+	ascending bool
+	after     string // the item before the page; "" for none
+}
+
+func pageOf(query url.Values) (itemPage, error) {
+	p := itemPage{limit: pageOfItems, ascending: query.Get("order") == "asc", after: query.Get("after")}
+	if order := query.Get("order"); order != "" && order != "asc" && order != "desc" {
+		return p, parley.InvalidField("order", "must be asc or desc")
+	}
+	if text := query.Get("limit"); text != "" {
+		var err error
+		if p.limit, err = strconv.Atoi(text); err != nil || p.limit < 1 || p.limit > maxItems {
+			return p, parley.InvalidField("limit", "must lie between 1 and %d", maxItems)
+		}
+	}
+	return p, nil
+}
+
+// inputItems lists what a response was asked with, the newest first unless the client says otherwise.
+func (a *api) inputItems(x *protocol.Exchange) error {
+	page, err := pageOf(x.R.URL.Query())
+	if err != nil {
+		return err
+	}
+	r, err := a.response(x, x.R.PathValue("response"))
+	if err != nil {
+		return err
+	}
+	rows := []parley.Message{r.anchor}
+	paging := engine.Paging{Limit: parley.MaxPage, Order: engine.Descending}
+	size := 0
+	for before := r.anchor.Sequence - 1; before > 0 && len(rows) < maxMessages && size < maxResponseBytes; {
+		read, err := a.engine.Messages(x.R.Context(), x.Principal, r.anchor.SessionID, engine.MessageList{
+			Paging: paging, From: before,
+		})
+		if err != nil {
+			return err
+		}
+		for i := range read.Data {
+			m := &read.Data[i]
+			if m.Sequence == 0 || m.Sequence > before {
+				continue
+			}
+			// the input was recorded right before: messages without a turn, and outputs of the client's functions
+			own := m.TurnID.IsZero() || m.Role == parley.RoleToolResult && m.Author.Kind != parley.AuthorAgent
+			if !own || resumes(m) {
+				before = 0
+				break
+			}
+			rows = append(rows, *m)
+			size += m.Size()
+		}
+		if read.Next == nil || before == 0 {
+			break
+		}
+		paging.Cursor = *read.Next
+	}
+	var items []any
+	for i := range rows {
+		made, err := itemsOf(&rows[i])
+		if err != nil {
+			return err
+		}
+		slices.Reverse(made)
+		items = append(items, made...)
+	}
+	if page.ascending {
+		slices.Reverse(items)
+	}
+	list, err := page.of(items)
+	if err != nil {
+		return err
+	}
+	return send(x, list)
+}
+
+// of cuts a page out of all items, which are in its order.
+func (p *itemPage) of(items []any) (*itemList, error) {
+	if p.after != "" {
+		at := slices.IndexFunc(items, func(item any) bool { return itemID(item) == p.after })
+		if at < 0 {
+			return nil, parley.InvalidField("after", "is not an item of this list")
+		}
+		items = items[at+1:]
+	}
+	list := &itemList{Object: "list", Data: items, More: len(items) > p.limit}
+	if list.More {
+		list.Data = items[:p.limit]
+	}
+	if n := len(list.Data); n > 0 {
+		list.First, list.Last = new(itemID(list.Data[0])), new(itemID(list.Data[n-1]))
+	} else {
+		list.Data = []any{}
+	}
+	return list, nil
+}
+
+// itemID returns an item's id.
+func itemID(item any) string {
+	switch i := item.(type) {
+	case *messageItem:
+		return i.ID
+	case *reasoningItem:
+		return i.ID
+	case *callItem:
+		return i.ID
+	case *outputItem:
+		return i.ID
+	}
+	return ""
+}
