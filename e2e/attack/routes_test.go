@@ -218,8 +218,8 @@ func foreignSessions(t *testing.T, s *target) {
 		} {
 			got := s.ask(key, http.MethodPost, mcp.Prefix,
 				`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`}}`)
-			refused := strings.Contains(string(got.body), `"isError":true`) ||
-				strings.Contains(string(got.body), `"code":-32002`)
+			refused := strings.Contains(got.body, `"isError":true`) ||
+				strings.Contains(got.body, `"code":-32002`)
 			if got.status != http.StatusOK || !refused {
 				t.Errorf("%s of what is foreign: status %d: %.200s", params, got.status, got.body)
 			}

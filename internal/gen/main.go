@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"example.org/parley/internal/gen/clients"
 	"example.org/parley/internal/gen/closed"
 	"example.org/parley/internal/gen/events"
 	"example.org/parley/internal/gen/output"
@@ -15,7 +16,7 @@ import (
 )
 
 func generators() []output.Generator {
-	return []output.Generator{closed.Files, events.Files, settings.Files, schema.Files, tables.Files}
+	return []output.Generator{clients.Files, closed.Files, events.Files, settings.Files, schema.Files, tables.Files}
 }
 
 func main() {
