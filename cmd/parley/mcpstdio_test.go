@@ -38,7 +38,8 @@ func TestMCPBridge(t *testing.T) {
 	}{
 		{"an answer", ask, 200, plain, `{"jsonrpc":"2.0","id":7,"result":{}}`, `{"jsonrpc":"2.0","id":7,"result":{}}`},
 		{
-			"a stream", ask, 200, stream, ": still here\n\nevent: message\ndata: {\"method\":\"notifications/progress\"}\n\n" +
+			"a stream", ask, 200, stream, ": still here\n\n" +
+				"event: message\ndata: {\"method\":\"notifications/progress\"}\n\n" +
 				"event: message\ndata: {\"id\":7,\"result\":1}\n\n", `{"method":"notifications/progress"}` + "\n" +
 				`{"id":7,"result":1}`,
 		},
@@ -80,7 +81,8 @@ func TestMCPBridge(t *testing.T) {
 	}
 }
 
-// TestMCPBridgeRemembers: what initialize agrees on goes with the requests after it; a cancelled request gets no answer.
+// TestMCPBridgeRemembers: what initialize agrees on goes with the requests after it; a cancelled request gets no
+// answer.
 func TestMCPBridgeRemembers(t *testing.T) {
 	t.Parallel()
 	arrived, gone := make(chan struct{}), make(chan struct{})
