@@ -311,8 +311,10 @@ async function ask() {
   const user = next.of('user_message_chunk').length
   await until(async () => (await api('GET', 'sessions?status=running')).data.length === 0)
   const record = (await api('GET', `sessions/${await current(sessionId)}/messages?order=desc&limit=1`)).data[0]
-  await until(() => next.text().endsWith(record.content.text))
-  assert.equal(next.text().split(record.content.text.slice(0, 40)).length, next.text().split(record.content.text).length)
+  const streamed = () => next.updates.map((u) => u.update).filter((u) => u.messageId === record.id)
+    .map((u) => u.content.text).join('')
+  await until(() => streamed().length >= record.content.text.length)
+  assert.equal(streamed(), record.content.text)
   assert(user >= 6)
   await next.ask('session/load', { sessionId: left.sessionId, cwd, mcpServers: [] })
   await until(() => next.files.get(notes) === 'after')

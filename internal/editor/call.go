@@ -100,7 +100,14 @@ func (v *view) shows(ctx context.Context, told *callUpdate, name string, argumen
 	if given.Path == "" || given.Text == nil || name != writeTool && name != projectWrite {
 		return
 	}
-	change := callContent{Type: "diff", Path: v.x.absolute(given.Path), NewText: given.Text}
+	v.mu.Lock()
+	change, known := v.changes[told.ID]
+	v.mu.Unlock()
+	if known {
+		told.Content = append(told.Content, change)
+		return
+	}
+	change = callContent{Type: "diff", Path: v.x.absolute(given.Path), NewText: given.Text}
 	if v.x.server.editorOffers().Files.Read {
 		ctx, stop := context.WithTimeout(ctx, oldTextTime)
 		defer stop()
@@ -108,6 +115,9 @@ func (v *view) shows(ctx context.Context, told *callUpdate, name string, argumen
 			change.OldText = &text
 		}
 	}
+	v.mu.Lock()
+	v.changes[told.ID] = change
+	v.mu.Unlock()
 	told.Content = append(told.Content, change)
 }
 

@@ -28,10 +28,11 @@ type view struct {
 
 	mu       sync.Mutex // guards the rest
 	texts    map[shown]int
-	grown    map[parley.ID]bool // messages of the turn
-	calls    map[string]bool    // that were told
-	ended    map[string]bool    // calls whose result was told
-	pictures int                // bytes of images that were told
+	grown    map[parley.ID]bool     // messages of the turn
+	calls    map[string]bool        // that were told
+	ended    map[string]bool        // calls whose result was told
+	changes  map[string]callContent // of files, by the calls that make them
+	pictures int                    // bytes of images that were told
 }
 
 // shown is a text of a message.
@@ -43,6 +44,7 @@ type shown struct {
 func newView(x *session) *view {
 	return &view{
 		x: x, texts: map[shown]int{}, grown: map[parley.ID]bool{}, calls: map[string]bool{}, ended: map[string]bool{},
+		changes: map[string]callContent{},
 	}
 }
 
