@@ -10,7 +10,7 @@ import (
 // sent are the types of arguments, and the names of the server's types that they become where the driver does not ask
 // the server: in the modes exec and simple_protocol. The driver would register all its types by itself, in more than a
 // megabyte of code; the release is built without (ADR 0065).
-var sent = []struct {
+var sent = []struct { //nolint:gochecknoglobals // never written
 	value any
 	name  string
 }{

@@ -207,7 +207,8 @@ func copiesColumns(t *testing.T, db *Store) {
 	}()
 	for _, kind := range []tables.Kind{tables.ID, tables.Bytes, tables.Text, tables.Flag, tables.Integer} {
 		element, values := array(kind, []transfer.Row{{{}}, {{}}}, 0)
-		err := archive.each(t.Context(), "SELECT count(*) - count(v) FROM unnest($1::"+element+"[]) v", func(r *row) error {
+		query := "SELECT count(*) - count(v) FROM unnest($1::" + element + "[]) v"
+		err := archive.each(t.Context(), query, func(r *row) error {
 			if nulls := r.int(); nulls != 2 {
 				t.Errorf("%s: %d nulls", element, nulls)
 			}
