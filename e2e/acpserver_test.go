@@ -50,6 +50,14 @@ func acpClients(t *testing.T, at place) {
 	}
 }
 
+// The program of docs/clients/acp.md is the one that runs here, and is short.
+func TestACPProgram(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	s.documentedProgram(t, "../docs/clients/acp.md", "clients/acp-program.mjs",
+		"PARLEY_ACP="+binary+" acp", "PARLEY_URL="+s.url)
+}
+
 // acpx runs the headless client of the same name, and returns the checks that it passed. Its files and terminals are
 // those of this machine.
 func (s *server) acpx(t *testing.T, key string) (passed []string) {

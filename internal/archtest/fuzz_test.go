@@ -20,6 +20,8 @@ var readers = []string{
 	"cmd/parley",
 	"engine",
 	"httpapi",
+	"internal/acpwire",
+	"internal/editor",
 	"internal/imports",
 	"internal/partialjson",
 	"internal/peer",

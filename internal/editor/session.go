@@ -139,6 +139,9 @@ func (s *server) open(ctx context.Context, params json.RawMessage) (any, error) 
 	if err := arguments(params, &given); err != nil {
 		return nil, err
 	}
+	if given.Directory == "" {
+		return nil, parley.InvalidField("cwd", "is missing; name the session's directory")
+	}
 	if err := parley.CheckText("cwd", given.Directory, maxDirectory); err != nil {
 		return nil, err
 	}
@@ -201,6 +204,9 @@ func (s *server) where(ctx context.Context, id string) (of parley.Session, err e
 func (s *server) take(ctx context.Context, params json.RawMessage, history bool) (any, error) {
 	var given setup
 	if err := arguments(params, &given); err != nil {
+		return nil, err
+	}
+	if err := parley.CheckText("cwd", given.Directory, maxDirectory); err != nil {
 		return nil, err
 	}
 	of, err := s.where(ctx, given.ID)

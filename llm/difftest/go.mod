@@ -9,6 +9,7 @@ replace github.com/google/pprof => github.com/google/pprof v0.0.0-20250317173921
 require (
 	example.org/parley v0.0.0
 	github.com/anthropics/anthropic-sdk-go v1.84.0
+	github.com/coder/acp-go-sdk v0.13.0
 	github.com/google/go-cmp v0.7.0
 	github.com/openai/openai-go/v3 v3.95.0
 )
