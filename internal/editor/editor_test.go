@@ -28,8 +28,13 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 		_, _ = io.Copy(io.Discard, r.Body) // it is not read
 	}
 	return &http.Response{
-		StatusCode: a.status, Status: http.StatusText(a.status), Request: r,
-		Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: io.NopCloser(strings.NewReader(a.body)),
+		StatusCode: a.status,
+		Status:     http.StatusText(a.status),
+		Request:    r,
+		Header: http.Header{
+			"Content-Type": {"application/problem+json"},
+		},
+		Body: io.NopCloser(strings.NewReader(a.body)),
 	}, nil
 }
 
@@ -48,8 +53,8 @@ func serve(t *testing.T, lines string, server answering) (out string, err error)
 	return said.String(), err
 }
 
-// Each request gets one answer in the protocol's shape, whatever it is and whatever the server says, and nothing else is
-// written.
+// Each request gets one answer in the protocol's shape, whatever it is and whatever the server says, and nothing else
+// is written.
 func TestEveryRequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	const id = `{"jsonrpc":"2.0","id":"a","method":`
@@ -61,7 +66,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 		want       string
 	}{
 		{"no message", `hello`, absent, `"id":null,"error":{"code":-32700`},
-		{"another protocol", `{"jsonrpc":"1.0","id":1,"method":"initialize"}`, absent, `"id":null,"error":{"code":-32700`},
+		{"another version", `{"jsonrpc":"1.0","id":1,"method":"initialize"}`, absent, `"id":null,"error":{"code":-32700`},
 		{"an unknown method", id + `"session/fork","params":{}}`, absent, `"id":"a","error":{"code":-32601`},
 		{"no parameters", id + `"session/new"}`, absent, `"id":"a","error":{"code":-32602`},
 		{"a list of parameters", id + `"session/prompt","params":[]}`, absent, `"id":"a","error":{"code":-32602`},
@@ -69,7 +74,10 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 			"a session that is not open", id + `"session/prompt","params":{"sessionId":"x","prompt":[]}}`, absent,
 			`"id":"a","error":{"code":-32002`,
 		},
-		{"no session", id + `"session/load","params":{"sessionId":"x","cwd":"/"}}`, absent, `"id":"a","error":{"code":-32002`},
+		{
+			"no session", id + `"session/load","params":{"sessionId":"x","cwd":"/"}}`, absent,
+			`"id":"a","error":{"code":-32002`,
+		},
 		{"no directory", id + `"session/new","params":{"cwd":""}}`, absent, `"id":"a","error":{"code":-32602`},
 		{"no key", id + `"session/list","params":{}}`, unauthenticated, `"id":"a","error":{"code":-32000`},
 		{"a broken server", id + `"session/list"}`, broken, `"id":"a","error":{"code":-32603,"message":"Broken."`},
@@ -124,8 +132,14 @@ func TestPartsOfPrompts(t *testing.T) {
 			acpwire.Block{Type: "resource", Resource: &acpwire.Resource{URI: `file:///a"b`, Text: "t"}},
 			parley.Part{Type: parley.PartText, Text: "<file name=\"/a'b\">\nt\n</file>"}, "", "",
 		},
-		{acpwire.Block{Type: "resource", Resource: &acpwire.Resource{URI: "zed:///", Text: long}}, parley.Part{}, long, "zed:"},
-		{acpwire.Block{Type: "resource", Resource: &acpwire.Resource{Blob: "AAEC"}}, parley.Part{}, "\x00\x01\x02", "file"},
+		{
+			acpwire.Block{Type: "resource", Resource: &acpwire.Resource{URI: "zed:///", Text: long}},
+			parley.Part{}, long, "zed:",
+		},
+		{
+			acpwire.Block{Type: "resource", Resource: &acpwire.Resource{Blob: "AAEC"}},
+			parley.Part{}, "\x00\x01\x02", "file",
+		},
 	} {
 		part, data, name, err := partOf(&c.block)
 		if diff := cmp.Diff(c.part, part); diff != "" || err != nil || string(data) != c.data || name != c.name {
@@ -197,12 +211,16 @@ func TestCallsAsTheEditorSeesThem(t *testing.T) {
 		}
 	}
 	plan := planOf(&parley.ToolCallContent{Name: "coder__plan", Arguments: json.RawMessage(
-		`{"input":[{"content":"Look","priority":"high","status":"completed"},{"content":"Go","priority":"?","status":""}]}`)})
+		`{"input":[{"content":"Look","priority":"high","status":"completed"},{"content":"Go","priority":"?"}]}`,
+	)})
 	want := []planEntry{{"Look", "high", "completed"}, {"Go", "medium", "pending"}}
 	if diff := cmp.Diff(want, plan); diff != "" {
 		t.Error(diff)
 	}
-	text, changes := diffsOf(json.RawMessage(`{"text":"t","diffs":[{"path":"/a","old_text":null,"new_text":"n"}]}`), "x")
+	text, changes := diffsOf(
+		json.RawMessage(`{"text":"t","diffs":[{"path":"/a","old_text":null,"new_text":"n"}]}`),
+		"x",
+	)
 	if text != "t" || len(changes) != 1 || changes[0].Path != "/a" || *changes[0].NewText != "n" {
 		t.Errorf("%q, %+v", text, changes)
 	}
@@ -213,7 +231,7 @@ func FuzzEditor(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{}}}}`,
 		`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`,
-		`{"jsonrpc":"2.0","id":"x","method":"session/load","params":{"sessionId":"01a21fec-8674-7000-a786-90d7e40be02c"}}`,
+		`{"jsonrpc":"2.0","id":"x","method":"session/load","params":{"sessionId":"01a21fec-8674-7000-a786-90d7e40be0"}}`,
 		`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"x","prompt":[{"type":"image"}]}}`,
 		`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":3}}`, `{"jsonrpc":"2.0","id":1,"result":1}`,
 		"{}\n[]\n\xff",

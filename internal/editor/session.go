@@ -411,7 +411,10 @@ func (x *session) claim(ctx context.Context) error {
 	change, changes := client.SessionPatch{}, false
 	if kept := remembered(&of); kept.Program != s.own {
 		kept.Program = s.own
-		change.Metadata, changes = parley.Change[json.RawMessage]{Set: true, Value: remembering(of.Metadata, kept)}, true
+		change.Metadata, changes = parley.Change[json.RawMessage]{
+			Set:   true,
+			Value: remembering(of.Metadata, kept),
+		}, true
 	}
 	offers := s.editorOffers()
 	if missing := offers.rules(&agent, &of); len(missing) > 0 {

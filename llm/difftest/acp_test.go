@@ -45,7 +45,10 @@ func (e *acpEditor) RequestPermission(
 	e.asked++
 	for _, option := range asks.Options {
 		if option.Kind == acp.PermissionOptionKindAllowOnce {
-			answer.Outcome.Selected = &acp.RequestPermissionOutcomeSelected{OptionId: option.OptionId, Outcome: "selected"}
+			answer.Outcome.Selected = &acp.RequestPermissionOutcomeSelected{
+				OptionId: option.OptionId,
+				Outcome:  "selected",
+			}
 			return answer, nil
 		}
 	}
@@ -137,7 +140,8 @@ func TestACPClientOfParley(t *testing.T) {
 		`[{"text":"It is written."}]]`
 	answer, err := say(conn, script)
 	said, calls, asked := editor.took()
-	if err != nil || answer.StopReason != acp.StopReasonEndTurn || said != "It is written." || calls != 1 || asked != 1 ||
+	if err != nil || answer.StopReason != acp.StopReasonEndTurn || said != "It is written." || calls != 1 ||
+		asked != 1 ||
 		editor.file != "new" {
 		t.Errorf("%+v, %v: it says %q after %d calls and %d questions", answer, err, said, calls, asked)
 	}
@@ -154,7 +158,11 @@ func TestACPClientOfParley(t *testing.T) {
 	if said, calls, _ = editor.took(); said != "It is written." || calls != 1 {
 		t.Errorf("loaded, it says %q after %d calls", said, calls)
 	}
-	if answer, err = say(again, `[[{"text":"Still here."}]]`); err != nil || answer.StopReason != acp.StopReasonEndTurn {
+	if answer, err = say(
+		again,
+		`[[{"text":"Still here."}]]`,
+	); err != nil ||
+		answer.StopReason != acp.StopReasonEndTurn {
 		t.Errorf("%+v, %v", answer, err)
 	}
 	if said, _, _ = editor.took(); said != "Still here." {
