@@ -51,7 +51,7 @@ func Mount(verbs *engine.Engine, streams *stream.Streams) protocol.Mount {
 				Method: http.MethodGet, Path: "/models/{model...}", Name: "getChatModel", Verb: engine.ReadModels,
 				Serve: a.model,
 			},
-		}, a.responseRoutes(), a.conversationRoutes()),
+		}, a.responseRoutes(), a.conversationRoutes(), a.agentSessionRoutes(), a.agentRoutes()),
 	}
 }
 
@@ -88,6 +88,8 @@ func failureOf(p protocol.Problem) failure {
 		f.param, f.message = field, strings.TrimPrefix(p.Detail, ownMember)
 	}
 	switch {
+	case p.Field == "" && strings.HasPrefix(p.Detail, unknownCall):
+		f.status, f.code = http.StatusBadRequest, invalidRequest // the vendor's helpers compare both
 	case p.Status == http.StatusUnprocessableEntity || p.Status == http.StatusPreconditionFailed:
 		f.status = http.StatusBadRequest
 	case p.Status == http.StatusUnauthorized:

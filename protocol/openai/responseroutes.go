@@ -664,6 +664,16 @@ func itemID(item any) string {
 		return i.ID
 	case *outputItem:
 		return i.ID
+	case *agentMessage:
+		return i.ID
+	case *agentReasoning:
+		return i.ID
+	case *agentCall:
+		return i.ID
+	case *agentOutput:
+		return i.ID
+	case *agentToolCall:
+		return i.ID
 	}
 	return ""
 }
