@@ -82,7 +82,7 @@ async function ask() {
   assert.equal(listed.length, 1)
   const changed = await sessions.update(one.id, { metadata: { c: 'd' }, agent: { model: 'sim/script', tools: [weather] } })
   assert.deepEqual([changed.metadata, changed.agent.model, changed.agent.tools[0].name], [{ c: 'd' }, 'sim/script', 'weather'])
-  assert.equal((await all(sessions.list())).length, 2)
+  assert((await all(sessions.list({ limit: 1 }))).some((s) => s.id === one.id))
   ok('create with a stream, list, update')
 
   const asked = []
@@ -162,7 +162,7 @@ async function ask() {
   await refused(sessions.create({ environment, agent_id: agent.id }), OpenAI.NotFoundError)
   ok('agents')
 
-  const slow = await open('sim/script', {}, { input: script([{ text: 'one two three four', delay_ms: 3600000 }]) })
+  const slow = await open('sim/lorem-4000-50', {}, { input: 'tell' })
   const watched = await sessions.events.stream(slow.id)
   const heard = []
   for await (const event of watched) {
@@ -199,21 +199,26 @@ async function ask() {
 
   assert.deepEqual((await sessions.subagents.list(one.id)).data, [])
   await refused(sessions.subagents.retrieve('subagent_x', { session_id: one.id }), OpenAI.NotFoundError)
-  assert.equal((await sessions.delete(made.id ?? steered.id)).deleted, true)
+  assert.equal((await sessions.delete(steered.id)).deleted, true)
   await refused(sessions.retrieve(steered.id), OpenAI.NotFoundError)
   ok('subagents and delete')
 
-  const interrupted = await open('sim/echo', {}, { input: 'word '.repeat(2000) })
   const left = await open('sim/script', { tools: [weather] }, { input: script([call], [{ text: 'After.' }]) })
   await until(left.id, 'requires_action')
-  writeFileSync(state, JSON.stringify({ interrupted: interrupted.id, left: left.id }))
+  const interrupted = await open('sim/lorem-60-50', {}, { input: 'tell', stream: true })
+  let running
+  for await (const event of interrupted) {
+    running ??= event.session?.id
+    if (event.type === 'agent.session.turn.output_text.delta') break
+  }
+  writeFileSync(state, JSON.stringify({ interrupted: running, left: left.id }))
 }
 
 async function reload() {
   const { interrupted, left } = JSON.parse(readFileSync(state))
   await until(interrupted, 'idle')
   const items = await all(sessions.items.list(interrupted, { order: 'asc' }))
-  assert.equal(items.at(-1).content[0].text, 'word '.repeat(2000))
+  assert(items.at(-1).content[0].text.length > 100)
   ok('a turn survives a kill')
 
   const { required_actions: [action] } = await sessions.retrieve(left)

@@ -247,7 +247,7 @@ func (a *api) agentFor(
 	if p.Model != "" {
 		var named parley.Agent
 		if named, model, err = a.asked(ctx, principal, p.Model); err != nil {
-			return agent, settings, within("agent", err)
+			return agent, settings, err
 		}
 		switch {
 		case id != "" && model == "" && named.ID != agent.ID:

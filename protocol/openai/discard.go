@@ -32,7 +32,9 @@ func (w *responding) discard() {
 func (a *api) purgeForgotten(ctx context.Context, principal parley.Principal) {
 	page, err := a.engine.Sessions(ctx, principal, engine.SessionList{
 		Paging: engine.Paging{Limit: maxForgotten, Order: engine.Ascending}, Tags: []string{discardedTag},
-		Statuses: []parley.SessionStatus{parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled},
+		Statuses: []parley.SessionStatus{
+			parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled, parley.SessionPending,
+		},
 	})
 	if err != nil {
 		return // it is tried again with the next one
