@@ -23,6 +23,10 @@ func (a *api) responseRoutes() []protocol.Route {
 			Body: MaxBody, Makes: true, Serve: a.respond, Example: `{"model":"parley","input":"Hello"}`,
 		},
 		{
+			Method: http.MethodGet, Path: "/responses", Name: "openResponseSocket", Verb: engine.ReadSessions,
+			Serve: a.socket,
+		},
+		{
 			Method: http.MethodPost, Path: "/responses/compact", Name: "compactResponse", Verb: engine.PostMessages,
 			Body: MaxBody, Makes: true, Serve: a.compact, Example: `{"model":"parley","input":"Hello"}`,
 		},
@@ -146,6 +150,8 @@ func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err
 	if note.Discarded {
 		c.tags = []string{discardedTag}
 		a.purgeForgotten(ctx, x.Principal)
+	} else if before != nil && before.note.Discarded {
+		c.tags = []string{} // the fork is stored
 	}
 	var turn begun
 	switch {
@@ -197,7 +203,11 @@ func (a *api) continued(x *protocol.Exchange, r *responseRequest) (*parley.Sessi
 	switch {
 	case r.Previous != "":
 		var err error
-		if before, err = a.response(x, r.Previous); parley.ErrorCode(err) == parley.CodeNotFound {
+		before, err = a.response(x, r.Previous)
+		if err == nil && before.note.Discarded && !keptOf(x.R.Context()).has(r.Previous) {
+			err = noResponse(r.Previous) // it is as good as purged
+		}
+		if parley.ErrorCode(err) == parley.CodeNotFound {
 			return nil, nil, &parley.Error{
 				Code: parley.CodeNotFound, Field: previousMember,
 				Message: fmt.Sprintf("Previous response with id '%s' not found.", parley.Clip(r.Previous, 64)),
@@ -317,8 +327,8 @@ func (a *api) goOnFrom(ctx context.Context, c *chat, before *response) (begun, e
 			Code: parley.CodeConflict, Field: previousMember, Message: "The function calls of this response have " +
 				"their outputs: name the response that came after them.",
 		}
-	case before.turn.Status == parley.TurnWaiting && c.tags != nil:
-		return begun{}, parley.InvalidField("store", "must be true: the turn that waits for these outputs is stored")
+	case before.turn.Status == parley.TurnWaiting && before.note.Discarded != (len(c.tags) > 0):
+		return begun{}, parley.InvalidField("store", "must be as in the response whose turn waits for these outputs")
 	case before.turn.Status == parley.TurnWaiting:
 		if err := c.unanswered(openCalls(before.rows)); err != nil {
 			return begun{}, err
