@@ -214,7 +214,7 @@ func (s *seat) pass(event parley.Event) bool {
 		return true
 	}
 	if event.TurnID != until {
-		return false
+		return event.TurnID.IsZero() && event.Type == parley.EventApprovalCreated // of a tool session, which the turn waits for
 	}
 	s.watcher.over = event.Type.EndsTurn()
 	return true
