@@ -186,9 +186,10 @@ async function ask() {
   ok('subagents and their approvals')
 
   const retried = new Agent('retried')
-  await retried.say(script([{ text: 'Half an answ' }, { error: { class: 'network', retryable: true, attempts: 1 } }, { text: 'A whole one.' }]), 'sim/script')
+  const busy = { error: { class: 'rate_limit', retry_after_ms: 1, attempts: 1 } }
+  await retried.say(script([busy, { text: 'At last.' }]), 'sim/script')
   assert.equal(retried.of('CUSTOM')[0].name, 'parley.step.retrying')
-  assert.equal(retried.texts().length, 2)
+  assert.deepEqual([retried.outcome, retried.last()], ['success', 'At last.'])
   const context = new Agent('context')
   await context.say([{ type: 'text', text: 'What is this?' }, { type: 'image', source: { type: 'data', mimeType: 'image/png',
     value: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=' } },

@@ -144,12 +144,15 @@ func (w *writer) opened(ctx context.Context, opened *store.Opened, err error) er
 func (w *writer) once() store.Idempotency {
 	r := w.request
 	key := w.x.R.Header.Get(idempotencyHeader)
-	if key == "" {
+	if key == "" && r.said.ID != "" {
 		key = hashed(w.x.Principal.ID.String(), w.thread.name, w.thread.session.String(), r.said.ID,
 			string(r.said.Content))
 		if r.Forwarded.Again {
 			key = hashed(key, r.RunID)
 		}
+	}
+	if key == "" {
+		return store.Idempotency{}
 	}
 	return w.x.Call.Idempotency(key, Prefix, r.said.Content)
 }
@@ -327,16 +330,7 @@ func (w *writer) join(ctx context.Context) error {
 		return err
 	}
 	w.state = state
-	w.request.has, w.request.called = map[string]bool{}, map[string]bool{}
-	for i := range messages {
-		w.request.has[messages[i].ID] = true
-		for _, call := range messages[i].Calls {
-			w.request.called[call.ID] = true
-		}
-		if messages[i].Role == roleTool {
-			w.request.called[resultOf(messages[i].CallID)] = true
-		}
-	}
+	w.has(messages)
 	if w.turn, w.after = session.TurnID, session.LastEvent; w.turn.IsZero() {
 		return nil
 	}
@@ -346,6 +340,21 @@ func (w *writer) join(ctx context.Context) error {
 		err = w.look(ctx)
 	}
 	return err
+}
+
+// has notes that the client has just these messages.
+func (w *writer) has(messages []shown) {
+	r := w.request
+	r.has, r.called = map[string]bool{}, map[string]bool{}
+	for i := range messages {
+		r.has[messages[i].ID] = true
+		for _, call := range messages[i].Calls {
+			r.called[call.ID] = true
+		}
+		if messages[i].Role == roleTool {
+			r.called[resultOf(messages[i].CallID)] = true
+		}
+	}
 }
 
 // usage is what a run's model calls took.

@@ -116,27 +116,30 @@ func (w *writer) begins(s *event.StepStarted) {
 	if !w.spoke {
 		return
 	}
-	// What the attempt before said is taken back: the snapshot does not have it.
 	w.spoke = false
-	for key, t := range w.texts {
-		if t.sent > 0 && key.message == s.MessageID {
-			w.endText(key)
-			delete(w.texts, key)
-		}
-	}
 	stream.Aside(w.retell)
 }
 
-// retell sends all messages as the record has them, unless they are too many: what a client shows beside them stays.
+// retell takes back what an attempt said before it was repeated: the messages as the record has them replace the
+// client's. If they are too many, the client has to connect again.
 func (w *writer) retell() {
+	for key := range w.texts {
+		w.endText(key)
+	}
 	messages, _, whole, err := w.snapshot()
 	defer w.free()
+	var encoded []byte
+	if err == nil {
+		encoded, err = parley.EncodeJSON(messages)
+	}
 	if err != nil || !whole {
+		w.ending = &frame{Type: "RUN_ERROR", Code: string(parley.CodeUnavailable),
+			Message: "The model was asked again. Connect to get its answer, which continues."}
 		return
 	}
-	if encoded, err := parley.EncodeJSON(messages); err == nil {
-		w.put(&frame{Type: "MESSAGES_SNAPSHOT", Messages: encoded})
-	}
+	w.texts = map[textKey]*said{}
+	w.has(messages)
+	w.put(&frame{Type: "MESSAGES_SNAPSHOT", Messages: encoded})
 }
 
 // settled completes the step's texts and calls.
