@@ -29,7 +29,10 @@ func TestRequestsAreBounded(t *testing.T) {
 		{"no run", `{"threadId":"t"}`, "runId"},
 		{"an endless run", `{"runId":"` + strings.Repeat("r", parley.MaxNameBytes+1) + `"}`, "runId"},
 		{"too many messages", `{"runId":"r","messages":` + many(maxMessages+1, `{}`) + `}`, "messages"},
-		{"too many calls", `{"runId":"r","messages":[{"toolCalls":` + many(maxCalls+1, `{}`) + `}]}`, "messages.toolCalls"},
+		{
+			"too many calls", `{"runId":"r","messages":[{"toolCalls":` + many(maxCalls+1, `{}`) + `}]}`,
+			"messages.toolCalls",
+		},
 		{"too many tools", `{"runId":"r","tools":` + many(maxTools+1, `{}`) + `}`, "tools"},
 		{"too much context", `{"runId":"r","context":` + many(maxContext+1, `{}`) + `}`, "context"},
 		{"too many answers", `{"runId":"r","resume":` + many(maxResume+1, `{"status":"resolved"}`) + `}`, "resume"},
@@ -56,7 +59,8 @@ func TestWhatIsNew(t *testing.T) {
 	r, err := decode([]byte(`{"threadId":"t","runId":"r","unknown":1,"forwardedProps":"the application's","messages":[
 		{"id":"s","role":"system","content":"Be brief."},{"id":"1","role":"user","content":"one"},
 		{"id":"2","role":"assistant","toolCalls":[{"id":"c1"},{"id":"c2"}]},
-		{"id":"3","role":"tool","toolCallId":"c1","content":"-3"},{"id":"4","role":"tool","toolCallId":"c2","error":"no"},
+		{"id":"3","role":"tool","toolCallId":"c1","content":"-3"},
+		{"id":"4","role":"tool","toolCallId":"c2","error":"no"},
 		{"id":"5","role":"user","content":"two"},{"id":"6","role":"user","content":"three"}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +76,8 @@ func TestWhatIsNew(t *testing.T) {
 		own+"\n\nBe brief." {
 		t.Errorf("the system prompt is %q", got)
 	}
-	if r, err = decode([]byte(`{"runId":"r","messages":[` + hello + `,{"id":"a","role":"assistant","content":"Hi"}]}`)); err !=
-		nil || r.said != nil {
+	answered := `{"runId":"r","messages":[` + hello + `,{"id":"a","role":"assistant","content":"Hi"}]}`
+	if r, err = decode([]byte(answered)); err != nil || r.said != nil {
 		t.Errorf("%v: an answered message is new: %v", err, r.said)
 	}
 }
@@ -84,7 +88,11 @@ func TestAnswersToInterrupts(t *testing.T) {
 	t.Parallel()
 	id := parley.NewID()
 	open := []interrupt{
-		{ID: kindApproval + ":" + id.String(), target: id}, {ID: kindQuestion + ":" + id.String(), CallID: "c", target: id},
+		{
+			ID:     kindApproval + ":" + id.String(),
+			target: id,
+		},
+		{ID: kindQuestion + ":" + id.String(), CallID: "c", target: id},
 		limitReached(id, ""),
 	}
 	for _, c := range []struct {
@@ -136,8 +144,12 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"threadId":"t","runId":"r","messages":[` + hello + `],"state":{"a":1},"context":[{"value":"v"}]}`))
 	f.Add([]byte(`{"runId":"r","tools":[{"name":"x","parameters":null}],"forwardedProps":{"parley":{"again":true}},` +
 		`"resume":[{"interruptId":"approval:1","status":"resolved","payload":{"approved":true}}]}`))
-	f.Add([]byte(`{"runId":"r","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","value":"x"}}]},` +
-		`{"role":"assistant","toolCalls":[{"id":"c"}]},{"role":"tool","toolCallId":"c","content":"1"}]}`))
+	f.Add(
+		[]byte(
+			`{"runId":"r","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","value":"x"}}]},` +
+				`{"role":"assistant","toolCalls":[{"id":"c"}]},{"role":"tool","toolCallId":"c","content":"1"}]}`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decode(body)
 		if err != nil {

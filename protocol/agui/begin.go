@@ -257,7 +257,8 @@ func (w *writer) postResult(ctx context.Context, m *message) error {
 		if parts[i].Type == partText {
 			texts = append(texts, parts[i].Text)
 		} else {
-			w.request.warnings = append(w.request.warnings, "A tool's result has parts that are not text: they are left out.")
+			w.request.warnings = append(w.request.warnings,
+				"A tool's result has parts that are not text: they are left out.")
 		}
 	}
 	metadata, err := noted(m, nil)

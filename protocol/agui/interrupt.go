@@ -70,9 +70,15 @@ func (a *api) pending(ctx context.Context, principal parley.Principal, session, 
 			continue
 		}
 		made := interrupt{
-			ID: kindApproval + ":" + h.ID.String(), Reason: reasonCall, CallID: h.ToolCallID, target: h.ID,
+			ID:        kindApproval + ":" + h.ID.String(),
+			Reason:    reasonCall,
+			CallID:    h.ToolCallID,
+			target:    h.ID,
 			ExpiresAt: h.ExpiresAt.String(),
-			Schema:    json.RawMessage(approvalSchema), Message: strings.TrimSpace("The agent wants to call " + h.ToolName +
+			Schema: json.RawMessage(
+				approvalSchema,
+			),
+			Message: strings.TrimSpace("The agent wants to call " + h.ToolName +
 				" with " + parley.Clip(string(h.Arguments), maxShownInput) + ". Allow it? " + h.Why()),
 			Metadata: parley.AppendJSONString([]byte(`{"parley":{"tool":`), h.ToolName),
 		}
@@ -123,7 +129,9 @@ func limitReached(turn parley.ID, sentence string) interrupt {
 
 // answers does what the entries of a resume say about the interrupts that are open. They are all checked first. An
 // entry that names no open interrupt, perhaps since it was answered before, is left out with a warning.
-func (r *request) answers(open []interrupt) ([]func(context.Context, *api, *protocol.Exchange, parley.ID) error, error) {
+func (r *request) answers(
+	open []interrupt,
+) ([]func(context.Context, *api, *protocol.Exchange, parley.ID) error, error) {
 	var do []func(context.Context, *api, *protocol.Exchange, parley.ID) error
 	for i := range r.Resume {
 		entry := &r.Resume[i]
@@ -132,7 +140,10 @@ func (r *request) answers(open []interrupt) ([]func(context.Context, *api, *prot
 			at++
 		}
 		if at == len(open) {
-			r.warnings = append(r.warnings, parley.Clip(entry.ID, 64)+" is not an open interrupt: its answer is ignored.")
+			r.warnings = append(
+				r.warnings,
+				parley.Clip(entry.ID, 64)+" is not an open interrupt: its answer is ignored.",
+			)
 			continue
 		}
 		one, err := entry.answer(&open[at], fmt.Sprintf("resume[%d].payload", i))

@@ -386,5 +386,9 @@ func linkTo(text string) (parley.Part, bool) {
 		return parley.Part{Type: parley.PartFile, FileID: file}, err == nil
 	}
 	link, err := url.Parse(text)
-	return parley.Part{Type: parley.PartLink, URL: text}, err == nil && (link.Scheme == "https" || link.Scheme == "http")
+	return parley.Part{
+			Type: parley.PartLink,
+			URL:  text,
+		}, err == nil &&
+			(link.Scheme == "https" || link.Scheme == "http")
 }
