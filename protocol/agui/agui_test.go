@@ -144,12 +144,8 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"threadId":"t","runId":"r","messages":[` + hello + `],"state":{"a":1},"context":[{"value":"v"}]}`))
 	f.Add([]byte(`{"runId":"r","tools":[{"name":"x","parameters":null}],"forwardedProps":{"parley":{"again":true}},` +
 		`"resume":[{"interruptId":"approval:1","status":"resolved","payload":{"approved":true}}]}`))
-	f.Add(
-		[]byte(
-			`{"runId":"r","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","value":"x"}}]},` +
-				`{"role":"assistant","toolCalls":[{"id":"c"}]},{"role":"tool","toolCallId":"c","content":"1"}]}`,
-		),
-	)
+	f.Add([]byte(`{"runId":"r","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url"}}]},` +
+		`{"role":"assistant","toolCalls":[{"id":"c"}]},{"role":"tool","toolCallId":"c","content":"1"}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decode(body)
 		if err != nil {
