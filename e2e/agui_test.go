@@ -36,7 +36,8 @@ func TestAGUIProgram(t *testing.T) {
 		"PARLEY_AGUI="+s.url+"/agui/parley", "MODEL=sim/echo")
 }
 
-// A client keeps its connection while the process that works on its turn dies. What the dead attempt said is taken back.
+// A client keeps its connection while the process that works on its turn dies. What the dead attempt said is taken
+// back.
 func TestAGUITakesBackWhatADeadAttemptSaid(t *testing.T) {
 	t.Parallel()
 	at := shared(t)

@@ -137,6 +137,14 @@ func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	if b, ok := any(one).(bounded); ok {
 		most, field = b.bound()
 	}
+	return items(raw, most, field, func(d *json.Decoder) error {
+		*l = append(*l, one)
+		return d.Decode(&(*l)[len(*l)-1])
+	})
+}
+
+// items decodes the items of a list one after the other, and stops at the bound.
+func items(raw []byte, most int, field string, decode func(*json.Decoder) error) error {
 	if string(raw) == "null" {
 		return nil
 	}
@@ -144,19 +152,17 @@ func (l *list[T]) UnmarshalJSON(raw []byte) error {
 	if open, err := d.Token(); err != nil || open != json.Delim('[') {
 		return parley.InvalidField(field, "must be a list")
 	}
-	for d.More() {
-		if len(*l) == most {
+	for n := 0; d.More(); n++ {
+		if n == most {
 			return parley.InvalidField(field, "at most %d", most)
 		}
-		var one T
-		if err := d.Decode(&one); err != nil {
+		if err := decode(d); err != nil {
 			var known *parley.Error
 			if errors.As(err, &known) {
 				return known
 			}
-			return parley.InvalidField(fmt.Sprintf("%s[%d]", field, len(*l)), "does not have the form of the protocol")
+			return parley.InvalidField(fmt.Sprintf("%s[%d]", field, n), "does not have the form of the protocol")
 		}
-		*l = append(*l, one)
 	}
 	return nil
 }
