@@ -16,7 +16,7 @@ import (
 )
 
 // Query reads the objects of a database: type, name, table and text of each. It omits tables that come from elsewhere:
-// SQLite, FTS5 (for search_words), goose, a copy under way (its table is the parameter), and Litestream if somebody
+// SQLite, FTS5 (for search_words), the table of versions, a copy under way (its table is the parameter), and Litestream if somebody
 // replicates the file. Their text depends on the program that made them. Triggers on them are not omitted, nor are
 // virtual tables of their names.
 const Query = `SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema
