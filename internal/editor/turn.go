@@ -241,7 +241,7 @@ func (t *turn) watch(ctx context.Context) (*end, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return nil, parley.Errorf(parley.CodeUnavailable, "the stream ended before the turn; the turn goes on at the server")
+	return nil, parley.Errorf(parley.CodeUnavailable, "the stream ended before the turn, which goes on")
 }
 
 // end is how a prompt ends.
