@@ -32,6 +32,7 @@ var readers = []string{
 	"llm/sse",
 	"llm/wire",
 	"prompt",
+	"protocol/agui",
 	"protocol/mcp",
 	"runner/acp",
 	"tool/builtin",
