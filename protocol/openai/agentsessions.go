@@ -350,7 +350,7 @@ func (a *api) watchAgentSession(x *protocol.Exchange) error {
 	return w.answer()
 }
 
-// streamNewSession streams a session that was just opened, until it is idle. Its turn, if it has one, may be over by now.
+// streamNewSession streams a session that was just opened, until it is idle. Its turn may be over by now.
 func (a *api) streamNewSession(x *protocol.Exchange, s *parley.Session, turn bool) error {
 	var w *agentWatch
 	var err error
