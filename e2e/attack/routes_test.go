@@ -253,7 +253,7 @@ func foreignSessions(t *testing.T, s *target) {
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
-	"sign_in", "webhook", "response", "conversation", "conversation_item"}
+	"sign_in", "webhook", "response", "conversation", "conversation_item", "agent_session"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }
