@@ -228,12 +228,12 @@ func (w *writer) goOn(ctx context.Context) error {
 		if before.WaitReason == parley.WaitBudget {
 			open = append(open, limitReached(w.turn, ""))
 		}
-		answers, err := r.answers(open)
+		decided, err := r.decisions(open)
 		if err != nil {
 			return err
 		}
-		for _, answer := range answers {
-			if err := answer(ctx, a, x, t.session); err != nil && parley.ErrorCode(err) != parley.CodeConflict {
+		for _, decide := range decided {
+			if err := decide(ctx, a, x, t.session); err != nil && parley.ErrorCode(err) != parley.CodeConflict {
 				return err
 			}
 		}
