@@ -127,6 +127,7 @@ async function ask() {
   for (const made of [
     { slug: 'asks', name: 'Asks', tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask' }] },
     { slug: 'wants', name: 'Wants', tools: ['ask_user'] },
+    { slug: 'tight', name: 'Tight', model: 'sim/echo', limits: { session_tokens: 50 } },
     { slug: 'leads', name: 'Leads', tools: [{ name: 'clock', description: 'Knows the time.', agent: 'asks' }] },
   ]) assert.equal((await post('/v1/agents', { model: 'sim/script', ...made })).status, 201)
   const time = { tool_call: { name: 'current_time', arguments: {} } }
@@ -173,6 +174,24 @@ async function ask() {
   const answers = wants.messages.filter((m) => m.role === 'tool').map((m) => m.content).sort()
   assert.deepEqual(answers, ['The user declined to answer.', 'red'])
   ok('questions as interrupts')
+
+  for (const status of ['resolved', 'cancelled']) {
+    const tight = new Agent(`tight-${status}`, { slug: 'tight' })
+    await tight.say('Hello.')
+    const [limit] = tight.pendingInterrupts
+    assert.equal(limit.reason, 'parley:limit')
+    assert(limit.message.length > 20)
+    if (status === 'resolved') {
+      const raised = await fetch(`${url}/v1/sessions/${session(tight)}`, {
+        method: 'PATCH', headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ limits: { session_tokens: 50_000 } }),
+      })
+      assert.equal(raised.status, 200)
+    }
+    await tight.go(undefined, { resume: [{ interruptId: limit.id, status }] })
+    assert.equal(tight.outcome, status === 'resolved' ? 'success' : 'cancelled')
+  }
+  ok('limits as interrupts')
 
   const leads = new Agent('leads', { slug: 'leads' })
   const inner = script([time], [{ text: 'It is late.' }])

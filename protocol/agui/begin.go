@@ -226,7 +226,11 @@ func (w *writer) goOn(ctx context.Context) error {
 			return err
 		}
 		if before.WaitReason == parley.WaitBudget {
-			open = append(open, limitReached(w.turn, ""))
+			limit := limitReached(w.turn, "")
+			open = append(open, limit)
+			for i := range r.Resume {
+				w.patient = w.patient || r.Resume[i].ID == limit.ID && r.Resume[i].Status == statusResolved
+			}
 		}
 		decided, err := r.decisions(open)
 		if err != nil {
@@ -316,6 +320,9 @@ func (w *writer) look(ctx context.Context) error {
 	}
 	if turn.Status.Finished() {
 		w.ending = w.finished(&turn)
+		return nil
+	}
+	if w.patient && turn.WaitReason == parley.WaitBudget {
 		return nil
 	}
 	return w.paused(ctx, &turn, "")
