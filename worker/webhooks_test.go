@@ -102,7 +102,7 @@ func newPost(t *testing.T) *post {
 // employ has another postman, as another process would.
 func (p *post) employ() {
 	options := p.rig.options
-	options.Webhooks = webhook.NewSender(true)
+	options.Webhooks = webhook.NewSender(true, nil)
 	options = options.withDefaults()
 	p.postman, p.round = newPostman(p.broken, &options), webhookRound{}
 	p.Cleanup(p.end)
