@@ -84,7 +84,7 @@ func (a *api) card(ctx context.Context, x *protocol.Exchange, name string) (*car
 		Description: "Asks the agents of this server. Its skills are the agents; name one as tenant, or use its own " +
 			"card at " + Prefix + "/AGENT" + wellKnown + cardPath + ".",
 		Schemes: map[string]scheme{"key": {bearer, bearer}},
-		Inputs:  []string{textType, jsonType, "image/*", "audio/*", "application/pdf"},
+		Inputs:  []string{textType, jsonType, "image/png", "image/jpeg", "image/gif", "image/webp"},
 		Outputs: []string{textType, jsonType},
 	}
 	at := Prefix

@@ -60,7 +60,7 @@ type wanted struct {
 // wants reads what a request selects; nothing reports that no turn is ever that.
 func (r *request) wants() (w wanted, nothing bool, err error) {
 	switch w.state = r.Status; r.Status {
-	case "", "TASK_STATE_UNSPECIFIED":
+	case "", "TASK_STATE_UNSPECIFIED", "UNRECOGNIZED": // the last is what @a2a-js/sdk makes of none
 		w.state = ""
 	case submitted:
 		w.statuses = []parley.TurnStatus{parley.TurnQueued}

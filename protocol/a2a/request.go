@@ -117,7 +117,8 @@ func (m *said) parts() ([]part, error) {
 // request is a message with what its method needs.
 type request struct {
 	x     *protocol.Exchange
-	agent string // of the path, or the tenant; "" for none
+	agent string        // of the path, or the tenant; "" for none
+	known *parley.Agent // the agent, once it was read
 	rpc   message
 	params
 
@@ -232,6 +233,14 @@ func (r *request) streams() bool {
 
 // serve answers a request.
 func (a *api) serve(x *protocol.Exchange) error {
+	var known *parley.Agent
+	if name := x.R.PathValue("agent"); name != "" {
+		agent, err := a.engine.Agent(x.R.Context(), x.Principal, name)
+		if err != nil {
+			return err // the address does not exist
+		}
+		known = &agent
+	}
 	r, err := read(x)
 	var wrong *fault
 	if err != nil && !errors.As(err, &wrong) {
@@ -243,6 +252,7 @@ func (a *api) serve(x *protocol.Exchange) error {
 		return nil
 	}
 	defer r.free()
+	r.known = known
 	result, err := a.result(x.R.Context(), r)
 	switch {
 	case errors.As(err, &wrong):

@@ -116,6 +116,9 @@ func (a *api) find(ctx context.Context, r *request, id string) (*found, error) {
 
 // agent reads the agent that a request is to.
 func (a *api) agent(ctx context.Context, r *request) (parley.Agent, error) {
+	if r.known != nil {
+		return *r.known, nil
+	}
 	name := r.agent
 	if name == "" {
 		name = parley.BuiltinAgentSlug
@@ -123,6 +126,9 @@ func (a *api) agent(ctx context.Context, r *request) (parley.Agent, error) {
 	agent, err := a.engine.Agent(ctx, r.x.Principal, name)
 	if parley.ErrorCode(err) == parley.CodeNotFound {
 		err = invalid("There is no agent " + parley.Clip(name, 64) + ".")
+	}
+	if err == nil {
+		r.known = &agent
 	}
 	return agent, err
 }
