@@ -12,6 +12,7 @@ import (
 	"example.org/parley/engine"
 	"example.org/parley/httpapi"
 	"example.org/parley/protocol"
+	"example.org/parley/protocol/a2a"
 	"example.org/parley/protocol/aisdk"
 	"example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
@@ -21,7 +22,8 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // mounts are other people's protocols: ways into the server like its own routes.
 func mounts() []protocol.Mount {
-	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil), mcp.Mount(nil, nil, "")}
+	return append([]protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil), mcp.Mount(nil, nil, "")},
+		a2a.Mounts(nil, nil, "")...)
 }
 
 // each calls a function for every route and each of its paths, including twins. Routes that delete come last.
@@ -227,6 +229,7 @@ func foreignSessions(t *testing.T, s *target) {
 				t.Errorf("the refusal of %s reveals %s", params, told)
 			}
 		}
+		s.foreignTasks(key, victim)
 		for _, question := range []string{"approval:" + victim.ids["approval"], "input:" + victim.ids["message"]} {
 			got := s.ask(key, http.MethodPost, mcp.Prefix, `{"jsonrpc":"2.0","id":"`+question+
 				`","result":{"action":"accept","content":{"decision":"approve","answer":"yes"}}}`)
@@ -236,6 +239,33 @@ func foreignSessions(t *testing.T, s *target) {
 		}
 	}
 	s.whole(victim)
+}
+
+// foreignTasks requires that tasks and contexts of others do not exist for a client of A2A, whose own agent it asks.
+func (s *target) foreignTasks(key string, victim estate) {
+	s.Helper()
+	message := `"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hello"}],`
+	turn := `"taskId":"` + victim.ids["turn"] + `"`
+	for params, methods := range map[string][]string{
+		`"id":"` + victim.ids["turn"] + `"`:                      {"GetTask", "CancelTask", "SubscribeToTask"},
+		`"contextId":"` + victim.ids["session"] + `"`:            {"ListTasks"},
+		message + turn + "}":                                     {"SendMessage", "SendStreamingMessage"},
+		message + `"contextId":"` + victim.ids["session"] + `"}`: {"SendMessage", "SendStreamingMessage"},
+		turn + `,"url":"https://example.com/"`:                   {"CreateTaskPushNotificationConfig"},
+		turn + `,"id":"x"`:                                       {"GetTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig"},
+		turn:                                                     {"ListTaskPushNotificationConfigs"},
+	} {
+		for _, method := range methods {
+			got := s.ask(key, http.MethodPost, a2a.Prefix, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+
+				params+`}}`, a2a.VersionHeader, "1.0")
+			if got.status != http.StatusOK || !strings.Contains(got.body, `"error":{"code":-3`) {
+				s.Errorf("%s of %s: status %d: %.200s", method, params, got.status, got.body)
+			}
+			if told := victim.tells(got, params); told != "" {
+				s.Errorf("the refusal of %s reveals %s", method, told)
+			}
+		}
+	}
 }
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
