@@ -120,7 +120,7 @@ func (e *Engine) pipeline(ctx context.Context, call verbCall, input *PipelineInp
 		}
 		for _, out := range n.Outputs {
 			out.Name = either(out.Name, parley.DefaultTransformOutput)
-			node.Outputs = append(node.Outputs, parley.TransformTarget(out))
+			node.Outputs = append(node.Outputs, parley.PipelineTarget{TransformTarget: parley.TransformTarget(out)})
 		}
 	}
 	if err := given.Validate(); err != nil { // its bounds come before anything is looked up

@@ -406,6 +406,8 @@ test('from a sentence one click leads to what wrote it, and the lineage is walke
   await changed.getByRole('link', { name: /^Model call/ }).click();
   await page.waitForURL(new RegExp(`/c/${session.id}/inspect\\?row=call-${call}$`));
 
+  await page.goto(`${server.url}/documents/${outline.id}?tab=unknown`);
+  await page.locator('[aria-current="page"]', { hasText: 'Read' }).waitFor();
   await page.goto(`${server.url}/documents/${outline.id}?tab=lineage`);
   const graph = page.getByRole('group', { name: /^Lineage as a graph/ });
   const here = graph.locator('[aria-current="true"]');
