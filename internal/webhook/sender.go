@@ -71,7 +71,7 @@ type Sender struct {
 }
 
 // NewSender makes a Sender; allowPrivate lets it send to loopback and private networks too. Redirects are not followed.
-// notify makes the bodies of push notifications; without it they are the events.
+// notify makes the bodies of push notifications; without it none are sent.
 func NewSender(allowPrivate bool, notify Notification) *Sender {
 	client := netguard.NewClient(netguard.Options{AllowPrivate: allowPrivate})
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -80,8 +80,11 @@ func NewSender(allowPrivate bool, notify Notification) *Sender {
 
 // Body returns what is posted about an event to a webhook; nil for nothing.
 func (s *Sender) Body(w *parley.Webhook, e *parley.Event) []byte {
-	if w.Push == nil || s.notify == nil {
+	switch {
+	case w.Push == nil:
 		return event.AppendFrame(nil, e)
+	case s.notify == nil:
+		return nil
 	}
 	return s.notify(w.TurnID, e)
 }
