@@ -241,16 +241,17 @@ func foreignSessions(t *testing.T, s *target) {
 	s.whole(victim)
 }
 
-// foreignTasks requires that tasks and contexts of others do not exist for a client of A2A, whose own agent it asks.
+// foreignTasks requires that tasks and contexts of others do not exist for a client of A2A. Its
+// streams find them in the same way.
 func (s *target) foreignTasks(key string, victim estate) {
 	s.Helper()
 	message := `"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hello"}],`
 	turn := `"taskId":"` + victim.ids["turn"] + `"`
 	for params, methods := range map[string][]string{
-		`"id":"` + victim.ids["turn"] + `"`:                      {"GetTask", "CancelTask", "SubscribeToTask"},
+		`"id":"` + victim.ids["turn"] + `"`:                      {"GetTask", "CancelTask"},
 		`"contextId":"` + victim.ids["session"] + `"`:            {"ListTasks"},
-		message + turn + "}":                                     {"SendMessage", "SendStreamingMessage"},
-		message + `"contextId":"` + victim.ids["session"] + `"}`: {"SendMessage", "SendStreamingMessage"},
+		message + turn + "}":                                     {"SendMessage"},
+		message + `"contextId":"` + victim.ids["session"] + `"}`: {"SendMessage"},
 		turn + `,"url":"https://example.com/"`:                   {"CreateTaskPushNotificationConfig"},
 		turn + `,"id":"x"`:                                       {"GetTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig"},
 		turn:                                                     {"ListTaskPushNotificationConfigs"},
