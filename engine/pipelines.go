@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -120,6 +121,9 @@ func (e *Engine) pipeline(ctx context.Context, call verbCall, input *PipelineInp
 		}
 		for _, out := range n.Outputs {
 			out.Name = either(out.Name, parley.DefaultTransformOutput)
+			if bytes.Equal(bytes.TrimSpace(out.Schema), []byte("null")) {
+				out.Schema = nil
+			}
 			node.Outputs = append(node.Outputs, parley.PipelineTarget{TransformTarget: parley.TransformTarget(out)})
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"example.org/parley/postgres"
 	"example.org/parley/protocol"
 	"example.org/parley/protocol/a2a"
+	"example.org/parley/protocol/agui"
 	"example.org/parley/protocol/aisdk"
 	mcpserver "example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
@@ -306,7 +307,8 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Engine:   verbs,
 		Streams:  streams,
 		Mounts: append([]protocol.Mount{
-			openai.Mount(verbs, streams), aisdk.Mount(verbs, streams), mcpserver.Mount(verbs, streams, version),
+			openai.Mount(verbs, streams), aisdk.Mount(verbs, streams), agui.Mount(verbs, streams),
+			mcpserver.Mount(verbs, streams, version),
 		}, a2a.Mounts(verbs, streams, version)...),
 		LocalToken:     token,
 		LocalSince:     since,

@@ -33,6 +33,7 @@ var readers = []string{
 	"llm/wire",
 	"prompt",
 	"protocol/a2a",
+	"protocol/agui",
 	"protocol/mcp",
 	"runner/acp",
 	"tool/builtin",

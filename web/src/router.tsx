@@ -101,6 +101,7 @@ export const documentRoute = createRoute({
     return { tab: tab === 'read' ? undefined : tab, ...strings(search, 'version', 'from', ...(tab === 'lineage' ? (['pointer', 'range'] as const) : [])) }; // from: compare version with it; pointer, range: a part of it
   },
 });
+export const runRoute = createRoute({ getParentRoute: () => root, path: '/runs/$id', component: part(() => import('./pages/run'), 'RunPage') });
 const usageRoute = createRoute({
   getParentRoute: () => root,
   path: '/usage',
@@ -127,7 +128,7 @@ const settingsHome = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inboxRoute, teams, teamRoute, agents, agentRoute, projects, projectRoute, documentsRoute, documentRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
+  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inboxRoute, teams, teamRoute, agents, agentRoute, projects, projectRoute, documentsRoute, documentRoute, runRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
   defaultPreload: 'intent',
   defaultPendingComponent: Arriving,
   // Values in an address are always text: a search for 42 is one for "42".
