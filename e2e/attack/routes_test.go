@@ -257,6 +257,7 @@ func foreignSessions(t *testing.T, s *target) {
 // streams find them in the same way.
 func (s *target) foreignTasks(key string, victim estate) {
 	s.Helper()
+	const push = "TaskPushNotificationConfig"
 	message := `"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hello"}],`
 	turn := `"taskId":"` + victim.ids["turn"] + `"`
 	for params, methods := range map[string][]string{
@@ -264,9 +265,9 @@ func (s *target) foreignTasks(key string, victim estate) {
 		`"contextId":"` + victim.ids["session"] + `"`:            {"ListTasks"},
 		message + turn + "}":                                     {"SendMessage"},
 		message + `"contextId":"` + victim.ids["session"] + `"}`: {"SendMessage"},
-		turn + `,"url":"https://example.com/"`:                   {"CreateTaskPushNotificationConfig"},
-		turn + `,"id":"x"`:                                       {"GetTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig"},
-		turn:                                                     {"ListTaskPushNotificationConfigs"},
+		turn + `,"url":"https://example.com/"`:                   {"Create" + push},
+		turn + `,"id":"x"`:                                       {"Get" + push, "Delete" + push},
+		turn:                                                     {"List" + push + "s"},
 	} {
 		for _, method := range methods {
 			got := s.ask(key, http.MethodPost, a2a.Prefix, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+

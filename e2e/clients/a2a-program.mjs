@@ -1,4 +1,5 @@
-import { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client'
+import { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver,
+  JsonRpcTransportFactory } from '@a2a-js/sdk/client'
 
 const key = process.env.PARLEY_KEY ?? 'none' // any, without keys
 const fetchImpl = (url, init) => fetch(url, { ...init, headers: { ...init?.headers, authorization: `Bearer ${key}` } })
@@ -9,7 +10,8 @@ const client = await new ClientFactory(ClientFactoryOptions.createFrom(ClientFac
 
 let contextId // the conversation
 for (const text of ['My name is Ada.', 'What is my name?']) {
-  const message = { messageId: crypto.randomUUID(), role: 1, contextId, parts: [{ content: { $case: 'text', value: text } }] }
+  const parts = [{ content: { $case: 'text', value: text } }]
+  const message = { messageId: crypto.randomUUID(), role: 1, contextId, parts } // 1: the user
   const metadata = process.env.MODEL && { model: process.env.MODEL } // without it, the agent's
   for await (const { payload: { $case: kind, value } } of client.sendMessageStream({ message, metadata })) {
     contextId = value.contextId

@@ -21,7 +21,8 @@ const startDeadline = 30 * time.Second
 // served returns the vendor's client of a new server.
 func served(t *testing.T) sdk.Client {
 	t.Helper()
-	return sdk.NewClient(option.WithBaseURL(listening(t)+"/openai/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
+	url := listening(t) + "/openai/v1"
+	return sdk.NewClient(option.WithBaseURL(url), option.WithAPIKey("none"), option.WithMaxRetries(0))
 }
 
 // listening runs the real binary with a new database until the end of the test, and returns its address.

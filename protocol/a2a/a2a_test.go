@@ -157,7 +157,8 @@ func TestATextAnswersTheOnlyQuestion(t *testing.T) {
 			t.Errorf("%q decides %q, %v; want %q", text, got.Decision, err, want)
 		}
 	}
-	if got, err := replyOf([]question{call}, `a "b"`); err != nil || string(got.Result) != `"a \"b\""` || got.CallID != "c" {
+	got, err := replyOf([]question{call}, `a "b"`)
+	if err != nil || string(got.Result) != `"a \"b\""` || got.CallID != "c" {
 		t.Errorf("a text answers a call with %s of %q, %v", got.Result, got.CallID, err)
 	}
 	for _, asks := range [][]question{nil, {approval, call}} {
@@ -209,8 +210,8 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// FuzzRequest reads any body. Whatever it is, a request that was read has an id that stands in its answer unchanged, and
-// a refusal is JSON.
+// FuzzRequest reads any body. Whatever it is, a request that was read has an id that stands in its answer unchanged,
+// and a refusal is JSON.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER",` +

@@ -9,8 +9,8 @@ import (
 	"example.org/parley/event"
 )
 
-// pushParams are the parameters of the methods about push notifications: a configuration, which a2a-go 2.0.0 puts into a
-// member of its own, and the task that it belongs to.
+// pushParams are the parameters of the methods about push notifications: a configuration, which a2a-go 2.0.0 puts into
+// a member of its own, and the task that it belongs to.
 type pushParams struct {
 	TaskID string      `json:"taskId"`
 	Config *pushConfig `json:"config"`
