@@ -2,8 +2,8 @@
 // agents ask ours.
 //
 // A task is a turn, and a context is a session; both have their own ids. A turn that waits for somebody is a task in
-// the state input-required, and a message to it is the answer: to an approval, to a question, or to a call whose tool the
-// client has. What the agent says are artifacts. A turn does not end with its request; CancelTask ends it.
+// the state input-required, and a message to it is the answer: to an approval, to a question, or to a call whose tool
+// the client has. What the agent says are artifacts. A turn does not end with its request; CancelTask ends it.
 //
 // Configurations of push notifications are webhooks of the caller, each for one turn.
 package a2a

@@ -140,7 +140,13 @@ func TestTurnsAreTasks(t *testing.T) {
 		{parley.Turn{Status: parley.TurnWaiting, WaitReason: parley.WaitRateLimit}, working},
 	} {
 		if got := stateOf(&c.turn); got != c.want {
-			t.Errorf("a turn that is %s %s is a task that is %s, want %s", c.turn.Status, c.turn.WaitReason, got, c.want)
+			t.Errorf(
+				"a turn that is %s %s is a task that is %s, want %s",
+				c.turn.Status,
+				c.turn.WaitReason,
+				got,
+				c.want,
+			)
 		}
 	}
 }
@@ -204,7 +210,8 @@ func TestNotifications(t *testing.T) {
 		{parley.EventSessionStarted, []byte("{"), ""},
 	} {
 		body := Notification(turn, &parley.Event{Type: c.kind, SessionID: parley.NewID(), Data: c.data})
-		if (body == nil) != (c.want == "") || !bytes.Contains(body, []byte(c.want)) || body != nil && !json.Valid(body) {
+		if (body == nil) != (c.want == "") || !bytes.Contains(body, []byte(c.want)) ||
+			body != nil && !json.Valid(body) {
 			t.Errorf("%s %s is told as %s, want %s", c.kind, c.data, body, c.want)
 		}
 	}

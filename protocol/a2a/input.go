@@ -143,8 +143,10 @@ func replyOf(asks []question, text string) (reply, error) {
 	case len(asks) == 0:
 		return reply{}, &fault{codeUnsupported, "The task waits for what no message can answer. See its status."}
 	case len(asks) > 1:
-		return reply{}, invalid("The task waits for several answers: send a data part for each, with its approvalId or " +
-			"toolCallId")
+		return reply{}, invalid(
+			"The task waits for several answers: send a data part for each, with its approvalId or " +
+				"toolCallId",
+		)
 	case asks[0].CallID != "":
 		return reply{CallID: asks[0].CallID, Result: parley.AppendJSONString(nil, text)}, nil
 	}

@@ -53,9 +53,17 @@ func pushed(w *parley.Webhook) *pushConfig {
 func (a *api) push(ctx context.Context, r *request, f *found, given *pushConfig) (*pushConfig, error) {
 	id := parley.NewID()
 	input := engine.PushInput{
-		TurnID: f.turn.ID, URL: given.URL, Since: max(f.session.UpdatedAt, f.turn.CreatedAt),
+		TurnID: f.turn.ID,
+		URL:    given.URL,
+		Since:  max(f.session.UpdatedAt, f.turn.CreatedAt),
 		Push:   parley.WebhookPush{ID: given.ID, Token: given.Token},
-		Events: []string{"session.started", "session.waiting", "session.completed", "session.failed", "session.cancelled"},
+		Events: []string{
+			"session.started",
+			"session.waiting",
+			"session.completed",
+			"session.failed",
+			"session.cancelled",
+		},
 	}
 	if given.ID == "" {
 		input.Push.ID = id.String()
