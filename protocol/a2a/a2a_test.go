@@ -44,7 +44,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"no version", with(`{}`), []string{VersionHeader, ""}, codeVersion, "0.3"},
 		{"an old version", with(`{}`), []string{VersionHeader, "0.3"}, codeVersion, "1.0"},
 		{"a later version", with(`{}`), []string{VersionHeader, "1.01"}, codeVersion, "1.0"},
-		{"another kind of body", with(`{}`), []string{"Content-Type", "text/plain"}, codeInvalidRequest, "application/json"},
+		{"another type", with(`{}`), []string{"Content-Type", "text/plain"}, codeInvalidRequest, "application/json"},
 		{"no JSON", `{`, nil, codeParse, "not JSON"},
 		{"a name twice", `{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}`, nil, codeParse, "not JSON"},
 		{"a batch", ` [` + with(`{}`) + `]`, nil, codeInvalidRequest, "Batches"},
@@ -62,7 +62,8 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"too many tasks", with(`{"pageSize":101}`), nil, codeInvalidParams, "pageSize"},
 		{"less than no history", with(`{"historyLength":-1}`), nil, codeInvalidParams, "historyLength"},
 		{
-			"too many modes", with(`{"configuration":{"acceptedOutputModes":["a"` + strings.Repeat(`,"a"`, maxModes) + `]}}`),
+			"too many modes",
+			with(`{"configuration":{"acceptedOutputModes":["a"` + strings.Repeat(`,"a"`, maxModes) + `]}}`),
 			nil, codeInvalidParams, "acceptedOutputModes",
 		},
 	} {
@@ -156,7 +157,8 @@ func TestATextAnswersTheOnlyQuestion(t *testing.T) {
 	t.Parallel()
 	approval, call := question{ApprovalID: parley.NewID()}, question{CallID: "c"}
 	for text, want := range map[string]parley.ApprovalDecision{
-		"approve": parley.DecideApprove, " Yes\n": parley.DecideApprove, "deny": parley.DecideDeny, "No": parley.DecideDeny,
+		"approve": parley.DecideApprove, " Yes\n": parley.DecideApprove, "deny": parley.DecideDeny,
+		"No": parley.DecideDeny,
 		"maybe": "", "": "",
 	} {
 		if got, err := replyOf([]question{approval}, text); got.Decision != want || (err == nil) != (want != "") {
