@@ -158,7 +158,7 @@ func TestATextAnswersTheOnlyQuestion(t *testing.T) {
 	approval, call := question{ApprovalID: parley.NewID()}, question{CallID: "c"}
 	for text, want := range map[string]parley.ApprovalDecision{
 		"approve": parley.DecideApprove, " Yes\n": parley.DecideApprove, "deny": parley.DecideDeny,
-		"No": parley.DecideDeny,
+		"No":    parley.DecideDeny,
 		"maybe": "", "": "",
 	} {
 		if got, err := replyOf([]question{approval}, text); got.Decision != want || (err == nil) != (want != "") {
