@@ -111,7 +111,7 @@ var rules = []struct {
 	{"llm/record", []string{".", "model", "tool"}}, // it records what tools answer, too
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
-	{"internal/webhook", []string{".", "internal/netguard"}},
+	{"internal/webhook", []string{".", "event", "internal/netguard"}},
 	{"internal/lineedit", nil},
 	{"internal/acpwire", []string{"."}},
 	// A client of a server, for editors.

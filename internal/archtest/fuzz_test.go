@@ -34,6 +34,7 @@ var readers = []string{
 	"llm/sse",
 	"llm/wire",
 	"prompt",
+	"protocol/a2a",
 	"protocol/agui",
 	"protocol/mcp",
 	"runner/acp",
