@@ -27,6 +27,7 @@ import (
 	"example.org/parley/postgres"
 	"example.org/parley/protocol"
 	"example.org/parley/protocol/aisdk"
+	anthropicserver "example.org/parley/protocol/anthropic"
 	mcpserver "example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
 	"example.org/parley/runner/acp"
@@ -305,7 +306,8 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Engine:   verbs,
 		Streams:  streams,
 		Mounts: []protocol.Mount{
-			openai.Mount(verbs, streams), aisdk.Mount(verbs, streams), mcpserver.Mount(verbs, streams, version),
+			openai.Mount(verbs, streams), anthropicserver.Mount(verbs, streams), aisdk.Mount(verbs, streams),
+			mcpserver.Mount(verbs, streams, version),
 		},
 		LocalToken:     token,
 		LocalSince:     since,

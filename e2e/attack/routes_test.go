@@ -13,6 +13,7 @@ import (
 	"example.org/parley/httpapi"
 	"example.org/parley/protocol"
 	"example.org/parley/protocol/aisdk"
+	"example.org/parley/protocol/anthropic"
 	"example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
 )
@@ -21,7 +22,7 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // mounts are other people's protocols: ways into the server like its own routes.
 func mounts() []protocol.Mount {
-	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil), mcp.Mount(nil, nil, "")}
+	return []protocol.Mount{openai.Mount(nil, nil), anthropic.Mount(nil, nil), aisdk.Mount(nil, nil), mcp.Mount(nil, nil, "")}
 }
 
 // each calls a function for every route and each of its paths, including twins. Routes that delete come last.
@@ -191,6 +192,24 @@ func foreignSessions(t *testing.T, s *target) {
 			}
 			if told := victim.tells(got, victim.ids["session"]); told != "" {
 				t.Errorf("the refusal reveals %s", told)
+			}
+			for header, member := range map[string]string{
+				victim.ids["session"]: "", "": `,"thread":{"type":"continue","previous_message_id":"msg_` +
+					victim.ids["message"] + `"}`,
+			} {
+				body := `{"model":"parley","max_tokens":9,"stream":` + stream + `,"messages":[{"role":"user",` +
+					`"content":"Hello"}]` + member + `}`
+				var headers []string
+				if header != "" {
+					headers = []string{anthropic.SessionHeader, header}
+				}
+				got := s.ask(key, http.MethodPost, anthropic.Prefix+"/v1/messages", body, headers...)
+				if got.status != http.StatusNotFound {
+					t.Errorf("a foreign session or message: status %d, want 404: %.200s", got.status, got.body)
+				}
+				if told := victim.tells(got, body+header); told != "" {
+					t.Errorf("the refusal reveals %s", told)
+				}
 			}
 			for member, variable := range map[string]string{
 				"previous_response_id": "response", "conversation": "conversation",

@@ -75,8 +75,8 @@ func interleaved(
 
 // protocols returns the server's own API and each protocol as targets: clients talk in sessions of their own.
 func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([]bench.Target, error) {
-	targets := make([]bench.Target, 4)
-	var sessions [4][]string
+	targets := make([]bench.Target, 5)
+	var sessions [5][]string
 	for i := range targets {
 		for range clients {
 			session, err := p.session(ctx, agent)
@@ -104,6 +104,12 @@ func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([
 	targets[3].Request = func(client int) []byte {
 		return bench.Post(p.addr, "/openai/v1/responses", "text/event-stream", fmt.Appendf(nil,
 			`{"model":%q,"stream":true,"conversation":"conv_%s","input":%q}`, agent, sessions[3][client], prompt))
+	}
+	targets[4].Name, targets[4].First = "Messages", []byte(`"text_delta"`)
+	targets[4].Request = func(client int) []byte {
+		return bench.Post(p.addr, "/anthropic/v1/messages", "text/event-stream\r\nX-Parley-Session: "+
+			sessions[4][client], fmt.Appendf(nil, `{"model":%q,"max_tokens":1000,"stream":true,`+
+			`"messages":[{"role":"user","content":%q}]}`, agent, prompt))
 	}
 	return targets, nil
 }
