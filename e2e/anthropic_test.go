@@ -29,6 +29,33 @@ func TestAnthropicProgram(t *testing.T) {
 		"PARLEY_ANTHROPIC="+s.url+"/anthropic", "MODEL=sim/echo")
 }
 
+// The vendor's runners of tools answer the calls of agents that Parley runs.
+func TestAnthropicAgentsClient(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		t.Helper()
+		const program = "clients/anthropic-agents.mjs"
+		s := startAt(t, at)
+		key := s.at.newKey(t, "keys", "create", "--name", "sdk", "--json")
+		passed := s.clientChecks(t, program, key, "ask")
+		s.kill() // while a call waits for its result
+		s = startAt(t, at)
+		passed = append(passed, s.clientChecks(t, program, key, "reload")...)
+		passes(t, "anthropic-agents", map[string][]string{"@anthropic-ai/sdk": passed})
+	})
+}
+
+// The program of docs/clients/anthropic-agents.md is the one that runs here, and is short.
+func TestAnthropicAgentsProgram(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	said := s.documentedRun(t, "../docs/clients/anthropic-agents.md", "clients/anthropic-agents-program.mjs",
+		"PARLEY_ANTHROPIC="+s.url+"/anthropic", "MODEL=sim/script",
+		`ASK=[[{"tool_call":{"name":"weather","arguments":{"city":"Oslo"}}}],[{"text":"Cold."}]]`)
+	if said != "weather true\nCold.\n" {
+		t.Errorf("the program said %q", said)
+	}
+}
+
 // Parley is a provider like any other: one that another Parley asks continues its own sessions, and gets back the
 // signatures of what it thought.
 func TestMessagesOfAnotherParley(t *testing.T) { onEach(t, messagesOfAnotherParley) }

@@ -140,7 +140,7 @@ func foreignIDsInPaths(t *testing.T, s *target) {
 		each(t, func(r *httpapi.Route, path string) {
 			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
 				variable := match[1]
-				if variable == "version" || variable == "client" || variable == "chat" {
+				if slices.Contains([]string{"version", "client", "chat", "environment"}, variable) {
 					continue // a number, and names that are private to everybody
 				}
 				foreign, ok := victim.ids[variable]
@@ -259,7 +259,8 @@ func foreignSessions(t *testing.T, s *target) {
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
-	"sign_in", "webhook", "response", "conversation", "conversation_item"}
+	"sign_in", "webhook", "response", "conversation", "conversation_item",
+	"work"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }

@@ -18,8 +18,15 @@ import (
 // startDeadline bounds the start of a server.
 const startDeadline = 30 * time.Second
 
-// served runs the real binary with a new database until the end of the test, and returns the vendor's client of it.
+// served returns the vendor's client of a new server.
 func served(t *testing.T) sdk.Client {
+	t.Helper()
+	return sdk.NewClient(option.WithBaseURL(servedAt(t)+"/openai/v1"), option.WithAPIKey("none"),
+		option.WithMaxRetries(0))
+}
+
+// servedAt runs the real binary with a new database until the end of the test, and returns its address.
+func servedAt(t *testing.T) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "parley")
 	build := exec.Command("go", "build", "-o", binary, "./cmd/parley")
@@ -52,11 +59,11 @@ func served(t *testing.T) sdk.Client {
 		if !ok {
 			t.Fatalf("the server said %q", line)
 		}
-		return sdk.NewClient(option.WithBaseURL(url+"/openai/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
+		return url
 	case <-time.After(startDeadline):
 		t.Fatal("the server did not start")
 	}
-	return sdk.Client{}
+	return ""
 }
 
 // The vendor's Go client, unmodified, talks to a server that it knows by its address alone.

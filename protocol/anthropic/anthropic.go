@@ -46,7 +46,7 @@ func Mount(verbs *engine.Engine, streams *stream.Streams) protocol.Mount {
 	const example = `{"model":"parley","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]}`
 	return protocol.Mount{
 		Prefix: Prefix, KeyHeader: "X-Api-Key", Headers: []string{SessionHeader, requestHeader}, Fail: fail,
-		Routes: []protocol.Route{
+		Routes: append([]protocol.Route{
 			{
 				Method: http.MethodPost, Path: "/v1/messages", Name: "createAnthropicMessage",
 				Verb: engine.PostMessages, Body: MaxBody, Makes: true, Serve: a.create, Example: example,
@@ -63,7 +63,7 @@ func Mount(verbs *engine.Engine, streams *stream.Streams) protocol.Mount {
 				Method: http.MethodGet, Path: "/v1/models/{model...}", Name: "getAnthropicModel",
 				Verb: engine.ReadModels, Serve: a.model,
 			},
-		},
+		}, a.managedRoutes()...),
 	}
 }
 
