@@ -26,6 +26,7 @@ import (
 	"example.org/parley/model"
 	"example.org/parley/postgres"
 	"example.org/parley/protocol"
+	"example.org/parley/protocol/agui"
 	"example.org/parley/protocol/aisdk"
 	anthropicserver "example.org/parley/protocol/anthropic"
 	mcpserver "example.org/parley/protocol/mcp"
@@ -307,6 +308,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Streams:  streams,
 		Mounts: []protocol.Mount{
 			openai.Mount(verbs, streams), anthropicserver.Mount(verbs, streams), aisdk.Mount(verbs, streams),
+			agui.Mount(verbs, streams),
 			mcpserver.Mount(verbs, streams, version),
 		},
 		LocalToken:     token,

@@ -32,6 +32,7 @@ var readers = []string{
 	"llm/sse",
 	"llm/wire",
 	"prompt",
+	"protocol/agui",
 	"protocol/anthropic",
 	"protocol/mcp",
 	"runner/acp",

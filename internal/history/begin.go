@@ -14,15 +14,15 @@ import (
 
 // The bounds of beginning a turn.
 const (
-	maxRecorded    = 1000 // messages of a history that the server does not know, and records
+	MaxRecorded    = 1000 // messages of a history that the server does not know, and records
 	MaxAnswerPages = 32   // of a turn that are read to find out what its client has seen
 )
 
 // continueText begins a turn whose history ends with results that no waiting turn asked for: a turn needs a message.
 const continueText = "Go on: the results of your tools are above."
 
-// idempotencyHeader makes a request safe to repeat.
-const idempotencyHeader = "Idempotency-Key"
+// IdempotencyHeader makes a request safe to repeat.
+const IdempotencyHeader = "Idempotency-Key"
 
 // Book is what all requests of a protocol share. It keeps nothing between them.
 type Book struct {
@@ -43,7 +43,7 @@ type Request struct {
 	Agent    parley.Agent
 	Settings parley.Settings
 	History
-	Tags  []string // of a session that is begun
+	Tags  []string // of a session that is begun; a fork has its parent's unless there are any, even none
 	Keeps bool     // what is recorded is wanted, in Kept
 	Kept  []parley.Message
 	Names []parley.ForeignID // to be kept: the positions that the request adds
@@ -188,7 +188,7 @@ func (b *Book) name(r *Request, at int, message parley.ID) {
 
 // Once is the idempotency of the request's next operation: its own key, numbered if there are several.
 func (b *Book) Once(r *Request) store.Idempotency {
-	key := r.X.R.Header.Get(idempotencyHeader)
+	key := r.X.R.Header.Get(IdempotencyHeader)
 	if key == "" {
 		return store.Idempotency{}
 	}
@@ -209,7 +209,7 @@ func (b *Book) GoOn(ctx context.Context, r *Request, session parley.ID, follows 
 		results++
 	}
 	for i := results; i < len(r.Said); i++ { // said beside the results: the turn hears it at its next step
-		input, err := b.userInput(ctx, r, i)
+		input, err := b.UserInput(ctx, r, i)
 		if err != nil {
 			return Turn{}, err
 		}
@@ -223,7 +223,7 @@ func (b *Book) GoOn(ctx context.Context, r *Request, session parley.ID, follows 
 	var first *store.Posted
 	var turn Turn
 	for i := r.First; i < results; i++ {
-		input, err := b.resultInput(ctx, r, &r.Said[i])
+		input, err := b.ResultInput(ctx, r, &r.Said[i])
 		if err != nil {
 			return Turn{}, err
 		}
@@ -268,7 +268,7 @@ func (b *Book) Post(ctx context.Context, r *Request, session parley.ID, from int
 			input.Metadata = r.Note
 		}
 	} else {
-		input, err = b.lastInput(ctx, r)
+		input, err = b.LastInput(ctx, r)
 	}
 	if err != nil {
 		return Turn{}, err
@@ -305,7 +305,7 @@ func (b *Book) Fork(ctx context.Context, r *Request, known Point) (Turn, error) 
 	fork := engine.ForkInput{At: known.Message}
 	whole := from == len(r.Said)-1
 	if whole {
-		input, err := b.lastInput(ctx, r)
+		input, err := b.LastInput(ctx, r)
 		if err != nil {
 			return Turn{}, err
 		}
@@ -315,7 +315,7 @@ func (b *Book) Fork(ctx context.Context, r *Request, known Point) (Turn, error) 
 	if err != nil {
 		return Turn{}, err
 	}
-	if len(r.Tags) > 0 {
+	if r.Tags != nil {
 		patch := engine.SessionPatch{}
 		patch.Tags.Set, patch.Tags.Value = true, r.Tags
 		if _, err := b.Engine.UpdateSession(ctx, r.X.Principal, opened.Session.ID, patch); err != nil {
@@ -332,17 +332,17 @@ func (b *Book) Fork(ctx context.Context, r *Request, known Point) (Turn, error) 
 // Open opens a session, and records in it what the client says was said.
 func (b *Book) Open(ctx context.Context, r *Request) (Turn, error) {
 	r.Names = nil
-	if len(r.Said) > maxRecorded {
+	if len(r.Said) > MaxRecorded {
 		return Turn{}, parley.InvalidField(
 			"messages",
 			"the server does not know this history, and records at most %d messages of one",
-			maxRecorded,
+			MaxRecorded,
 		)
 	}
 	input := engine.SessionInput{AgentID: r.Agent.ID.String(), Tags: r.Tags}
 	whole := len(r.Said) == 1 && r.Said[0].Role == User
 	if whole {
-		first, err := b.lastInput(ctx, r)
+		first, err := b.LastInput(ctx, r)
 		if err != nil {
 			return Turn{}, err
 		}

@@ -19,14 +19,14 @@ func (b *Book) Record(ctx context.Context, r *Request, session parley.ID, at int
 	var inputs []engine.MessageInput
 	switch m.Role {
 	case User:
-		input, err := b.userInput(ctx, r, at)
+		input, err := b.UserInput(ctx, r, at)
 		if err != nil {
 			return err
 		}
 		input.Settings, input.Respond = parley.Settings{}, new(bool)
 		inputs = append(inputs, input)
 	case Tool:
-		input, err := b.resultInput(ctx, r, m)
+		input, err := b.ResultInput(ctx, r, m)
 		if err != nil {
 			return err
 		}
@@ -80,17 +80,17 @@ func (r *Request) trigger(content parley.UserContent) (engine.MessageInput, erro
 	return input, err
 }
 
-// lastInput is the user's message that begins the turn.
-func (b *Book) lastInput(ctx context.Context, r *Request) (engine.MessageInput, error) {
-	input, err := b.userInput(ctx, r, len(r.Said)-1)
+// LastInput is the user's message that begins the turn.
+func (b *Book) LastInput(ctx context.Context, r *Request) (engine.MessageInput, error) {
+	input, err := b.UserInput(ctx, r, len(r.Said)-1)
 	if r.Note != nil {
 		input.Metadata = r.Note
 	}
 	return input, err
 }
 
-// userInput is a user's message; its images and files are uploaded first.
-func (b *Book) userInput(ctx context.Context, r *Request, at int) (engine.MessageInput, error) {
+// UserInput is a user's message; its images and files are uploaded first.
+func (b *Book) UserInput(ctx context.Context, r *Request, at int) (engine.MessageInput, error) {
 	m := &r.Said[at]
 	content := parley.UserContent{Search: r.Search, Think: r.Think}
 	if len(m.Parts) == 0 {
@@ -146,8 +146,8 @@ func (b *Book) partOf(ctx context.Context, principal parley.Principal, p *Part) 
 	return parley.FilePart(file), nil
 }
 
-// resultInput is the result of a client's tool.
-func (b *Book) resultInput(ctx context.Context, r *Request, m *Message) (engine.MessageInput, error) {
+// ResultInput is the result of a client's tool.
+func (b *Book) ResultInput(ctx context.Context, r *Request, m *Message) (engine.MessageInput, error) {
 	input := engine.MessageInput{Role: parley.RoleToolResult, ToolCallID: m.Answers}
 	result := parley.ToolResultContent{Success: !m.Failed}
 	var err error

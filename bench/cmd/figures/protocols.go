@@ -75,8 +75,8 @@ func interleaved(
 
 // protocols returns the server's own API and each protocol as targets: clients talk in sessions of their own.
 func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([]bench.Target, error) {
-	targets := make([]bench.Target, 5)
-	var sessions [5][]string
+	targets := make([]bench.Target, 6)
+	var sessions [6][]string
 	for i := range targets {
 		for range clients {
 			session, err := p.session(ctx, agent)
@@ -105,11 +105,16 @@ func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([
 		return bench.Post(p.addr, "/openai/v1/responses", "text/event-stream", fmt.Appendf(nil,
 			`{"model":%q,"stream":true,"conversation":"conv_%s","input":%q}`, agent, sessions[3][client], prompt))
 	}
-	targets[4].Name, targets[4].First = "Messages", []byte(`"text_delta"`)
-	targets[4].Request = func(client int) []byte {
+	targets[5].Name, targets[5].First = "Messages", []byte(`"text_delta"`)
+	targets[5].Request = func(client int) []byte {
 		return bench.Post(p.addr, "/anthropic/v1/messages", "text/event-stream\r\nX-Parley-Session: "+
-			sessions[4][client], fmt.Appendf(nil, `{"model":%q,"max_tokens":1000,"stream":true,`+
+			sessions[5][client], fmt.Appendf(nil, `{"model":%q,"max_tokens":1000,"stream":true,`+
 			`"messages":[{"role":"user","content":%q}]}`, agent, prompt))
+	}
+	targets[4].Name, targets[4].First = "AG-UI", []byte(`"TEXT_MESSAGE_CONTENT"`)
+	targets[4].Request = func(client int) []byte {
+		return bench.Post(p.addr, "/agui/"+agent, "text/event-stream", fmt.Appendf(nil,
+			`{"threadId":%q,"runId":"r","messages":[{"role":"user","content":%q}]}`, sessions[4][client], prompt))
 	}
 	return targets, nil
 }
