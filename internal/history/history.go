@@ -27,7 +27,7 @@ type Message struct {
 	Role    string
 	Text    string // all of it
 	Refusal string
-	// Reasoning is recorded of an answer that the server does not know. It counts for no hash: clients may leave it out.
+	// Reasoning is recorded of an answer that the server does not know. It is in no hash: clients may leave it out.
 	Reasoning string
 	// Parts are those of a user's message or a result that has more than a text. Text counts for the hash alone then.
 	Parts  []Part

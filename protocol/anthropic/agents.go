@@ -257,7 +257,12 @@ func (a *api) createSession(x *protocol.Exchange) error {
 		return parley.InvalidField("initial_events", "at most %d", maxSent)
 	}
 	input := engine.SessionInput{
-		AgentID: strings.TrimPrefix(r.Agent.ID, agentPrefix), Title: r.Title, Tags: []string{environmentTag + environment},
+		AgentID: strings.TrimPrefix(
+			r.Agent.ID,
+			agentPrefix,
+		),
+		Title: r.Title,
+		Tags:  []string{environmentTag + environment},
 	}
 	if len(r.Metadata) > 0 {
 		var err error

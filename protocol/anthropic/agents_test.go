@@ -50,7 +50,11 @@ func TestManagedRequests(t *testing.T) {
 		}
 	}
 	var n agentName
-	if err := json.Unmarshal([]byte(`{"id":"agent_x","type":"agent","version":3}`), &n); err != nil || n.ID != "agent_x" {
+	if err := json.Unmarshal(
+		[]byte(`{"id":"agent_x","type":"agent","version":3}`),
+		&n,
+	); err != nil ||
+		n.ID != "agent_x" {
 		t.Errorf("the agent is %+v, %v", n, err)
 	}
 	for name, fits := range map[string]bool{

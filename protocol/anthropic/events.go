@@ -326,7 +326,10 @@ func (t *teller) ends(e *parley.Event, end *event.TurnEnd) error {
 	why := stopReason{Type: "end_turn"}
 	if end.Turn.Status == parley.TurnFailed {
 		why.Type = "retries_exhausted" // Parley has tried again by itself
-		told := sessionEvent{Type: "session.error", Error: &eventError{Type: "unknown_error", Message: "The turn failed."}}
+		told := sessionEvent{
+			Type:  "session.error",
+			Error: &eventError{Type: "unknown_error", Message: "The turn failed."},
+		}
 		if end.Turn.Error != nil {
 			told.Error.Message = end.Turn.Error.Sentence
 		}
@@ -407,12 +410,14 @@ func (a *api) streamEvents(x *protocol.Exchange) error {
 	w.frames = protocol.NewFrames(x.W)
 	defer w.frames.End()
 	if err := w.frames.Flush(); err != nil {
-		return nil //nolint:nilerr // the client is gone
+		return nil // the client is gone
 	}
 	if err := w.from.Relay(x.R.Context(), &w, x.Leave); err != nil && x.R.Context().Err() == nil {
 		f := failureOf(x.Problem(err))
 		if f.status != http.StatusNotFound { // the session was deleted
-			w.frames.Buffer = append(append(append(w.frames.Buffer, "event: error\ndata: "...), f.encode()...), "\n\n"...)
+			w.frames.Buffer = append(
+				append(append(w.frames.Buffer, "event: error\ndata: "...), f.encode()...),
+				"\n\n"...)
 			_ = w.frames.Flush() // the client may be gone
 		}
 	}

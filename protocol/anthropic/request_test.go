@@ -143,19 +143,22 @@ func TestHashesOfHistories(t *testing.T) {
 	const plain = `[{"role":"user","content":"hi"},{"role":"assistant","content":[` +
 		`{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"yes"},` +
 		`{"type":"tool_use","id":"c","name":"look","input":{"a":1,"b":2}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"1"},{"type":"text","text":"so?"}]}]`
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"1"},` +
+		`{"type":"text","text":"so?"}]}]`
 	want := historyOf(t, "ann", plain)
 	if want.First != 2 || len(want.Said) != 4 || want.Said[1].Reasoning != "hm" {
 		t.Errorf("it is read as %+v", want)
 	}
 	for name, change := range map[string][2]string{
-		"blocks":        {`"content":"hi"`, `"content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]`},
-		"no thoughts":   {`{"type":"thinking","thinking":"hm","signature":"s"},`, ``},
-		"arguments":     {`{"a":1,"b":2}`, `{ "b": 2, "a": 1 }`},
-		"a result's":    {`"content":"1"`, `"content":[{"type":"text","text":"1"}],"is_error":false`},
-		"other blocks":  {`{"type":"text","text":"yes"}`, `{"type":"text","text":"yes"},{"type":"server_tool_use"}`},
-		"a split text":  {`{"type":"text","text":"yes"}`, `{"type":"text","text":"yes "}`},
-		"a system role": {`[{"role":"user","content":"hi"}`, `[{"role":"system","content":"S"},{"role":"user","content":"hi"}`},
+		"blocks": {`"content":"hi"`, `"content":[{"type":"text","text":"hi",` +
+			`"cache_control":{"type":"ephemeral"}}]`},
+		"no thoughts":  {`{"type":"thinking","thinking":"hm","signature":"s"},`, ``},
+		"arguments":    {`{"a":1,"b":2}`, `{ "b": 2, "a": 1 }`},
+		"a result's":   {`"content":"1"`, `"content":[{"type":"text","text":"1"}],"is_error":false`},
+		"other blocks": {`{"type":"text","text":"yes"}`, `{"type":"text","text":"yes"},{"type":"server_tool_use"}`},
+		"a split text": {`{"type":"text","text":"yes"}`, `{"type":"text","text":"yes "}`},
+		"a system role": {`[{"role":"user","content":"hi"}`, `[{"role":"system","content":"S"},` +
+			`{"role":"user","content":"hi"}`},
 	} {
 		changed := strings.Replace(plain, change[0], change[1], 1)
 		if got := historyOf(t, "ann", changed); changed == plain || got.End() != want.End() {
@@ -218,8 +221,10 @@ func TestErrorsHaveTheVendorsTypes(t *testing.T) {
 		if err := json.Unmarshal(body, &got); err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
-		if status != c.status || got.Type != "error" || got.Error.Type != c.kind || got.Error.Message != `It "is" so.` ||
-			got.Error.Details.Code != c.code || got.Request != c.problem.RequestID.String() {
+		if status != c.status || got.Type != "error" || got.Error.Type != c.kind ||
+			got.Error.Message != `It "is" so.` ||
+			got.Error.Details.Code != c.code ||
+			got.Request != c.problem.RequestID.String() {
 			t.Errorf("%+v became %d %s", c.problem, status, body)
 		}
 	}
@@ -316,9 +321,13 @@ func TestRoomIsTakenBeforeTheTurnBegins(t *testing.T) {
 // Whatever is sent, reading it ends without a panic, and what is accepted has something new.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"parley","max_tokens":1,"messages":[{"role":"user","content":"x"}],"system":"s"}`))
-	f.Add([]byte(`{"model":"a/b","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","input":{}}]},` +
-		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"image","source":{}}]},` +
-		`{"type":"document","source":{"type":"content","content":"x"}}]}],"tools":[{}],"tool_choice":{"type":"any"}}`))
+	f.Add(
+		[]byte(`{"model":"a/b","messages":[{"role":"assistant","content":[` +
+			`{"type":"tool_use","id":"c","input":{}}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[` +
+			`{"type":"image","source":{}}]},` +
+			`{"type":"document","source":{"type":"content","content":"x"}}]}],"tools":[{}],"tool_choice":{"type":"any"}}`),
+	)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decode(body)
 		if err != nil {

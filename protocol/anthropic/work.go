@@ -266,8 +266,10 @@ func (a *api) beat(x *protocol.Exchange) error {
 		return nil
 	}
 	x.W.WriteHeader(http.StatusPreconditionFailed)
-	body := []byte(`{"type":"error","error":{"type":"invalid_request_error","message":"The work is another worker's.",` +
-		`"details":{"error_code":"heartbeat_precondition_failed","current_state":{`)
+	body := []byte(
+		`{"type":"error","error":{"type":"invalid_request_error","message":"The work is another worker's.",` +
+			`"details":{"error_code":"heartbeat_precondition_failed","current_state":{`,
+	)
 	_, _ = x.W.Write(append(append(body, state...), "}}}}"...)) // as above
 	return nil
 }

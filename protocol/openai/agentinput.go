@@ -118,7 +118,11 @@ func (a *api) approve(ctx context.Context, c *history.Request, p *agentPlace, e 
 	approval, err := a.engine.Approval(ctx, c.X.Principal, id)
 	if parley.ErrorCode(err) == parley.CodeNotFound ||
 		err == nil && approval.SessionID != p.session.ID && approval.RootID != p.session.ID {
-		return parley.Errorf(parley.CodeNotFound, "Approval request with id '%s' not found.", parley.Clip(e.RequestID, 64))
+		return parley.Errorf(
+			parley.CodeNotFound,
+			"Approval request with id '%s' not found.",
+			parley.Clip(e.RequestID, 64),
+		)
 	}
 	if err != nil {
 		return err

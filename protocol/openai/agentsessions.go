@@ -107,7 +107,9 @@ func (a *api) agentSessionObject(
 		Usage: usageOf(s.Statistics.Tokens), VaultIDs: []string{},
 	}
 	if s.Instructions != "" {
-		o.Agent.Instructions = new(strings.TrimPrefix(parley.ValueOf(o.Agent.Instructions)+"\n\n"+s.Instructions, "\n\n"))
+		o.Agent.Instructions = new(
+			strings.TrimPrefix(parley.ValueOf(o.Agent.Instructions)+"\n\n"+s.Instructions, "\n\n"),
+		)
 	}
 	o.RequiredActions = []requiredAction{}
 	if o.Status == sessionRequires {

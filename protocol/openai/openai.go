@@ -2,8 +2,8 @@
 // and the Agents API talk to agents.
 //
 // A client of Chat Completions sends its whole history with every request; the record is authoritative. A history is
-// recognised by its hash (package history) and continues the session that it comes from. A turn is begun or resumed by the
-// request, and does not end with it. The package stores nothing but those hashes, as foreign ids.
+// recognised by its hash (package history) and continues the session that it comes from. A turn is begun or resumed by
+// the request, and does not end with it. The package stores nothing but those hashes, as foreign ids.
 //
 // A response (response.go) is a part of a turn, a conversation and a session of the Agents API (agentsessions.go) are
 // sessions. Their ids are ids of the record with a prefix, so nothing is stored for them.

@@ -329,7 +329,10 @@ func (a *api) goOnFrom(ctx context.Context, c *history.Request, before *response
 				"their outputs: name the response that came after them.",
 		}
 	case before.turn.Status == parley.TurnWaiting && before.note.Discarded != (len(c.Tags) > 0):
-		return history.Turn{}, parley.InvalidField("store", "must be as in the response whose turn waits for these outputs")
+		return history.Turn{}, parley.InvalidField(
+			"store",
+			"must be as in the response whose turn waits for these outputs",
+		)
 	case before.turn.Status == parley.TurnWaiting:
 		if err := unanswered(c, openCalls(before.rows)); err != nil {
 			return history.Turn{}, err
@@ -345,7 +348,12 @@ func (a *api) goOnFrom(ctx context.Context, c *history.Request, before *response
 }
 
 // goOnBehind continues a session behind one of its messages, or forks it there if it has moved on.
-func (a *api) goOnBehind(ctx context.Context, c *history.Request, session parley.ID, last *parley.Message) (history.Turn, error) {
+func (a *api) goOnBehind(
+	ctx context.Context,
+	c *history.Request,
+	session parley.ID,
+	last *parley.Message,
+) (history.Turn, error) {
 	fork := func() (history.Turn, error) {
 		moved, err := a.movedTo(ctx, c.X.Principal, session, last.Sequence)
 		if err != nil {

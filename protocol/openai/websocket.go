@@ -61,7 +61,10 @@ func handshake(r *http.Request) (key string, err error) {
 	}
 	switch {
 	case !upgrades || !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-		return "", parley.Errorf(parley.CodeInvalid, "GET of this path opens a WebSocket. To create a response, POST it.")
+		return "", parley.Errorf(
+			parley.CodeInvalid,
+			"GET of this path opens a WebSocket. To create a response, POST it.",
+		)
 	case r.Header.Get("Sec-WebSocket-Version") != "13":
 		return "", parley.InvalidField("Sec-WebSocket-Version", "must be 13")
 	case wrong != nil || len(raw) != 16:

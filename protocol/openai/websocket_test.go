@@ -87,7 +87,16 @@ func TestSocketMessages(t *testing.T) {
 		s, w, held := reading(c.sent)
 		text, free, err := s.message()
 		if string(text) != c.text || !errors.Is(err, c.err) || w.String() != c.says {
-			t.Errorf("%s: %d bytes, %v, %q; want %d, %v, %q", name, len(text), err, w.String(), len(c.text), c.err, c.says)
+			t.Errorf(
+				"%s: %d bytes, %v, %q; want %d, %v, %q",
+				name,
+				len(text),
+				err,
+				w.String(),
+				len(c.text),
+				c.err,
+				c.says,
+			)
 		}
 		if err == nil {
 			if *held < int64(len(text)) {
