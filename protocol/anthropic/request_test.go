@@ -38,7 +38,7 @@ func decoded(t *testing.T, members string) (*request, error) {
 // Every parameter is mapped or refused by its name: none is dropped without a word.
 func TestParametersAreRefusedByName(t *testing.T) {
 	t.Parallel()
-	const blocks = `"messages":[{"role":"user","content":[`
+	const blocks, first = `"messages":[{"role":"user","content":[`, first + ""
 	for member, field := range map[string]string{
 		`"top_k":5`:                          "top_k",
 		`"Stream":true`:                      "Stream",
@@ -58,15 +58,15 @@ func TestParametersAreRefusedByName(t *testing.T) {
 		`"tool_choice":{"type":"some"}`:      "tool_choice.type",
 		`"tools":[{"type":"bash_20250124"}]`: "tools[0].type",
 		`"output_config":{"format":{}}`:      "output_config.format",
-		blocks + `{"type":"video"}]}]`:       "messages[0].content[0].type",
-		blocks + `{"type":"image"}]}]`:       "messages[0].content[0].source",
-		blocks + `{"type":"tool_result"}]}]`: "messages[0].content[0].tool_use_id",
-		blocks + `{"type":"tool_result",` + `"tool_use_id":"c","content":[{"type":"audio"}]}]}]`: "messages[0].content[0].content[0].type",
-		blocks + `{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"c"}]}]`:        "messages[0].content[1]",
-		blocks + `{"type":"document","source":{"type":"file","file_id":"f"}}]}]`:                 "messages[0].content[0].source.type",
-		blocks + `{"type":"image","source":{"type":"base64"}}]}]`:                                "messages[0].content[0].source.data",
-		blocks + strings.Repeat(`{"type":"text"},`, parley.MaxParts) + `{"type":"text"}]}]`:      "messages[0].content",
-		blocks + strings.Repeat(`0,`, maxBlocks) + `0]}]`:                                        "messages[0].content",
+		blocks + `{"type":"video"}]}]`:       first + "type",
+		blocks + `{"type":"image"}]}]`:       first + "source",
+		blocks + `{"type":"tool_result"}]}]`: first + "tool_use_id",
+		blocks + `{"type":"tool_result","tool_use_id":"c","content":[{"type":"audio"}]}]}]`: first + "content[0].type",
+		blocks + `{"type":"text","text":"x"},{"type":"tool_result","tool_use_id":"c"}]}]`:   "messages[0].content[1]",
+		blocks + `{"type":"document","source":{"type":"file","file_id":"f"}}]}]`:            first + "source.type",
+		blocks + `{"type":"image","source":{"type":"base64"}}]}]`:                           first + "source.data",
+		blocks + strings.Repeat(`{"type":"text"},`, parley.MaxParts) + `{"type":"text"}]}]`: "messages[0].content",
+		blocks + strings.Repeat(`0,`, maxBlocks) + `0]}]`:                                   "messages[0].content",
 	} {
 		_, err := decoded(t, ","+member)
 		got, ok := err.(*parley.Error) //nolint:errorlint // of this package
