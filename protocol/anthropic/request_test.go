@@ -38,7 +38,7 @@ func decoded(t *testing.T, members string) (*request, error) {
 // Every parameter is mapped or refused by its name: none is dropped without a word.
 func TestParametersAreRefusedByName(t *testing.T) {
 	t.Parallel()
-	const blocks, first = `"messages":[{"role":"user","content":[`, first + ""
+	const blocks, first = `"messages":[{"role":"user","content":[`, "messages[0].content[0]."
 	for member, field := range map[string]string{
 		`"top_k":5`:                          "top_k",
 		`"Stream":true`:                      "Stream",

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sort"
 	"strconv"
 
 	"example.org/parley"
@@ -292,15 +293,7 @@ func lend(s *parley.Settings, agent *parley.Agent) {
 
 // outputs reports whether the input has outputs of functions, and moves them to its beginning.
 func outputs(c *history.Request) bool {
-	slices.SortStableFunc(c.Said, func(m, n history.Message) int {
-		if (m.Role == "tool") == (n.Role == "tool") {
-			return 0
-		}
-		if m.Role == "tool" {
-			return -1
-		}
-		return 1
-	})
+	sort.SliceStable(c.Said, func(i, j int) bool { return c.Said[i].Role == "tool" && c.Said[j].Role != "tool" })
 	return c.Said[0].Role == "tool"
 }
 
