@@ -644,6 +644,17 @@ func TestOpenAIProgram(t *testing.T) {
 // documentedProgram runs the program that a page shows, which asks two questions in one session.
 func (s *server) documentedProgram(t *testing.T, page, program string, environment ...string) {
 	t.Helper()
+	s.documentedRun(t, page, program, environment...)
+	var list struct{ Data []struct{ ID string } }
+	s.get("/v1/sessions", &list)
+	if len(list.Data) != 1 || s.messagesOf(list.Data[0].ID) != 4 {
+		t.Errorf("the program left %+v, want one session of four messages", list.Data)
+	}
+}
+
+// documentedRun runs the program that a page shows, and returns what it printed.
+func (s *server) documentedRun(t *testing.T, page, program string, environment ...string) string {
+	t.Helper()
 	text, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
@@ -659,10 +670,5 @@ func (s *server) documentedProgram(t *testing.T, page, program string, environme
 	if lines := bytes.Count(text, []byte("\n")); lines > 30 {
 		t.Errorf("the program has %d lines, want at most 30", lines)
 	}
-	s.runClient(t, program, append(environment, "PARLEY_KEY="+s.key())...)
-	var list struct{ Data []struct{ ID string } }
-	s.get("/v1/sessions", &list)
-	if len(list.Data) != 1 || s.messagesOf(list.Data[0].ID) != 4 {
-		t.Errorf("the program left %+v, want one session of four messages", list.Data)
-	}
+	return s.runClient(t, program, append(environment, "PARLEY_KEY="+s.key())...)
 }

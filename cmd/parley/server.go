@@ -29,6 +29,7 @@ import (
 	"example.org/parley/protocol/a2a"
 	"example.org/parley/protocol/agui"
 	"example.org/parley/protocol/aisdk"
+	anthropicserver "example.org/parley/protocol/anthropic"
 	mcpserver "example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
 	"example.org/parley/runner/acp"
@@ -307,7 +308,8 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Engine:   verbs,
 		Streams:  streams,
 		Mounts: append([]protocol.Mount{
-			openai.Mount(verbs, streams), aisdk.Mount(verbs, streams), agui.Mount(verbs, streams),
+			openai.Mount(verbs, streams), anthropicserver.Mount(verbs, streams), aisdk.Mount(verbs, streams),
+			agui.Mount(verbs, streams),
 			mcpserver.Mount(verbs, streams, version),
 		}, a2a.Mounts(verbs, streams, version)...),
 		LocalToken:     token,

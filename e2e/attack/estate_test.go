@@ -58,6 +58,7 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 	)
 	e.ids["conversation"], e.ids["response"] = "conv_"+e.ids["session"], "resp_"+e.ids["message"]
 	e.ids["conversation_item"] = "msg_" + e.ids["message"]
+	e.ids["environment"], e.ids["work"] = "env_own", "work_"+e.ids["session"]
 	e.ids["agent_session"], e.ids["subagent"] = "asess_"+e.ids["session"], "subagent_"+e.ids["session"]
 	s.await(owner, path, "completed")
 	e.ids["loop"] = s.made(owner, "POST", path+"/loops", fmt.Sprintf(`{"prompt":%q,"max":1}`, mark))

@@ -15,6 +15,7 @@ import (
 	"example.org/parley/protocol/a2a"
 	"example.org/parley/protocol/agui"
 	"example.org/parley/protocol/aisdk"
+	"example.org/parley/protocol/anthropic"
 	"example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
 )
@@ -24,7 +25,8 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 // mounts are other people's protocols: ways into the server like its own routes.
 func mounts() []protocol.Mount {
 	return append([]protocol.Mount{
-		openai.Mount(nil, nil), aisdk.Mount(nil, nil), agui.Mount(nil, nil), mcp.Mount(nil, nil, ""),
+		openai.Mount(nil, nil), anthropic.Mount(nil, nil), aisdk.Mount(nil, nil), agui.Mount(nil, nil),
+		mcp.Mount(nil, nil, ""),
 	}, a2a.Mounts(nil, nil, "")...)
 }
 
@@ -144,7 +146,7 @@ func foreignIDsInPaths(t *testing.T, s *target) {
 			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
 				variable := match[1]
 				switch variable {
-				case "version", "client", "chat", "thread":
+				case "version", "client", "chat", "thread", "environment":
 					continue // a number, and names that are private to everybody
 				}
 				foreign, ok := victim.ids[variable]
@@ -196,6 +198,24 @@ func foreignSessions(t *testing.T, s *target) {
 			}
 			if told := victim.tells(got, victim.ids["session"]); told != "" {
 				t.Errorf("the refusal reveals %s", told)
+			}
+			for header, member := range map[string]string{
+				victim.ids["session"]: "", "": `,"thread":{"type":"continue","previous_message_id":"msg_` +
+					victim.ids["message"] + `"}`,
+			} {
+				body := `{"model":"parley","max_tokens":9,"stream":` + stream + `,"messages":[{"role":"user",` +
+					`"content":"Hello"}]` + member + `}`
+				var headers []string
+				if header != "" {
+					headers = []string{anthropic.SessionHeader, header}
+				}
+				got := s.ask(key, http.MethodPost, anthropic.Prefix+"/v1/messages", body, headers...)
+				if got.status != http.StatusNotFound {
+					t.Errorf("a foreign session or message: status %d, want 404: %.200s", got.status, got.body)
+				}
+				if told := victim.tells(got, body+header); told != "" {
+					t.Errorf("the refusal reveals %s", told)
+				}
 			}
 			for member, variable := range map[string]string{
 				"previous_response_id": "response", "conversation": "conversation",
@@ -284,7 +304,7 @@ func (s *target) foreignTasks(key string, victim estate) {
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
-	"sign_in", "webhook", "response", "conversation", "conversation_item", "agent_session"}
+	"sign_in", "webhook", "response", "conversation", "conversation_item", "agent_session", "work"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }

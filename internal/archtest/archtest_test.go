@@ -238,7 +238,8 @@ var rules = []struct {
 	},
 	// Other people's protocols: each knows the port, the verbs and the streams, and neither the server nor another.
 	{"protocol", []string{".", "engine", "stream"}},
-	{"protocol/*", []string{".", "engine", "event", "protocol", "store", "stream"}},
+	{"internal/history", []string{".", "engine", "event", "protocol", "store", "stream"}},
+	{"protocol/*", []string{".", "engine", "event", "internal/history", "protocol", "store", "stream"}},
 	{"telemetry", []string{".", "internal/metric", "model", "observe", "store"}},
 	{"httpapi/*", []string{".", "engine", "stream", "httpapi"}},
 	{"web", nil},

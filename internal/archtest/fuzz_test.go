@@ -36,6 +36,7 @@ var readers = []string{
 	"prompt",
 	"protocol/a2a",
 	"protocol/agui",
+	"protocol/anthropic",
 	"protocol/mcp",
 	"runner/acp",
 	"tool/builtin",

@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 )
 
@@ -28,7 +29,7 @@ func (a *api) agentInput(x *protocol.Exchange) error {
 		return err
 	}
 	ctx := x.R.Context()
-	c := &chat{x: x, body: x.Body}
+	c := &history.Request{X: x}
 	for i := range events {
 		switch e := &events[i]; e.Type {
 		case inputMessage:
@@ -49,20 +50,20 @@ func (a *api) agentInput(x *protocol.Exchange) error {
 }
 
 // steer posts a message. It begins a turn, or the running one hears it at its next step.
-func (a *api) steer(ctx context.Context, c *chat, p *agentPlace, e *agentEvent) error {
-	c.said = []message{*e.said}
-	input, err := a.userInput(ctx, c, 0)
+func (a *api) steer(ctx context.Context, c *history.Request, p *agentPlace, e *agentEvent) error {
+	c.Said = []history.Message{*e.said}
+	input, err := a.book.UserInput(ctx, c, 0)
 	if err != nil {
 		return err
 	}
 	input.During = parley.DuringSteer
-	_, err = a.engine.PostMessage(ctx, c.x.Principal, p.session.ID, input, c.once())
+	_, err = a.engine.PostMessage(ctx, c.X.Principal, p.session.ID, input, a.book.Once(c))
 	return err
 }
 
 // cancelAgent stops the session's turn; where nothing runs, there is nothing to do.
-func (a *api) cancelAgent(ctx context.Context, c *chat, p *agentPlace) error {
-	_, err := a.engine.Cancel(ctx, c.x.Principal, p.session.ID, engine.CancelInput{})
+func (a *api) cancelAgent(ctx context.Context, c *history.Request, p *agentPlace) error {
+	_, err := a.engine.Cancel(ctx, c.X.Principal, p.session.ID, engine.CancelInput{})
 	switch parley.ErrorCode(err) {
 	case parley.CodeNothingToCancel, parley.CodeConflict:
 		err = nil
@@ -71,24 +72,29 @@ func (a *api) cancelAgent(ctx context.Context, c *chat, p *agentPlace) error {
 }
 
 // toolResult answers a call for which the turn waits. A request that is sent again is recognised by its key.
-func (a *api) toolResult(ctx context.Context, c *chat, p *agentPlace, e *agentEvent) error {
+func (a *api) toolResult(ctx context.Context, c *history.Request, p *agentPlace, e *agentEvent) error {
 	unknown := parley.Errorf(parley.CodeInvalid, "%s%s", unknownCall, parley.Clip(e.CallID, 128))
 	turn := idOf(e.TurnID, turnPrefix)
 	if turn.IsZero() {
 		return unknown
 	}
-	rows, err := a.turnRows(ctx, c.x.Principal, p.session.ID, turn)
+	rows, err := a.turnRows(ctx, c.X.Principal, p.session.ID, turn)
 	if err != nil {
 		return err
 	}
 	asked := slices.ContainsFunc(rows, func(m parley.Message) bool {
 		return m.Role == parley.RoleToolCall && m.ToolCallID == e.CallID
 	})
-	repeated := c.x.R.Header.Get(idempotencyHeader) != ""
+	repeated := c.X.R.Header.Get(history.IdempotencyHeader) != ""
 	if !asked || !repeated && (p.session.TurnID != turn || !slices.Contains(openCalls(rows), e.CallID)) {
 		return unknown
 	}
-	input := resultInput(&message{ToolCallID: e.CallID, parts: e.output})
+	input, err := a.book.ResultInput(ctx, c, &history.Message{
+		Role: history.Tool, Answers: e.CallID, Text: (&message{parts: e.output}).text(),
+	})
+	if err != nil {
+		return err
+	}
 	if !e.Success {
 		said := parley.ValueOf(e.Error)
 		if said == "" {
@@ -99,7 +105,7 @@ func (a *api) toolResult(ctx context.Context, c *chat, p *agentPlace, e *agentEv
 			return err
 		}
 	}
-	_, err = a.engine.PostMessage(ctx, c.x.Principal, p.session.ID, input, c.once())
+	_, err = a.engine.PostMessage(ctx, c.X.Principal, p.session.ID, input, a.book.Once(c))
 	if code := parley.ErrorCode(err); code == parley.CodeConflict || code == parley.CodeNotFound {
 		return unknown
 	}
@@ -107,9 +113,9 @@ func (a *api) toolResult(ctx context.Context, c *chat, p *agentPlace, e *agentEv
 }
 
 // approve answers the question about a call of one of the agent's own tools.
-func (a *api) approve(ctx context.Context, c *chat, p *agentPlace, e *agentEvent) error {
+func (a *api) approve(ctx context.Context, c *history.Request, p *agentPlace, e *agentEvent) error {
 	id := idOf(e.RequestID, approvalPrefix)
-	approval, err := a.engine.Approval(ctx, c.x.Principal, id)
+	approval, err := a.engine.Approval(ctx, c.X.Principal, id)
 	if parley.ErrorCode(err) == parley.CodeNotFound ||
 		err == nil && approval.SessionID != p.session.ID && approval.RootID != p.session.ID {
 		return parley.Errorf(
@@ -131,6 +137,6 @@ func (a *api) approve(ctx context.Context, c *chat, p *agentPlace, e *agentEvent
 	if approval.State == state { // the request was sent before
 		return nil
 	}
-	_, err = a.engine.Decide(ctx, c.x.Principal, id, engine.DecisionInput{Decision: decision})
+	_, err = a.engine.Decide(ctx, c.X.Principal, id, engine.DecisionInput{Decision: decision})
 	return err
 }

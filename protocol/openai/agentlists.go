@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 	"example.org/parley/store"
 )
@@ -320,7 +321,7 @@ func (a *api) createManagedAgent(x *protocol.Exchange) error {
 		input.SystemPrompt = literal(text)
 	}
 	once := store.Idempotency{}
-	if key := x.R.Header.Get(idempotencyHeader); key != "" {
+	if key := x.R.Header.Get(history.IdempotencyHeader); key != "" {
 		once = x.Call.Idempotency(key, Prefix, x.Body)
 	}
 	agent, _, err := a.engine.CreateAgent(x.R.Context(), x.Principal, input, once)

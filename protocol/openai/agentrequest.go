@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"example.org/parley"
+	"example.org/parley/internal/history"
 )
 
 // maxInputs bounds the events of one request.
@@ -28,7 +29,7 @@ type agentSessionRequest struct {
 	SpendControl *limited `json:"spend_control"`
 	VaultIDs     []string `json:"vault_ids"`
 
-	said *message // the input; nil for none
+	said *history.Message // the input; nil for none
 }
 
 type limited struct {
@@ -83,7 +84,7 @@ func decodeAgentSession(body []byte) (*agentSessionRequest, error) {
 			return nil, parley.InvalidField("agent", "has no name and no metadata of its own in a session")
 		}
 		if err := r.Agent.check(); err != nil {
-			return nil, within("agent", err)
+			return nil, history.Within("agent", err)
 		}
 	}
 	if !given(r.Input) {
@@ -155,24 +156,29 @@ func (p *agentParameters) patch(to *parley.SettingsPatch, s *parley.Settings) {
 }
 
 // readSaid reads an input as one message of the user.
-func readSaid(raw json.RawMessage) (*message, error) {
+func readSaid(raw json.RawMessage) (*history.Message, error) {
 	said, instructions, err := readInput(raw, maxInputs)
 	if err != nil {
 		return nil, err
 	}
-	one := message{Role: "user"}
+	one := history.Message{Member: "input", Role: history.User}
 	for i := range said {
-		if said[i].Role != "user" {
+		switch m := &said[i]; {
+		case m.Role != history.User:
 			return nil, parley.InvalidField("input", "must be messages of the user")
+		case len(m.Parts) == 0:
+			one.Parts = append(one.Parts, history.Part{Text: m.Text})
+		default:
+			one.Parts = append(one.Parts, m.Parts...)
 		}
-		one.parts = append(one.parts, said[i].parts...)
 	}
 	switch {
-	case len(instructions) > 0 || len(one.parts) == 0:
+	case len(instructions) > 0 || len(one.Parts) == 0:
 		return nil, parley.InvalidField("input", "must be messages of the user")
-	case len(one.parts) > parley.MaxParts:
+	case len(one.Parts) > parley.MaxParts:
 		return nil, parley.InvalidField("input", "at most %d parts", parley.MaxParts)
 	}
+	one.Plain()
 	return &one, nil
 }
 
@@ -198,8 +204,8 @@ type agentEvent struct {
 		Decision string `json:"decision"`
 	} `json:"response"`
 
-	said   *message // of a message
-	output []part   // of a result
+	said   *history.Message // of a message
+	output []part           // of a result
 }
 
 // The types of events that a client sends.
@@ -225,7 +231,7 @@ func decodeEvents(body []byte) ([]agentEvent, error) {
 	}
 	for i := range events {
 		if err := events[i].read(); err != nil {
-			return nil, within("events["+decimal(i)+"]", err)
+			return nil, history.Within("events["+decimal(i)+"]", err)
 		}
 	}
 	return events, nil

@@ -9,6 +9,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 	"example.org/parley/stream"
 )
@@ -200,16 +201,16 @@ func (a *api) createAgentSession(x *protocol.Exchange) error {
 			return err
 		}
 	}
-	c := &chat{x: x, agent: agent, body: x.Body}
+	c := &history.Request{X: x, Agent: agent}
 	if r.said != nil {
-		c.said = []message{*r.said}
-		first, err := a.userInput(ctx, c, 0)
+		c.Said = []history.Message{*r.said}
+		first, err := a.book.UserInput(ctx, c, 0)
 		if err != nil {
 			return err
 		}
 		input.Message = &first
 	}
-	opened, err := a.engine.OpenSession(ctx, x.Principal, input, c.once())
+	opened, err := a.engine.OpenSession(ctx, x.Principal, input, a.book.Once(c))
 	if err != nil {
 		return err
 	}
@@ -248,7 +249,7 @@ func (a *api) agentFor(
 	var model parley.ModelID
 	if p.Model != "" {
 		var named parley.Agent
-		if named, model, err = a.asked(ctx, principal, p.Model); err != nil {
+		if named, model, err = a.book.Asked(ctx, principal, p.Model); err != nil {
 			return agent, settings, err
 		}
 		switch {

@@ -11,6 +11,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/engine"
 	"example.org/parley/event"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 	"example.org/parley/stream"
 )
@@ -59,13 +60,13 @@ func (a *api) compact(x *protocol.Exchange) error {
 		return err
 	}
 	defer end()
-	ctx, stop := context.WithTimeout(x.R.Context(), MaxWait)
+	ctx, stop := context.WithTimeout(x.R.Context(), history.MaxWait)
 	defer stop()
 	p, err := a.prepareInput(x)
 	if err != nil {
 		return err
 	}
-	session, err := a.recorded(ctx, p, len(p.said), nil)
+	session, err := a.recorded(ctx, p, len(p.Said), nil)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (a *api) prepareInput(x *protocol.Exchange) (*prepared, error) {
 	}
 	err := r.refuse()
 	if err == nil && given(r.Input) {
-		r.said, r.inserted, err = readInput(r.Input, maxRecorded)
+		r.said, r.inserted, err = readInput(r.Input, history.MaxRecorded)
 	}
 	if err == nil {
 		r.conversation, err = conversationOf(r.Conversation)
@@ -128,8 +129,8 @@ func (a *api) prepareInput(x *protocol.Exchange) (*prepared, error) {
 		return nil, err
 	case r.Model == "":
 		return nil, parley.InvalidField("model", "is missing: name an agent, or provider/model")
-	case len(r.said) > maxRecorded:
-		return nil, parley.InvalidField("input", "at most %d items", maxRecorded)
+	case len(r.said) > history.MaxRecorded:
+		return nil, parley.InvalidField("input", "at most %d items", history.MaxRecorded)
 	case len(r.said) == 0 && r.Previous == "" && r.compacted == "" && r.conversation == "":
 		return nil, parley.InvalidField("input", "is missing")
 	}
@@ -153,12 +154,12 @@ func (a *api) recorded(ctx context.Context, p *prepared, first int, tags []strin
 			at = &p.before.rows[n-1]
 		}
 	}
-	principal := p.x.Principal
+	principal := p.X.Principal
 	switch {
 	case session == nil || session.LastSequence == 0:
 		opened, err := a.engine.OpenSession(ctx, principal, engine.SessionInput{
 			AgentID: p.own.ID.String(), Tags: tags,
-		}, p.once())
+		}, a.book.Once(p.Request))
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +169,7 @@ func (a *api) recorded(ctx context.Context, p *prepared, first int, tags []strin
 		if at != nil {
 			fork.At = at.ID
 		}
-		opened, err := a.engine.Fork(ctx, principal, session.ID, fork, p.once())
+		opened, err := a.engine.Fork(ctx, principal, session.ID, fork, a.book.Once(p.Request))
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +183,7 @@ func (a *api) recorded(ctx context.Context, p *prepared, first int, tags []strin
 		}
 	}
 	for i := range first {
-		if err := a.record(ctx, p.chat, session.ID, i, 0); err != nil {
+		if err := a.book.Record(ctx, p.Request, session.ID, i, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -195,7 +196,7 @@ func (a *api) summarise(
 	ctx context.Context, x *protocol.Exchange, session parley.ID, through, event int64,
 ) (usage responseUsage, err error) {
 	watch, err := a.streams.Open(ctx, x.Principal, stream.Request{
-		Sessions: []stream.Place{{SessionID: session, After: event}}, Flush: MaxWait,
+		Sessions: []stream.Place{{SessionID: session, After: event}}, Flush: history.MaxWait,
 	})
 	if err != nil {
 		return usage, err
@@ -266,8 +267,8 @@ func (a *api) countTokens(x *protocol.Exchange) error {
 	if err != nil {
 		return err
 	}
-	last := len(p.said) - 1
-	if last < 0 || p.said[last].Role != "user" {
+	last := len(p.Said) - 1
+	if last < 0 || p.Said[last].Role != "user" {
 		return parley.InvalidField("input", "must end with a message of the user to be counted")
 	}
 	a.purgeForgotten(ctx, x.Principal)
@@ -278,7 +279,7 @@ func (a *api) countTokens(x *protocol.Exchange) error {
 	defer func() { // also when the client is gone; see purgeForgotten
 		_ = a.engine.DeleteSession(context.WithoutCancel(ctx), x.Principal, session.ID)
 	}()
-	input, err := a.lastInput(ctx, p.chat)
+	input, err := a.book.LastInput(ctx, p.Request)
 	if err != nil {
 		return err
 	}

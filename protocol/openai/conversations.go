@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 )
 
@@ -74,7 +75,7 @@ func newConversation(s *parley.Session) conversationObject {
 }
 
 // decodeConversation reads a request and its items.
-func decodeConversation(body []byte) (r conversationRequest, said []message, instructions []string, err error) {
+func decodeConversation(body []byte) (r conversationRequest, said []history.Message, instructions []string, err error) {
 	if len(body) == 0 {
 		return r, nil, nil, nil
 	}
@@ -121,13 +122,13 @@ func (a *api) createConversation(x *protocol.Exchange) error {
 			return err
 		}
 	}
-	c := &chat{x: x, agent: agent, body: x.Body, history: history{said: said}}
-	opened, err := a.engine.OpenSession(ctx, x.Principal, input, c.once())
+	c := &history.Request{X: x, Agent: agent, History: history.History{Said: said}}
+	opened, err := a.engine.OpenSession(ctx, x.Principal, input, a.book.Once(c))
 	if err != nil {
 		return err
 	}
 	for i := range said {
-		if err := a.record(ctx, c, opened.Session.ID, i, 0); err != nil {
+		if err := a.book.Record(ctx, c, opened.Session.ID, i, 0); err != nil {
 			return err
 		}
 	}
@@ -194,15 +195,15 @@ func (a *api) createItems(x *protocol.Exchange) error {
 	case len(said) == 0:
 		return parley.InvalidField("items", "is empty")
 	}
-	c := &chat{x: x, body: x.Body, history: history{said: said}, keeps: true}
+	c := &history.Request{X: x, History: history.History{Said: said}, Keeps: true}
 	for i := range said {
-		if err := a.record(x.R.Context(), c, session.ID, i, 0); err != nil {
+		if err := a.book.Record(x.R.Context(), c, session.ID, i, 0); err != nil {
 			return err
 		}
 	}
 	items := []any{}
-	for i := range c.kept {
-		made, err := itemsOf(&c.kept[i])
+	for i := range c.Kept {
+		made, err := itemsOf(&c.Kept[i])
 		if err != nil {
 			return err
 		}

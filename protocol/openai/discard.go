@@ -6,6 +6,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/internal/history"
 )
 
 // discardedTag marks the sessions of responses that are not stored. They are durable while they run.
@@ -16,7 +17,7 @@ const maxForgotten = 8
 
 // discard purges the session of a response that is not to be stored. If the client is gone, the turn ends first.
 func (w *responding) discard() {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(w.x.R.Context()), MaxWait)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(w.x.R.Context()), history.MaxWait)
 	defer stop()
 	w.frames = nil // whoever reads has everything
 	if w.reason != "" && !forClient(w.reason) {
@@ -43,7 +44,7 @@ func (a *api) purgeForgotten(ctx context.Context, principal parley.Principal) {
 	if err != nil {
 		return // it is tried again with the next one
 	}
-	before := parley.TimeOf(time.Now().Add(-MaxWait)) // others may be read right now
+	before := parley.TimeOf(time.Now().Add(-history.MaxWait)) // others may be read right now
 	for i := range page.Data {
 		if s := &page.Data[i]; s.UpdatedAt < before && s.OwnerID == principal.ID {
 			_ = a.engine.DeleteSession(ctx, principal, s.ID)

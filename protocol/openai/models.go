@@ -2,16 +2,11 @@ package openai
 
 import (
 	"context"
-	"strings"
 
 	"example.org/parley"
 	"example.org/parley/engine"
 	"example.org/parley/protocol"
-	"example.org/parley/store"
 )
-
-// ownPrefix may stand before an agent's slug, for clients that want provider/model.
-const ownPrefix = "parley/"
 
 // plainSlug is the agent of the models of the registry: it has no prompt and no tools until somebody gives it some.
 const plainSlug = "chat-completions"
@@ -61,7 +56,7 @@ const maxModels = 10 * parley.MaxPage
 // model reads one.
 func (a *api) model(x *protocol.Exchange) error {
 	name := x.R.PathValue("model")
-	agent, model, err := a.asked(x.R.Context(), x.Principal, name)
+	agent, model, err := a.book.Asked(x.R.Context(), x.Principal, name)
 	switch {
 	case err != nil:
 		return err
@@ -79,45 +74,12 @@ func registryModel(id parley.ModelID) listedModel {
 	return listedModel{string(id), "model", 0, id.Provider()}
 }
 
-// asked finds what a request's model names: an agent by slug or id, or a model of the registry, whose agent is zero.
-func (a *api) asked(
-	ctx context.Context,
-	principal parley.Principal,
-	name string,
-) (agent parley.Agent, model parley.ModelID, err error) {
-	slug := strings.TrimPrefix(name, ownPrefix)
-	if slug != "" && !strings.Contains(slug, "/") {
-		agent, err = a.engine.Agent(ctx, principal, slug)
-		if err == nil && agent.Status == parley.AgentActive {
-			return agent, "", nil
-		}
-		if err != nil && parley.ErrorCode(err) != parley.CodeNotFound {
-			return agent, "", err
-		}
-	} else if slug == name && parley.ModelID(name).Validate() == nil {
-		return parley.Agent{}, parley.ModelID(name), nil
-	}
-	return parley.Agent{}, "", &parley.Error{
-		Code: parley.CodeNotFound, Field: "model",
-		Message: "The model `" + parley.Clip(name, 64) + "` does not exist: name an agent by its slug, or a model as " +
-			"provider/model. GET " + Prefix + "/models lists both.",
-	}
-}
-
 // plainAgent finds the agent of the registry's models, or makes it.
 func (a *api) plainAgent(ctx context.Context, principal parley.Principal) (parley.Agent, error) {
-	agent, err := a.engine.Agent(ctx, principal, plainSlug)
-	if parley.ErrorCode(err) != parley.CodeNotFound {
-		return agent, err
-	}
-	agent, _, err = a.engine.CreateAgent(ctx, principal, engine.AgentInput{
+	return a.book.PlainAgent(ctx, principal, engine.AgentInput{
 		Slug: plainSlug, Name: "Chat Completions",
 		Description: "Answers clients of OpenAI's API that name a model instead of an agent.",
-	}, store.Idempotency{})
-	if parley.ErrorCode(err) == parley.CodeConflict { // another request has just made it
-		return a.engine.Agent(ctx, principal, plainSlug)
-	}
-	return agent, err
+	})
 }
 
 // send answers 200 with JSON.

@@ -2,8 +2,8 @@
 // and the Agents API talk to agents.
 //
 // A client of Chat Completions sends its whole history with every request; the record is authoritative. A history is
-// recognised by its hash (history.go) and continues the session that it comes from. A turn is begun or resumed by the
-// request, and does not end with it. The package stores nothing but those hashes, as foreign ids.
+// recognised by its hash (package history) and continues the session that it comes from. A turn is begun or resumed by
+// the request, and does not end with it. The package stores nothing but those hashes, as foreign ids.
 //
 // A response (response.go) is a part of a turn, a conversation and a session of the Agents API (agentsessions.go) are
 // sessions. Their ids are ids of the record with a prefix, so nothing is stored for them.
@@ -16,6 +16,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 	"example.org/parley/stream"
 )
@@ -33,11 +34,20 @@ const MaxBody = 16 << 20
 type api struct {
 	engine  *engine.Engine
 	streams *stream.Streams
+	book    *history.Book
 }
+
+// foreignProtocol names the hashes of histories among the foreign ids.
+const foreignProtocol = "openai-chat"
+
+// historyKind keeps them apart from those of other protocols.
+const historyKind = "chat 1"
 
 // Mount offers the protocol to a server.
 func Mount(verbs *engine.Engine, streams *stream.Streams) protocol.Mount {
-	a := &api{verbs, streams}
+	a := &api{verbs, streams, &history.Book{
+		Engine: verbs, Streams: streams, Protocol: foreignProtocol, Prefix: Prefix, Header: SessionHeader,
+	}}
 	return protocol.Mount{
 		Prefix: Prefix, Headers: []string{SessionHeader}, Fail: fail,
 		Routes: slices.Concat([]protocol.Route{

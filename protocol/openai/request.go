@@ -3,12 +3,12 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 
 	"example.org/parley"
+	"example.org/parley/internal/history"
 )
 
 // maxMessages bounds the history that a request sends.
@@ -149,7 +149,7 @@ func decode(body []byte) (*request, error) {
 	}
 	for i := range r.Messages {
 		if err := r.Messages[i].read(); err != nil {
-			return nil, within(fmt.Sprintf("messages[%d]", i), err)
+			return nil, history.Within(fmt.Sprintf("messages[%d]", i), err)
 		}
 	}
 	return r, nil
@@ -182,18 +182,6 @@ func (r *request) refuse() error {
 		}
 	}
 	return nil
-}
-
-// within prefixes a field with the member that contains it.
-func within(member string, err error) error {
-	var known *parley.Error
-	if errors.As(err, &known) && known.Field != "" {
-		inside := *known
-		inside.Field = member + "." + known.Field
-		inside.Message = inside.Field + ": " + strings.TrimPrefix(known.Message, known.Field+": ")
-		return &inside
-	}
-	return err
 }
 
 // read checks a message's shape and reads its content.
@@ -230,7 +218,7 @@ func (m *message) read() error {
 	}
 	for i := range m.parts {
 		if err := m.parts[i].check(m.Role); err != nil {
-			return within(fmt.Sprintf("content[%d]", i), err)
+			return history.Within(fmt.Sprintf("content[%d]", i), err)
 		}
 	}
 	return nil
@@ -279,17 +267,60 @@ func (m *message) refusal() string {
 	return m.Refusal
 }
 
+// said puts the message into the terms of histories; at is its place among what was said.
+func (m *message) said(at int) history.Message {
+	h := history.Message{
+		Member: fmt.Sprintf("messages[%d]", at), Role: m.Role, Text: m.text(), Refusal: m.refusal(),
+		Answers: m.ToolCallID,
+	}
+	plain := true
+	for i := range m.parts {
+		plain = plain && m.parts[i].Type == "text"
+	}
+	for i := range m.parts {
+		p := &m.parts[i]
+		part := history.Part{Text: p.Text}
+		switch member := fmt.Sprintf("content[%d].", i); {
+		case p.ImageURL != nil:
+			h.Others = append(h.Others, "image", p.ImageURL.URL)
+			part.Member, part.Name = member+"image_url", "image"
+			if strings.HasPrefix(p.ImageURL.URL, "data:") {
+				part.Data = p.ImageURL.URL
+			} else {
+				part.Link = p.ImageURL.URL
+			}
+		case p.File != nil:
+			h.Others = append(h.Others, "file", p.File.Name, p.File.Data)
+			part.Member, part.Name, part.Data = member+"file", p.File.Name, p.File.Data
+			if part.Name == "" {
+				part.Name = "file"
+			}
+		case p.Audio != nil:
+			h.Others = append(h.Others, "audio", p.Audio.Format, p.Audio.Data)
+			part.Member, part.Name, part.Data = member+"input_audio", "audio."+p.Audio.Format, p.Audio.Data
+		}
+		if !plain && m.Role == history.User {
+			h.Parts = append(h.Parts, part)
+		}
+	}
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		h.Calls = append(h.Calls, history.Call(c.ID, c.Function.Name, c.Function.Arguments))
+	}
+	return h
+}
+
 // split separates the instructions from what was said.
-func (r *request) split() (instructions string, said []message) {
+func (r *request) split() (instructions string, said []history.Message) {
 	var texts []string
 	for i := range r.Messages {
 		if m := &r.Messages[i]; m.Role == "system" || m.Role == "developer" {
 			texts = append(texts, m.text())
 		} else {
-			said = append(said, *m)
+			said = append(said, m.said(len(said)))
 		}
 	}
-	return strings.Join(texts, "\n\n"), said
+	return strings.Join(texts, history.Gap), said
 }
 
 // settings are what the request sets for its turn.

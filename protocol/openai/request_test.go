@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/internal/history"
 )
 
 // decoded reads a request with some members beside a model and a message.
@@ -103,14 +104,14 @@ func TestParametersBecomeSettings(t *testing.T) {
 }
 
 // historyOf reads messages and hashes them.
-func historyOf(t *testing.T, agent parley.ID, user, messages string) history {
+func historyOf(t *testing.T, agent parley.ID, user, messages string) history.History {
 	t.Helper()
 	r, err := decode([]byte(`{"model":"parley","messages":` + messages + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, said := r.split()
-	h, err := newHistory(agent, user, said)
+	h, err := history.New(historyKind, agent, user, said)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +126,8 @@ func TestHashesOfHistories(t *testing.T) {
 	const plain = `[{"role":"user","content":"hi"},{"role":"assistant","content":"yes","tool_calls":[` + call + `]},` +
 		`{"role":"tool","tool_call_id":"c","content":"1"}]`
 	want := historyOf(t, agent, "ann", plain)
-	if want.first != 2 || !want.results() {
-		t.Errorf("new from %d", want.first)
+	if want.First != 2 {
+		t.Errorf("new from %d", want.First)
 	}
 	for name, change := range map[string][2]string{
 		"a prompt":         {`[{"role":"user"`, `[{"role":"system","content":"Be brief."},{"role":"user"`},
@@ -138,7 +139,7 @@ func TestHashesOfHistories(t *testing.T) {
 		"no text, no null": {`"role":"user","content":"hi"`, `"content":"hi","role":"user"`},
 	} {
 		changed := strings.Replace(plain, change[0], change[1], 1)
-		if got := historyOf(t, agent, "ann", changed); changed == plain || got.end() != want.end() {
+		if got := historyOf(t, agent, "ann", changed); changed == plain || got.End() != want.End() {
 			t.Errorf("%s changes the hash", name)
 		}
 	}
@@ -153,12 +154,12 @@ func TestHashesOfHistories(t *testing.T) {
 			`{"type":"image_url","image_url":{"url":"data:x"}}]`},
 	} {
 		changed := strings.Replace(plain, change[0], change[1], 1)
-		if got := historyOf(t, agent, "ann", changed); changed == plain || got.end() == want.end() {
+		if got := historyOf(t, agent, "ann", changed); changed == plain || got.End() == want.End() {
 			t.Errorf("%s changes nothing", name)
 		}
 	}
-	if historyOf(t, agent, "bob", plain).end() == want.end() ||
-		historyOf(t, parley.NewID(), "ann", plain).end() == want.end() {
+	if historyOf(t, agent, "bob", plain).End() == want.End() ||
+		historyOf(t, parley.NewID(), "ann", plain).End() == want.End() {
 		t.Error("histories of other users or agents are the same")
 	}
 }
@@ -175,8 +176,8 @@ func FuzzRequest(f *testing.F) {
 		}
 		instructions, said := r.split()
 		_, _ = r.settings(&parley.Agent{}, "", instructions)
-		h, err := newHistory(parley.ID{}, r.User, said)
-		if err == nil && len(said) > 0 && h.first >= len(said) {
+		h, err := history.New(historyKind, parley.ID{}, r.User, said)
+		if err == nil && len(said) > 0 && h.First >= len(said) {
 			t.Fatalf("nothing is new in %s", body)
 		}
 	})

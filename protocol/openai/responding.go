@@ -9,6 +9,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/event"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 	"example.org/parley/stream"
 )
@@ -66,7 +67,7 @@ func (w *responding) answer() error {
 	}
 	timed, stop := ctx, context.CancelFunc(func() {})
 	if w.frames == nil {
-		timed, stop = context.WithTimeout(ctx, MaxWait)
+		timed, stop = context.WithTimeout(ctx, history.MaxWait)
 	}
 	defer stop()
 	var err error

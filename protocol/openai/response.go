@@ -8,6 +8,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 )
 
@@ -30,7 +31,7 @@ type responseNote struct {
 	Truncation   string `json:"truncation,omitempty"`
 }
 
-// The bounds of what is read for a response, beside maxAnswerPages.
+// The bounds of what is read for a response, beside history.MaxAnswerPages.
 const (
 	maxResponseBytes = 2 * parley.MaxPageBytes
 
@@ -134,7 +135,7 @@ func clientTools(chosen ...*[]parley.ToolRef) map[string]bool {
 func (a *api) readRows(ctx context.Context, x *protocol.Exchange, r *response) error {
 	r.rows, r.size, r.resumed = nil, 0, false
 	paging := engine.Paging{Limit: parley.MaxPage}
-	for range maxAnswerPages {
+	for range history.MaxAnswerPages {
 		page, err := a.engine.Messages(ctx, x.Principal, r.anchor.SessionID, engine.MessageList{
 			Paging: paging, TurnIDs: []parley.ID{r.anchor.TurnID}, From: r.anchor.Sequence + 1,
 		})

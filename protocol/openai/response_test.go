@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"example.org/parley"
+	"example.org/parley/internal/history"
 )
 
 // However a text arrives, it is cut at the same places: the numbers of a stream's events depend on it.
@@ -98,8 +99,8 @@ func FuzzResponse(f *testing.F) {
 			return
 		}
 		note := r.noted(&parley.Agent{}, settings.SystemPrompt)
-		c := &chat{history: history{said: r.said}}
-		c.outputs()
+		c := &history.Request{History: history.History{Said: r.said}}
+		outputs(c)
 		if _, err := note.encode(r.Metadata); err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.org/parley"
+	"example.org/parley/internal/history"
 )
 
 // maxAdded bounds the items that one request adds to a conversation without a response, as the vendor does.
@@ -58,10 +59,10 @@ type responseRequest struct {
 	Prompt            json.RawMessage `json:"prompt"`
 	TopLogprobs       int             `json:"top_logprobs"`
 
-	conversation string    // its id; "" for none
-	compacted    string    // what a compaction item holds; "" for none
-	said         []message // the input
-	inserted     []string  // instructions inside the input: messages of role system and developer
+	conversation string            // its id; "" for none
+	compacted    string            // what a compaction item holds; "" for none
+	said         []history.Message // the input
+	inserted     []string          // instructions inside the input: messages of role system and developer
 }
 
 type responseTool struct {
@@ -165,7 +166,7 @@ func decodeResponse(body []byte) (*responseRequest, error) {
 		return nil, parley.InvalidField("model", "is missing: name an agent, or provider/model")
 	case len(r.said) == 0:
 		return nil, parley.InvalidField("input", "has no message of the user")
-	case r.said[len(r.said)-1].Role == "assistant":
+	case r.said[len(r.said)-1].Role == history.Assistant:
 		return nil, parley.InvalidField("input",
 			"the last item must be a message of the user or the output of a function: an answer is not continued")
 	}
@@ -186,7 +187,7 @@ func (r *responseRequest) uncompact() error {
 	if len(r.said) == 0 || r.said[0].Role != roleCompaction {
 		return nil
 	}
-	r.compacted, r.said = r.said[0].ToolCallID, r.said[1:]
+	r.compacted, r.said = r.said[0].Answers, r.said[1:]
 	if r.Previous != "" || r.conversation != "" {
 		return parley.InvalidField(
 			"input",
@@ -251,7 +252,7 @@ func (r *responseRequest) refuse() error {
 }
 
 // readInput reads an input, a text or items, as messages and the instructions among them.
-func readInput(raw json.RawMessage, most int) (said []message, instructions []string, err error) {
+func readInput(raw json.RawMessage, most int) (said []history.Message, instructions []string, err error) {
 	raw = bytes.TrimSpace(raw)
 	if !given(raw) {
 		return nil, nil, parley.InvalidField("input", "is missing")
@@ -261,7 +262,7 @@ func readInput(raw json.RawMessage, most int) (said []message, instructions []st
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return nil, nil, parley.InvalidField("input", "is not a text")
 		}
-		return []message{{Role: "user", parts: []part{{Type: "text", Text: text}}}}, nil, nil
+		return []history.Message{{Member: "messages[0]", Role: history.User, Text: text}}, nil, nil
 	}
 	items, err := listed[inputItem]("input", "items", raw, most)
 	if err != nil {
@@ -271,14 +272,14 @@ func readInput(raw json.RawMessage, most int) (said []message, instructions []st
 		m, err := items[i].message()
 		switch {
 		case err != nil:
-			return nil, nil, within(fmt.Sprintf("input[%d]", i), err)
+			return nil, nil, history.Within(fmt.Sprintf("input[%d]", i), err)
 		case m == nil:
 		case m.Role == "system" || m.Role == "developer":
 			instructions = append(instructions, m.text())
 		case m.Role == roleCompaction: // it stands for everything before it
-			said = append(said[:0], *m)
+			said = append(said[:0], m.said(0))
 		default:
-			said = append(said, *m)
+			said = append(said, m.said(len(said)))
 		}
 	}
 	return said, instructions, nil
@@ -369,7 +370,7 @@ func readParts(member string, raw json.RawMessage, role string) ([]part, error) 
 			err = parts[i].check(role)
 		}
 		if err != nil {
-			return nil, within(fmt.Sprintf("%s[%d]", member, i), err)
+			return nil, history.Within(fmt.Sprintf("%s[%d]", member, i), err)
 		}
 	}
 	return parts, nil

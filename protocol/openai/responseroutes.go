@@ -12,6 +12,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 	"example.org/parley/stream"
 )
@@ -87,7 +88,7 @@ func (a *api) respond(x *protocol.Exchange) error {
 
 // prepared is a request for a response that was read: who answers, with what, and what it goes on with.
 type prepared struct {
-	*chat
+	*history.Request
 	asked   *responseRequest
 	own     parley.Agent    // of the session
 	session *parley.Session // nil for a new one
@@ -99,7 +100,7 @@ type prepared struct {
 // prepare reads a request, and finds what it names.
 func (a *api) prepare(x *protocol.Exchange, asked *responseRequest) (*prepared, error) {
 	ctx := x.R.Context()
-	agent, model, err := a.asked(ctx, x.Principal, asked.Model)
+	agent, model, err := a.book.Asked(ctx, x.Principal, asked.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -124,15 +125,15 @@ func (a *api) prepare(x *protocol.Exchange, asked *responseRequest) (*prepared, 
 	if err != nil {
 		return nil, err
 	}
-	c := &chat{x: x, agent: agent, body: x.Body, history: history{said: asked.said}}
-	if c.settings, c.search, err = asked.settings(&agent, model); err != nil {
+	c := &history.Request{X: x, Agent: agent, History: history.History{Said: asked.said}}
+	if c.Settings, c.Search, err = asked.settings(&agent, model); err != nil {
 		return nil, err
 	}
 	if agent.ID != p.own.ID {
-		lend(&c.settings, &agent)
+		lend(&c.Settings, &agent)
 	}
-	p.chat, p.note = c, asked.noted(&agent, c.settings.SystemPrompt)
-	c.note, err = p.note.encode(asked.Metadata)
+	p.Request, p.note = c, asked.noted(&agent, c.Settings.SystemPrompt)
+	c.Note, err = p.note.encode(asked.Metadata)
 	return p, err
 }
 
@@ -147,14 +148,14 @@ func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err
 	if err != nil {
 		return nil, false, err
 	}
-	c, session, before, own, note := p.chat, p.session, p.before, p.own, p.note
+	c, session, before, own, note := p.Request, p.session, p.before, p.own, p.note
 	if note.Discarded {
-		c.tags = []string{discardedTag}
+		c.Tags = []string{discardedTag}
 		a.purgeForgotten(ctx, x.Principal)
 	} else if before != nil && before.note.Discarded {
-		c.tags = []string{} // the fork is stored
+		c.Tags = []string{} // the fork is stored
 	}
-	var turn begun
+	var turn history.Turn
 	switch {
 	case before != nil:
 		turn, err = a.goOnFrom(ctx, c, before)
@@ -163,17 +164,17 @@ func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err
 	case session != nil:
 		turn, err = a.goOnIn(ctx, c, session)
 	default:
-		turn, err = a.beginNew(ctx, c)
+		turn, err = a.book.Open(ctx, c)
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	r := &response{anchor: turn.last, settings: turn.last.Settings, note: note, event: turn.event}
-	_, r.metadata, _ = noteOf(&turn.last)
-	if turn.state != nil {
-		r.turn = *turn.state
+	r := &response{anchor: turn.Last, settings: turn.Last.Settings, note: note, event: turn.Event}
+	_, r.metadata, _ = noteOf(&turn.Last)
+	if turn.State != nil {
+		r.turn = *turn.State
 	}
-	if turn.last.Role != parley.RoleUser { // the turn's settings are those that it began with
+	if turn.Last.Role != parley.RoleUser { // the turn's settings are those that it began with
 		trigger, err := a.engine.Message(ctx, x.Principal, r.turn.TriggerMessageID)
 		if err != nil {
 			return nil, false, err
@@ -186,14 +187,14 @@ func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err
 	}
 	r.clients = clientTools(chosen...)
 	w = &responding{response: r, api: a, x: x, after: -1, done: map[parley.ID]bool{}}
-	if turn.waits != "" {
-		w.ended, w.reason = true, turn.waits
+	if turn.Waits != "" {
+		w.ended, w.reason = true, turn.Waits
 	}
 	flush := x.Flush
 	if !asked.Stream {
-		flush = MaxWait // nobody reads the deltas
+		flush = history.MaxWait // nobody reads the deltas
 	}
-	w.watch, err = a.streams.Follow(ctx, x.Principal, stream.Turn(turn.session, turn.event, turn.turn, flush))
+	w.watch, err = a.streams.Follow(ctx, x.Principal, stream.Turn(turn.Session, turn.Event, turn.ID, flush))
 	return w, asked.Stream, err
 }
 
@@ -291,15 +292,15 @@ func lend(s *parley.Settings, agent *parley.Agent) {
 }
 
 // outputs reports whether the input has outputs of functions, and moves them to its beginning.
-func (c *chat) outputs() bool {
-	sort.SliceStable(c.said, func(i, j int) bool { return c.said[i].Role == "tool" && c.said[j].Role != "tool" })
-	return c.said[0].Role == "tool"
+func outputs(c *history.Request) bool {
+	sort.SliceStable(c.Said, func(i, j int) bool { return c.Said[i].Role == "tool" && c.Said[j].Role != "tool" })
+	return c.Said[0].Role == "tool"
 }
 
 // unanswered returns an error for a call of a waiting turn that the input does not answer.
-func (c *chat) unanswered(calls []string) error {
+func unanswered(c *history.Request, calls []string) error {
 	for _, call := range calls {
-		if !slices.ContainsFunc(c.said, func(m message) bool { return m.ToolCallID == call }) {
+		if !slices.ContainsFunc(c.Said, func(m history.Message) bool { return m.Answers == call }) {
 			return parley.InvalidField("input", "No tool output found for function call %s.", parley.Clip(call, 64))
 		}
 	}
@@ -307,27 +308,30 @@ func (c *chat) unanswered(calls []string) error {
 }
 
 // goOnFrom continues the session of a response, or forks it there if it has moved on.
-func (a *api) goOnFrom(ctx context.Context, c *chat, before *response) (begun, error) {
+func (a *api) goOnFrom(ctx context.Context, c *history.Request, before *response) (history.Turn, error) {
 	session := before.anchor.SessionID
 	switch status := before.status(); {
 	case !over(status):
-		return begun{}, &parley.Error{
+		return history.Turn{}, &parley.Error{
 			Code: parley.CodeConflict, Field: previousMember, Message: "The previous response is " + status +
 				". Retrieve it until it is over, or cancel it.",
 		}
 	case before.resumed:
-		return begun{}, &parley.Error{
+		return history.Turn{}, &parley.Error{
 			Code: parley.CodeConflict, Field: previousMember, Message: "The function calls of this response have " +
 				"their outputs: name the response that came after them.",
 		}
-	case before.turn.Status == parley.TurnWaiting && before.note.Discarded != (len(c.tags) > 0):
-		return begun{}, parley.InvalidField("store", "must be as in the response whose turn waits for these outputs")
+	case before.turn.Status == parley.TurnWaiting && before.note.Discarded != (len(c.Tags) > 0):
+		return history.Turn{}, parley.InvalidField(
+			"store",
+			"must be as in the response whose turn waits for these outputs",
+		)
 	case before.turn.Status == parley.TurnWaiting:
-		if err := c.unanswered(openCalls(before.rows)); err != nil {
-			return begun{}, err
+		if err := unanswered(c, openCalls(before.rows)); err != nil {
+			return history.Turn{}, err
 		}
-		c.outputs()
-		return a.goOn(ctx, c, session, 0)
+		outputs(c)
+		return a.book.GoOn(ctx, c, session, 0)
 	}
 	last := before.anchor
 	if n := len(before.rows); n > 0 {
@@ -337,20 +341,25 @@ func (a *api) goOnFrom(ctx context.Context, c *chat, before *response) (begun, e
 }
 
 // goOnBehind continues a session behind one of its messages, or forks it there if it has moved on.
-func (a *api) goOnBehind(ctx context.Context, c *chat, session parley.ID, last *parley.Message) (begun, error) {
-	fork := func() (begun, error) {
-		moved, err := a.movedTo(ctx, c.x.Principal, session, last.Sequence)
+func (a *api) goOnBehind(
+	ctx context.Context,
+	c *history.Request,
+	session parley.ID,
+	last *parley.Message,
+) (history.Turn, error) {
+	fork := func() (history.Turn, error) {
+		moved, err := a.movedTo(ctx, c.X.Principal, session, last.Sequence)
 		if err != nil {
-			return begun{}, err
+			return history.Turn{}, err
 		}
-		if moved > 0 && c.tags == nil {
-			if turn, err := a.post(ctx, c, session, 0, moved); err == nil || !movedOn(err) {
+		if moved > 0 && c.Tags == nil {
+			if turn, err := a.book.Post(ctx, c, session, 0, moved); err == nil || !movedOn(err) {
 				return turn, err
 			}
 		}
-		return a.beginFork(ctx, c, point{session: session, message: last.ID, at: -1})
+		return a.book.Fork(ctx, c, history.Point{Session: session, Message: last.ID, At: -1})
 	}
-	if c.tags != nil { // nothing of it shall stay in the session
+	if c.Tags != nil { // nothing of it shall stay in the session
 		return fork()
 	}
 	return a.postOr(ctx, c, session, last.Sequence, fork)
@@ -358,10 +367,10 @@ func (a *api) goOnBehind(ctx context.Context, c *chat, session parley.ID, last *
 
 // postOr adds the input to a session that ends with a message, or does something else if it does not end there.
 func (a *api) postOr(
-	ctx context.Context, c *chat, session parley.ID, follows int64, other func() (begun, error),
-) (begun, error) {
+	ctx context.Context, c *history.Request, session parley.ID, follows int64, other func() (history.Turn, error),
+) (history.Turn, error) {
 	expected := a.streams.Expect(session)
-	turn, err := a.post(ctx, c, session, 0, follows)
+	turn, err := a.book.Post(ctx, c, session, 0, follows)
 	expected.Close()
 	if movedOn(err) {
 		return other()
@@ -399,23 +408,23 @@ func (a *api) movedTo(ctx context.Context, principal parley.Principal, session p
 }
 
 // goOnIn continues a conversation.
-func (a *api) goOnIn(ctx context.Context, c *chat, session *parley.Session) (begun, error) {
+func (a *api) goOnIn(ctx context.Context, c *history.Request, session *parley.Session) (history.Turn, error) {
 	if session.TurnID.IsZero() || session.Status != parley.SessionWaiting || !forClient(session.WaitReason) {
 		defer a.streams.Expect(session.ID).Close()
-		return a.post(ctx, c, session.ID, 0, 0)
+		return a.book.Post(ctx, c, session.ID, 0, 0)
 	}
-	page, err := a.engine.Messages(ctx, c.x.Principal, session.ID, engine.MessageList{
+	page, err := a.engine.Messages(ctx, c.X.Principal, session.ID, engine.MessageList{
 		Paging: engine.Paging{Limit: parley.MaxPage, Order: engine.Descending}, TurnIDs: []parley.ID{session.TurnID},
 	})
 	if err != nil {
-		return begun{}, err
+		return history.Turn{}, err
 	}
 	slices.Reverse(page.Data)
-	if err := c.unanswered(openCalls(page.Data)); err != nil {
-		return begun{}, err
+	if err := unanswered(c, openCalls(page.Data)); err != nil {
+		return history.Turn{}, err
 	}
-	c.outputs()
-	return a.goOn(ctx, c, session.ID, 0)
+	outputs(c)
+	return a.book.GoOn(ctx, c, session.ID, 0)
 }
 
 // openCalls returns the calls among rows that have no result.
@@ -593,7 +602,7 @@ type itemList struct {
 const (
 	pageOfItems  = 20
 	maxItems     = 100
-	maxItemPages = maxAnswerPages // of the record, read for one
+	maxItemPages = history.MaxAnswerPages // of the record, read for one
 )
 
 // itemPage is what a client wants of a list of items.

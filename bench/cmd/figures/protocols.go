@@ -106,6 +106,12 @@ func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([
 		return bench.Post(p.addr, "/openai/v1/responses", "text/event-stream", fmt.Appendf(nil,
 			`{"model":%q,"stream":true,"conversation":"conv_%s","input":%q}`, agent, sessions[3][client], prompt))
 	}
+	targets[5].Name, targets[5].First = "Messages", []byte(`"text_delta"`)
+	targets[5].Request = func(client int) []byte {
+		return bench.Post(p.addr, "/anthropic/v1/messages", "text/event-stream\r\nX-Parley-Session: "+
+			sessions[5][client], fmt.Appendf(nil, `{"model":%q,"max_tokens":1000,"stream":true,`+
+			`"messages":[{"role":"user","content":%q}]}`, agent, prompt))
+	}
 	targets[4].Name, targets[4].First = "AG-UI", []byte(`"TEXT_MESSAGE_CONTENT"`)
 	targets[4].Request = func(client int) []byte {
 		return bench.Post(p.addr, "/agui/"+agent, "text/event-stream", fmt.Appendf(nil,
