@@ -360,7 +360,7 @@ func (r *response) object() (*responseObject, error) {
 	if r.note.Truncation != "" {
 		o.Truncation = r.note.Truncation
 	}
-	if prompt := parley.ValueOf(s.SystemPrompt); r.note.Instructed && r.note.Prompt <= len(prompt) {
+	if prompt := parley.ValueOf(s.SystemPrompt); r.note.Instructed && r.note.Prompt >= 0 && r.note.Prompt <= len(prompt) {
 		o.Instructions = new(strings.ReplaceAll(prompt[r.note.Prompt:], "{{{{", "{{"))
 	}
 	if s.ParallelToolCalls != nil {
