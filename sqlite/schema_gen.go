@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "36ad56a044ef1561b89062a490dd65206c3c376fdbbbe489d29018799cf22c3a"
+const schemaHash = "31d5f3060200ceed9eafd97f395a26072edd3ec85b2a32090b9cfac9b8072400"

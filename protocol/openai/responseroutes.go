@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sort"
 	"strconv"
 
 	"example.org/parley"
@@ -291,15 +292,7 @@ func lend(s *parley.Settings, agent *parley.Agent) {
 
 // outputs reports whether the input has outputs of functions, and moves them to its beginning.
 func (c *chat) outputs() bool {
-	slices.SortStableFunc(c.said, func(m, n message) int {
-		if (m.Role == "tool") == (n.Role == "tool") {
-			return 0
-		}
-		if m.Role == "tool" {
-			return -1
-		}
-		return 1
-	})
+	sort.SliceStable(c.said, func(i, j int) bool { return c.said[i].Role == "tool" && c.said[j].Role != "tool" })
 	return c.said[0].Role == "tool"
 }
 
