@@ -220,7 +220,8 @@ func (a *api) createItems(x *protocol.Exchange) error {
 // ends with enough items, or with the page that makes them parley.MaxPageBytes, without the message before; more
 // reports whether there may be others.
 func (a *api) itemsAround(
-	x *protocol.Exchange, session parley.ID, from int64, before parley.ID, ascending bool, enough func(items []any) bool,
+	x *protocol.Exchange, session parley.ID, from int64, before parley.ID, ascending bool,
+	enough func(items []any) bool,
 ) (items []any, size int, more bool, err error) {
 	list := engine.MessageList{Paging: engine.Paging{Limit: maxItems, Order: engine.Descending}, From: from}
 	if ascending {
