@@ -293,7 +293,7 @@ func (e *Engine) branch(
 		Task:            parent.Task,
 		Title:           either(input.Title, parent.Title),
 		Instructions:    parent.Instructions,
-		Tags:            parent.Tags,
+		Tags:            keptTags(parent.Tags),
 		Metadata:        parent.Metadata,
 		Settings:        parent.Settings,
 		During:          parent.During,

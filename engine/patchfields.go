@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"example.org/parley"
@@ -38,6 +39,15 @@ func (p *SessionPatch) ownersFields() []patchField {
 	return fields
 }
 
+// UnstoredTag marks a session that is purged once it is over, by a later request of its owner. Nobody else may set it,
+// and no session inherits it: it would delete what its owner keeps.
+const UnstoredTag = "openai-unstored"
+
+// keptTags returns tags without UnstoredTag.
+func keptTags(tags []string) []string {
+	return slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return strings.TrimSpace(tag) == UnstoredTag })
+}
+
 // mayPatch returns CodeForbidden for a patch of somebody else's session that names fields reserved for its owner.
 func (e *Engine) mayPatch(
 	ctx context.Context,
@@ -51,6 +61,9 @@ func (e *Engine) mayPatch(
 		if field.named {
 			named = append(named, field.name)
 		}
+	}
+	if patch.Tags.Set && len(keptTags(patch.Tags.Value)) < len(patch.Tags.Value) {
+		named = append(named, "the tag "+UnstoredTag)
 	}
 	if len(named) == 0 {
 		return nil

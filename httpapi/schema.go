@@ -262,7 +262,7 @@ func amend(name string, s *huma.Schema) {
 		schema := object(s.Properties["schema"].Description)
 		schema.Nullable = true
 		s.Properties["schema"] = schema
-	case "AuditEntry", "UsageSum", "ArtifactVersion", "LineageNode":
+	case "AuditEntry", "UsageSum", "ArtifactVersion", "LineageNode", "Webhook":
 		s.Properties["session_id"].Nullable = true
 	case "Artifact":
 		s.Properties["session_id"].Nullable = true

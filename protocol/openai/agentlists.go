@@ -13,14 +13,17 @@ import (
 	"example.org/parley/store"
 )
 
-// entry is one of a list, with its id.
+// entry is one of a list with its id, and the size of its texts.
 type entry struct {
 	id    string
 	value any
+	size  int
+	make  func() (value any, size int, err error) // instead, once it is known to be shown; nil for none
 }
 
 // sendPage answers with the page of a list that a request asks for. read reads the engine's pages in turn; they are
-// read until the entry after which the client continues is found.
+// read until the entry after which the client continues is found. A page ends with the entry that makes it
+// parley.MaxPageBytes.
 func sendPage(x *protocol.Exchange, read func(paging engine.Paging) (entries []entry, next *string, err error)) error {
 	page, err := pageOf(x.R.URL.Query())
 	if err != nil {
@@ -34,7 +37,7 @@ func sendPage(x *protocol.Exchange, read func(paging engine.Paging) (entries []e
 		paging.Order = engine.Ascending
 	}
 	list := itemList{Object: "list", Data: []any{}}
-	found := page.after == ""
+	found, size := page.after == "", 0
 	for range maxItemPages {
 		entries, next, err := read(paging)
 		if err != nil {
@@ -45,9 +48,15 @@ func sendPage(x *protocol.Exchange, read func(paging engine.Paging) (entries []e
 			switch {
 			case !found:
 				found = e.id == page.after
-			case len(list.Data) == page.limit:
+			case len(list.Data) == page.limit, size >= parley.MaxPageBytes:
 				list.More = true
 			default:
+				if e.make != nil {
+					if e.value, e.size, err = e.make(); err != nil {
+						return err
+					}
+				}
+				size += e.size
 				if len(list.Data) == 0 {
 					list.First = &e.id
 				}
@@ -62,6 +71,11 @@ func sendPage(x *protocol.Exchange, read func(paging engine.Paging) (entries []e
 	if !found {
 		return parley.InvalidField("after", "is not an entry of this list")
 	}
+	free, err := x.Hold(int64(responseHolds * size))
+	if err != nil {
+		return err
+	}
+	defer free()
 	return send(x, list)
 }
 
@@ -81,11 +95,14 @@ func (a *api) listAgentSessions(x *protocol.Exchange) error {
 		}
 		for i := range page.Data {
 			s := &page.Data[i]
-			o, err := a.agentSessionObject(ctx, x.Principal, s)
-			if err != nil {
-				return nil, nil, err
-			}
-			entries = append(entries, entry{o.ID, o})
+			entries = append(entries, entry{id: agentSessionPrefix + s.ID.String(), make: func() (any, int, error) {
+				o, err := a.agentSessionObject(ctx, x.Principal, s)
+				if err != nil {
+					return nil, 0, err
+				}
+				encoded, err := parley.EncodeJSON(o) // with what its turn waits for
+				return json.RawMessage(encoded), len(encoded), err
+			}})
 		}
 		return entries, page.Next, nil
 	})
@@ -101,7 +118,7 @@ func (a *api) listAgentTurns(x *protocol.Exchange) error {
 		page, err := a.engine.Turns(x.R.Context(), x.Principal, p.session.ID, engine.TurnList{Paging: paging})
 		for i := range page.Data {
 			o := newTurn(&page.Data[i], p)
-			entries = append(entries, entry{o.ID, o})
+			entries = append(entries, entry{id: o.ID, value: o, size: page.Data[i].Size()})
 		}
 		return entries, page.Next, err
 	})
@@ -197,7 +214,7 @@ func (a *api) entriesOf(
 			slices.Reverse(items)
 		}
 		for _, item := range items {
-			entries = append(entries, entry{itemID(item), item})
+			entries = append(entries, entry{id: itemID(item), value: item, size: m.Size()})
 		}
 	}
 	return entries, nil
@@ -216,7 +233,7 @@ func (a *api) listSubagents(x *protocol.Exchange) error {
 		})
 		for i := range page.Data {
 			o := newSubagent(&page.Data[i], p)
-			entries = append(entries, entry{o.ID, o})
+			entries = append(entries, entry{id: o.ID, value: o, size: page.Data[i].Size()})
 		}
 		return entries, page.Next, err
 	})
@@ -340,7 +357,7 @@ func (a *api) listManagedAgents(x *protocol.Exchange) error {
 		page, err := a.engine.Agents(x.R.Context(), x.Principal, engine.AgentList{Paging: paging})
 		for i := range page.Data {
 			o := managedAgent(&page.Data[i])
-			entries = append(entries, entry{o.ID, o})
+			entries = append(entries, entry{id: o.ID, value: o, size: page.Data[i].Size()})
 		}
 		return entries, page.Next, err
 	})

@@ -217,10 +217,13 @@ func (a *api) createItems(x *protocol.Exchange) error {
 	return send(x, list)
 }
 
-// itemsAround reads items of a session, in order, from the message with a sequence on; 0: from the list's beginning.
+// itemsAround reads items of a session, in order, from the message with a sequence on; 0: from the list's beginning. It
+// ends with enough items, or with the page that makes them parley.MaxPageBytes, without the message before; more
+// reports whether there may be others.
 func (a *api) itemsAround(
-	x *protocol.Exchange, session parley.ID, from int64, ascending bool, enough func(items []any) bool,
-) (items []any, err error) {
+	x *protocol.Exchange, session parley.ID, from int64, before parley.ID, ascending bool,
+	enough func(items []any) bool,
+) (items []any, size int, more bool, err error) {
 	list := engine.MessageList{Paging: engine.Paging{Limit: maxItems, Order: engine.Descending}, From: from}
 	if ascending {
 		list.Order = engine.Ascending
@@ -228,7 +231,7 @@ func (a *api) itemsAround(
 	for range maxItemPages {
 		page, err := a.engine.Messages(x.R.Context(), x.Principal, session, list)
 		if err != nil {
-			return nil, err
+			return nil, 0, false, err
 		}
 		for i := range page.Data {
 			m := &page.Data[i]
@@ -237,19 +240,23 @@ func (a *api) itemsAround(
 			}
 			made, err := itemsOf(m)
 			if err != nil {
-				return nil, err
+				return nil, 0, false, err
 			}
 			if !ascending {
 				slices.Reverse(made)
 			}
 			items = append(items, made...)
+			if len(made) > 0 && m.ID != before {
+				size += m.Size()
+			}
 		}
-		if page.Next == nil || enough(items) {
-			return items, nil
+		more = page.Next != nil
+		if !more || enough(items) || size >= parley.MaxPageBytes {
+			return items, size, more, nil
 		}
 		list.Cursor = *page.Next
 	}
-	return items, nil
+	return items, size, more, nil
 }
 
 // listItems lists what was said in a conversation, the newest first unless the client says otherwise.
@@ -270,16 +277,23 @@ func (a *api) listItems(x *protocol.Exchange) error {
 		}
 		from = m.Sequence
 	}
-	items, err := a.itemsAround(x, session.ID, from, page.ascending, func(items []any) bool {
+	before := itemMessage(page.after)
+	items, size, more, err := a.itemsAround(x, session.ID, from, before, page.ascending, func(items []any) bool {
 		return len(items) > page.limit+2 // a message is at most two items, one of which may be the one before the page
 	})
 	if err != nil {
 		return err
 	}
+	free, err := x.Hold(int64(responseHolds * size))
+	if err != nil {
+		return err
+	}
+	defer free()
 	list, err := page.of(items)
 	if err != nil {
 		return err
 	}
+	list.More = list.More || more
 	return send(x, list)
 }
 
@@ -304,7 +318,7 @@ func (a *api) foundItem(x *protocol.Exchange) (session parley.Session, item any,
 		return session, nil, message, err
 	}
 	// a fork has messages of other sessions: what counts is the place
-	items, err := a.itemsAround(x, session.ID, m.Sequence, true, func([]any) bool { return true })
+	items, _, _, err := a.itemsAround(x, session.ID, m.Sequence, message, true, func([]any) bool { return true })
 	if err != nil {
 		return session, nil, message, err
 	}

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"example.org/parley"
@@ -10,7 +11,7 @@ import (
 )
 
 // discardedTag marks the sessions of responses that are not stored. They are durable while they run.
-const discardedTag = "openai-unstored"
+const discardedTag = engine.UnstoredTag
 
 // maxForgotten bounds the sessions that one request purges for others.
 const maxForgotten = 8
@@ -27,6 +28,10 @@ func (w *responding) discard() {
 		return // the process stops; see purgeForgotten
 	}
 	session := w.anchor.SessionID
+	if s, err := w.api.engine.Session(ctx, w.x.Principal, session); err != nil || s.OwnerID != w.x.Principal.ID ||
+		!slices.Contains(s.Tags, discardedTag) {
+		return // the note is metadata, which anybody may have written
+	}
 	if k := keptOf(ctx); k != nil { // its client may go on with it
 		session = k.keep(w.id(), session)
 	}

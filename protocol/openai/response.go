@@ -361,8 +361,9 @@ func (r *response) object() (*responseObject, error) {
 	if r.note.Truncation != "" {
 		o.Truncation = r.note.Truncation
 	}
-	if prompt := parley.ValueOf(s.SystemPrompt); r.note.Instructed && r.note.Prompt <= len(prompt) {
-		o.Instructions = new(strings.ReplaceAll(prompt[r.note.Prompt:], "{{{{", "{{"))
+	prompt, at := parley.ValueOf(s.SystemPrompt), r.note.Prompt
+	if r.note.Instructed && at >= 0 && at <= len(prompt) {
+		o.Instructions = new(strings.ReplaceAll(prompt[at:], "{{{{", "{{"))
 	}
 	if s.ParallelToolCalls != nil {
 		o.ParallelToolCalls = *s.ParallelToolCalls

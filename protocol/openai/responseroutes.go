@@ -665,6 +665,11 @@ func (a *api) inputItems(x *protocol.Exchange) error {
 		}
 		paging.Cursor = *read.Next
 	}
+	free, err := x.Hold(int64(responseHolds * size))
+	if err != nil {
+		return err
+	}
+	defer free()
 	var items []any
 	for i := range rows {
 		made, err := itemsOf(&rows[i])

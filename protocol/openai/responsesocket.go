@@ -145,7 +145,13 @@ func (a *api) purge(ctx context.Context, principal parley.Principal, session par
 
 // socketMessage answers one message. An error means that the client is gone.
 func (a *api) socketMessage(ctx context.Context, x *protocol.Exchange, s *socket, k *kept, text []byte) error {
-	kind, previous, body, err := readSocketMessage(text)
+	var kind, previous string
+	var body []byte
+	free, err := s.hold(parley.JSONHolds(text)) // its members take far more than their text
+	if err == nil {
+		kind, previous, body, err = readSocketMessage(text)
+		free()
+	}
 	if err != nil {
 		problem := x.Problem(err)
 		f := failureOf(problem)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/protocol"
 )
 
 // wire is a connection that reads from a text and keeps what is written.
@@ -110,6 +112,44 @@ func TestSocketMessages(t *testing.T) {
 		if *held != 0 {
 			t.Errorf("%s: %d bytes stay held", name, *held)
 		}
+	}
+}
+
+// What a message holds once it is decoded is counted before: a member takes far more than its text.
+func TestSocketMessagesAreCountedBeforeTheyAreRead(t *testing.T) {
+	t.Parallel()
+	s, w, _ := reading(nil)
+	var letIn int
+	var held int64
+	s.hold = func(n int64) (func(), error) {
+		if n > MaxBody {
+			return nil, parley.Errorf(parley.CodeRateLimited, "there is no room")
+		}
+		held += n
+		return func() { held -= n }, nil
+	}
+	x := &protocol.Exchange{
+		R:       &http.Request{Header: http.Header{}},
+		Serve:   func(http.ResponseWriter, *http.Request) { letIn++ },
+		Problem: func(err error) protocol.Problem { return protocol.Problem{Status: 429, Detail: err.Error()} },
+	}
+	send := func(members int) {
+		text := []byte(`{"type":"response.create"`)
+		for i := range members {
+			text = fmt.Appendf(text, `,"%d":0`, i)
+		}
+		if err := new(api).socketMessage(t.Context(), x, s, &kept{}, append(text, '}')); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if send(1000); letIn != 1 {
+		t.Errorf("a small message: %q", w.String())
+	}
+	if send(500_000); letIn != 1 || !strings.Contains(w.String(), "there is no room") {
+		t.Errorf("a message of very many members is read")
+	}
+	if held != 0 {
+		t.Errorf("%d bytes stay held", held)
 	}
 }
 

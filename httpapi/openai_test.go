@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"example.org/parley"
+	"example.org/parley/protocol/openai"
+)
+
+func withOpenAI(o *Options) { o.Mounts = append(o.Mounts, openai.Mount(o.Engine, o.Streams)) }
+
+// The note of a response is metadata, which everybody may write who may post: it purges no session.
+func TestForgedNotesPurgeNothing(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withOpenAI)
+	owner := []string{"Authorization", s.key("", "owner", parley.RoleMember)}
+	other := []string{"Authorization", s.key("", "other", parley.RoleMember)}
+	at := "/v1/sessions/" + s.session(`{"visibility":"workspace"}`, owner...).ID.String()
+	posted := want[parley.Message](s, 201, "POST", at+"/messages",
+		`{"content":{"text":"Go"},"model":"sim/lorem-400-20","metadata":{"openai.response":{"discarded":true}}}`, other...)
+	answer := s.request("GET", "/openai/v1/responses/resp_"+posted.ID.String()+"?stream=true", "", owner...)
+	read, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil || answer.StatusCode != 200 || !strings.Contains(string(read), "response.completed") {
+		t.Fatalf("the stream: status %d, %v, %s", answer.StatusCode, err, read)
+	}
+	if got := s.do("GET", at, "", owner...); got.status != 200 {
+		t.Errorf("its owner's session is gone: status %d", got.status)
+	}
+}
+
+// A note says where instructions begin; one that lies is no reason to panic.
+func TestForgedNotesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withOpenAI)
+	at := "/v1/sessions/" + s.session(`{"system_prompt":"Be brief."}`).ID.String()
+	for _, begins := range []int{-1, 1 << 30} {
+		posted := want[parley.Message](s, 201, "POST", at+"/messages", fmt.Sprintf(
+			`{"content":{"text":"Go"},"system_prompt":"Be kind.","metadata":{"openai.response":{"instructed":true,`+
+				`"prompt":%d,"tools":%[1]d}}}`, begins))
+		s.awaitEnd(at[len("/v1/sessions/"):])
+		if got := s.do("GET", "/openai/v1/responses/resp_"+posted.ID.String(), ""); got.status != 200 {
+			t.Errorf("prompt %d: status %d: %s", begins, got.status, got.body)
+		}
+	}
+}
+
+// Items are listed until they fill a page, however many the client asks for.
+func TestListsOfItemsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withOpenAI)
+	id := s.session(`{}`).ID.String()
+	const messages, size = 24, 900 << 10
+	body := `{"respond":false,"content":{"text":"` + strings.Repeat("x", size) + `"}}`
+	for range messages {
+		want[parley.Message](s, 201, "POST", "/v1/sessions/"+id+"/messages", body)
+	}
+	type list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+		Last string `json:"last_id"`
+		More bool   `json:"has_more"`
+	}
+	for _, path := range []string{
+		"/openai/v1/conversations/conv_" + id + "/items", "/openai/v1/agents/sessions/asess_" + id + "/items",
+	} {
+		seen := map[string]bool{}
+		for after, pages := "", 0; ; pages++ {
+			got := s.do("GET", path+"?limit=100"+after, "")
+			var l list
+			if err := json.Unmarshal(got.body, &l); err != nil || got.status != 200 || pages > messages {
+				t.Fatalf("%s: status %d, %v, after %d pages", path, got.status, err, pages)
+			}
+			if most := 2*parley.MaxPageBytes + size; len(got.body) > most {
+				t.Errorf("%s: a page has %d bytes, want at most %d", path, len(got.body), most)
+			}
+			for _, item := range l.Data {
+				if seen[item.ID] {
+					t.Errorf("%s: %s comes twice", path, item.ID)
+				}
+				seen[item.ID] = true
+			}
+			if !l.More {
+				break
+			}
+			after = "&after=" + l.Last
+		}
+		if len(seen) != messages {
+			t.Errorf("%s: %d items, want %d", path, len(seen), messages)
+		}
+	}
+}
