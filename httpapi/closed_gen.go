@@ -49,6 +49,7 @@ func closedWords() map[reflect.Type]string {
 		reflect.TypeFor[parley.Role]():             "user assistant tool_call tool_result summary system",
 		reflect.TypeFor[parley.SessionKind]():      "agent tool",
 		reflect.TypeFor[parley.SessionStatus]():    "pending running waiting completed failed cancelled",
+		reflect.TypeFor[parley.ToolServerState]():  "connected connecting away unauthorized",
 		reflect.TypeFor[parley.TransformStatus]():  "pending streaming completed failed cancelled",
 		reflect.TypeFor[parley.TurnStatus]():       "queued running waiting completed failed cancelled",
 		reflect.TypeFor[parley.UsageGroup]():       "agent model session day purpose",

@@ -203,6 +203,9 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.WriteWebhooks: func(parley.PrincipalRole) (string, string, string) {
 			return "POST", "/v1/webhooks", `{"url":"http://127.0.0.1:1/"}`
 		},
+		engine.AuthorizeTools: func(parley.PrincipalRole) (string, string, string) {
+			return "DELETE", "/v1/tool-servers/none/authorization", ""
+		},
 		engine.ReadMetrics: func(parley.PrincipalRole) (string, string, string) { return "GET", "/metrics", "" },
 	}
 	for _, permission := range engine.Permissions() {

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "36ad56a044ef1561b89062a490dd65206c3c376fdbbbe489d29018799cf22c3a"
+const schemaHash = "04dd06e8a3f682d3e1a59afe12147fa22b4546d2b1080d808ed29cc962fd4997"

@@ -41,6 +41,8 @@ func JSON(raw json.RawMessage, err error) (Result, error) { return Result{JSON: 
 // Source finds the server's tools by name. Its tools may change while it is used: a server behind it may come, go, or
 // offer others.
 type Source interface {
+	// For returns the source as a workspace sees it: with the tools of servers that its people have authorized.
+	For(workspaceID parley.ID) Source
 	Tool(name string) (Tool, bool)
 	Tools() []Tool // by name
 	// Expects reports whether a tool of this name may appear later: it belongs to something configured that has not

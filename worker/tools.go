@@ -107,7 +107,7 @@ func (t *tools) sort(call *toolCall) {
 			call.question = true
 		default:
 			var ok bool
-			if call.tool, ok = t.w.tools.Tool(call.name); !ok && t.w.tools.Expects(call.name) {
+			if call.tool, ok = t.serverSource().Tool(call.name); !ok && t.serverSource().Expects(call.name) {
 				call.refusal = fmt.Sprintf(resultAway, parley.Clip(call.name, 64))
 			}
 		}

@@ -51,7 +51,7 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 	if l.server.Command != "" {
 		c.transport = &process{server: l.server, self: l.options.Self, log: l.log}
 	} else {
-		dialled, err := newRemote(l.server)
+		dialled, err := newRemote(l.server, l.bearer)
 		if err != nil {
 			return nil, err
 		}
@@ -131,6 +131,10 @@ func (l *link) call(ctx context.Context, name string, call tool.Call) (*sdk.Call
 			}
 			l.drop(c)
 		default:
+			var person *unauthorized
+			if errors.As(c.transport.why(err), &person) {
+				return nil, l.away(person)
+			}
 			return nil, l.failed(ctx, err)
 		}
 	}
