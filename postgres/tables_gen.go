@@ -1106,7 +1106,7 @@ func insertApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 
 // updateApprovalSet is for an UPDATE of approvals, with the arguments of updateApprovalArgs.
 const updateApprovalSet = "state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7, decided_name = $8, " +
-	"comment = $9, decided_at = $10, used_at = $11, approved_by = $12"
+	"comment = $9, decided_at = $10, used_at = $11, terms = $12, approved_by = $13"
 
 // updateApprovalArgs appends the arguments of its columns.
 func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
@@ -1114,7 +1114,7 @@ func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 	if of.Approvers != "" {
 		approvedBy = of.Approvers
 	}
-	return append(slices.Grow(to, 12),
+	return append(slices.Grow(to, 13),
 		string(of.State),
 		string(of.Scope),
 		string(of.Covers),
@@ -1124,6 +1124,7 @@ func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 		of.Comment,
 		of.DecidedAt,
 		of.UsedAt,
+		of.Terms,
 		approvedBy,
 	)
 }

@@ -1081,7 +1081,7 @@ func insertApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 
 // updateApprovalSet is for an UPDATE of approvals, with the arguments of updateApprovalArgs.
 const updateApprovalSet = "state = ?, scope = ?, covers = ?, decided_kind = ?, decided_id = ?, decided_name = ?, comment = ?, " +
-	"decided_at = ?, used_at = ?, approved_by = ?"
+	"decided_at = ?, used_at = ?, terms = ?, approved_by = ?"
 
 // updateApprovalArgs appends the arguments of its columns.
 func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
@@ -1089,7 +1089,7 @@ func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 	if of.Approvers != "" {
 		approvedBy = of.Approvers
 	}
-	return append(slices.Grow(to, 12),
+	return append(slices.Grow(to, 13),
 		string(of.State),
 		string(of.Scope),
 		string(of.Covers),
@@ -1099,6 +1099,7 @@ func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 		of.Comment,
 		&of.DecidedAt,
 		&of.UsedAt,
+		of.Terms,
 		approvedBy,
 	)
 }

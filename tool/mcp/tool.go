@@ -117,9 +117,9 @@ func (t *remoteTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 		ctx, stop = context.WithTimeoutCause(ctx, limit, errSlow{limit})
 		defer stop()
 	}
-	result, err := t.link.call(ctx, t.original, call)
-	if err != nil {
-		return tool.Result{}, err
+	result, question, err := t.link.converse(ctx, t.original, call)
+	if err != nil || question != nil {
+		return tool.Result{Ask: question}, err
 	}
 	return content(result)
 }
