@@ -158,6 +158,7 @@ func (l *link) call(
 		default:
 			var person *unauthorized
 			if errors.As(c.transport.why(err), &person) {
+				wakeUp(l.suspect) // the connection ends, and waits for that person too
 				return nil, l.away(person)
 			}
 			return nil, l.failed(ctx, err)
