@@ -21,6 +21,7 @@ var readers = []string{
 	"engine",
 	"httpapi",
 	"internal/imports",
+	"internal/oauth",
 	"internal/partialjson",
 	"internal/peer",
 	"internal/schema",
