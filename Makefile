@@ -20,10 +20,12 @@ NOT_INLINED := archive/zip crypto/dsa crypto/ecdsa crypto/elliptic crypto/hpke c
   mime/multipart net/http/httptrace net/mail net/netip os/exec os/user regexp/syntax runtime/pprof text/tabwriter \
   text/template/...
 COMPILED := all=-l $(INLINED:%=%=) $(NOT_INLINED:%=%=-l)
+# pgx does not register its types; postgres/connect.go registers those that Parley sends.
+TAGS := nopgxregisterdefaulttypes
 
 # Everything is built as the release is, so that dependencies compile only once.
 export CGO_ENABLED := 0
-export GOFLAGS := $(strip $(GOFLAGS) -trimpath $(COMPILED:%=-gcflags=%))
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath -tags=$(TAGS) $(COMPILED:%=-gcflags=%))
 
 # The race detector needs cgo, and a second build of everything. SQLite, translated to Go, and its allocator run without
 # the detector: the code around them, which it does see, guards their memory, and the stores' tests would take six times

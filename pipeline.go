@@ -24,16 +24,33 @@ type PipelineDocument struct {
 	Version    int    `json:"version"`
 }
 
-// PipelineNode is a transform of a pipeline: what it reads, what to do, and the documents that it creates. It begins
-// when its inputs exist.
+// PipelineNode is a transform of a pipeline: what it reads, what to do, and the documents that it writes. It begins when
+// its inputs exist.
 type PipelineNode struct {
-	Name         string            `json:"name" doc:"Unique in the pipeline: a-z, 0-9, - and _."`
-	AgentID      ID                `json:"agent_id" doc:"Whose system prompt and settings count; the run's agent without one."`
-	Instructions string            `json:"instructions"`
-	Model        ModelID           `json:"model,omitempty"`
-	Cite         bool              `json:"cite" doc:"Whether the model is asked for the sources of what it writes."`
-	Inputs       []PipelineEdge    `json:"inputs"`
-	Outputs      []TransformTarget `json:"outputs" doc:"The documents that it creates. Those of a node that runs for each element are numbered."`
+	Name         string           `json:"name" doc:"Unique in the pipeline: a-z, 0-9, - and _."`
+	AgentID      ID               `json:"agent_id" doc:"Whose system prompt and settings count; the run's agent without one."`
+	Instructions string           `json:"instructions"`
+	Model        ModelID          `json:"model,omitempty"`
+	Parameters                    // flat
+	Cite         bool             `json:"cite" doc:"Whether the model is asked for the sources of what it writes."`
+	Inputs       []PipelineEdge   `json:"inputs"`
+	Outputs      []PipelineTarget `json:"outputs" doc:"The documents that it writes. Those of a node that runs for each element are numbered."`
+}
+
+// PipelineTarget is a document that a node creates or, in a refresh, writes again.
+type PipelineTarget struct {
+	TransformTarget
+	ArtifactID  ID  `json:"artifact_id" doc:"The document that is written again; null for one that is created."`
+	BaseVersion int `json:"base_version,omitempty" doc:"The version that is replaced; null for a new document."`
+}
+
+// MarshalJSON writes null for absent fields.
+func (t PipelineTarget) MarshalJSON() ([]byte, error) {
+	type plain PipelineTarget
+	return EncodeJSON(struct {
+		*plain
+		BaseVersion *int `json:"base_version"`
+	}{(*plain)(&t), OrNull(t.BaseVersion)})
 }
 
 // PipelineEdge is an input of a node: a document of the run, or what another node wrote. Exactly one of Document and
@@ -61,9 +78,9 @@ func (i PipelineEdge) MarshalJSON() ([]byte, error) {
 const (
 	MaxPipelines            = 1000 // of a workspace
 	MaxPipelineNodes        = 32
-	MaxPipelineInputs       = 16 // of a node
-	MaxPipelineDocuments    = 16 // that a run is given
-	MaxPipelineEach         = 64 // elements of an array that a node runs for
+	MaxPipelineInputs       = MaxTransformInputs // of a node
+	MaxPipelineDocuments    = 64                 // that a run is given
+	MaxPipelineEach         = 64                 // elements of an array that a node runs for
 	MaxPipelineInstances    = 256
 	MaxPipelineParallel     = 16
 	MaxPipelineAttempts     = 32 // of one instance, retries included
@@ -227,7 +244,7 @@ func nodeNamed(nodes []PipelineNode, name string) *PipelineNode {
 // MarshalJSON writes null for absent fields.
 func (n PipelineNode) MarshalJSON() ([]byte, error) {
 	type plain PipelineNode
-	n.Inputs, n.Outputs = append([]PipelineEdge{}, n.Inputs...), append([]TransformTarget{}, n.Outputs...)
+	n.Inputs, n.Outputs = append([]PipelineEdge{}, n.Inputs...), append([]PipelineTarget{}, n.Outputs...)
 	return EncodeJSON(struct {
 		*plain
 		Model *ModelID `json:"model"`
@@ -239,7 +256,11 @@ func (n *PipelineNode) validate() error {
 	spec := TransformSpec{Name: n.Name, Instructions: n.Instructions}
 	err := spec.Validate()
 	if err == nil {
-		err = ValidateTargets(n.Outputs)
+		targets := make([]TransformTarget, len(n.Outputs))
+		for i := range n.Outputs {
+			targets[i] = n.Outputs[i].TransformTarget
+		}
+		err = ValidateTargets(targets)
 	}
 	if err == nil {
 		for i := range n.Outputs {

@@ -14,7 +14,9 @@ import (
 func pipelineNode(name string, inputs ...parley.PipelineEdge) parley.PipelineNode {
 	return parley.PipelineNode{
 		Name: name, Instructions: "Write.", Inputs: inputs,
-		Outputs: []parley.TransformTarget{{Name: "content", Kind: parley.ArtifactText, Title: name}},
+		Outputs: []parley.PipelineTarget{{TransformTarget: parley.TransformTarget{
+			Name: "content", Kind: parley.ArtifactText, Title: name,
+		}}},
 	}
 }
 

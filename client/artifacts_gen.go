@@ -408,6 +408,87 @@ type LineageEdge struct {
 	Range string `json:"range"`
 }
 
+// PreviewRefresh shows what a refresh would run, and what it would cost. The transforms that would run again, in
+// order, so that the current version is made from the newest versions of everything behind it. Versions that people
+// wrote stay, and so does what you do not see by yourself.
+//
+// GET /v1/artifacts/{artifact}/refresh
+func (c *Client) PreviewRefresh(ctx context.Context, artifact parley.ID, options ...Option) (Refresh, error) {
+	return send[Refresh](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/artifacts/" + artifact.String() + "/refresh",
+		options: options,
+	})
+}
+
+// Refresh is what would run to make a document again from the newest versions of what it was made from.
+type Refresh struct {
+	ArtifactID parley.ID `json:"artifact_id"`
+	// The transforms that would run again, in order; empty if nothing is stale.
+	Nodes []RefreshNode `json:"nodes"`
+	// Whether more is stale than one run may hold: refresh again after it.
+	Truncated bool `json:"truncated"`
+	// What all requests together would hold, estimated.
+	Tokens int `json:"input_tokens"`
+	// What that would cost if nothing were cached; null if a price is unknown.
+	Input *parley.Money `json:"input"`
+	// What the longest possible answers would cost; null if a price is unknown.
+	Output *parley.Money `json:"output_most"`
+}
+
+// RefreshNode is a transform that would run again.
+type RefreshNode struct {
+	// Of the node in the run.
+	Name string `json:"name"`
+	// The transform that runs again.
+	TransformID parley.ID `json:"transform_id"`
+	// The documents, and the versions that it replaces.
+	Writes []parley.ArtifactRef `json:"writes"`
+	// The nodes whose new documents it reads.
+	After []string       `json:"after"`
+	Model parley.ModelID `json:"model"`
+	// Of its request, estimated; a document that another node writes again counts as it is now.
+	Tokens int           `json:"input_tokens"`
+	Cost   PredictedCost `json:"cost"`
+}
+
+// PredictedCost is the cost that a request would have; null if the model's price is unknown.
+type PredictedCost struct {
+	// If nothing were cached.
+	Input *parley.Money `json:"input"`
+	// If everything that may be cached were.
+	Cached *parley.Money `json:"input_cached"`
+	// For the longest possible answer.
+	Output *parley.Money `json:"output_most"`
+	Tokens int           `json:"output_tokens_most"`
+}
+
+// RefreshArtifact runs again what is stale of a document's causes. Starts a run of a pipeline with the transforms
+// that GET shows, which writes new versions of the same documents. Where a document has moved on since, its version
+// is kept in conflict. 409 if nothing is stale.
+//
+// POST /v1/artifacts/{artifact}/refresh
+func (c *Client) RefreshArtifact(
+	ctx context.Context,
+	artifact parley.ID,
+	input RefreshInput,
+	options ...Option,
+) (parley.PipelineRun, error) {
+	return send[parley.PipelineRun](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/artifacts/" + artifact.String() + "/refresh",
+		input:   input,
+		keyed:   true,
+		options: options,
+	})
+}
+
+// RefreshInput starts a refresh.
+type RefreshInput struct {
+	// Who sees the run and its tool sessions; private by default. The documents stay as they are.
+	Visibility parley.Visibility `json:"visibility,omitempty"`
+}
+
 // ArtifactVersionsQuery are the query parameters of ArtifactVersions; zero values are left out.
 type ArtifactVersionsQuery struct {
 	// Rows per page; 100 by default.

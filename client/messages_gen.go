@@ -692,17 +692,6 @@ type PredictedCache struct {
 	Says string `json:"says"`
 }
 
-// PredictedCost is the cost that a request would have; null if the model's price is unknown.
-type PredictedCost struct {
-	// If nothing were cached.
-	Input *parley.Money `json:"input"`
-	// If everything that may be cached were.
-	Cached *parley.Money `json:"input_cached"`
-	// For the longest possible answer.
-	Output *parley.Money `json:"output_most"`
-	Tokens int           `json:"output_tokens_most"`
-}
-
 // ChangeCost compares the request after a change with the one without it.
 type ChangeCost struct {
 	// Of the request without the change.

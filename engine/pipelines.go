@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -120,7 +121,10 @@ func (e *Engine) pipeline(ctx context.Context, call verbCall, input *PipelineInp
 		}
 		for _, out := range n.Outputs {
 			out.Name = either(out.Name, parley.DefaultTransformOutput)
-			node.Outputs = append(node.Outputs, parley.TransformTarget(out))
+			if bytes.Equal(bytes.TrimSpace(out.Schema), []byte("null")) {
+				out.Schema = nil
+			}
+			node.Outputs = append(node.Outputs, parley.PipelineTarget{TransformTarget: parley.TransformTarget(out)})
 		}
 	}
 	if err := given.Validate(); err != nil { // its bounds come before anything is looked up

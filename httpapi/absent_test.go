@@ -249,6 +249,7 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		do("writeArtifactVersion", version, 201, "POST", made+"/versions", change)
 		do("diffArtifact", reflect.TypeFor[engine.ArtifactDiff](), 200, "GET", made+"/diff", "")
 		do("getArtifactLineage", reflect.TypeFor[engine.Lineage](), 200, "GET", made+"/lineage", "")
+		do("previewRefresh", reflect.TypeFor[engine.Refresh](), 200, "GET", made+"/refresh", "")
 		do("restoreArtifactVersion", version, 201, "POST", made+"/versions/1/restore", "")
 		do("getArtifactVersion", version, 200, "GET", made+"/versions/1", "")
 		do("listArtifactVersions", reflect.TypeFor[page[parley.ArtifactVersion]](), 200, "GET", made+"/versions", "")

@@ -370,3 +370,35 @@ func serveArtifactLineage(a *api, x *exchange) error {
 	}
 	return sendJSON(x, http.StatusOK, lineage)
 }
+
+func servePreviewRefresh(a *api, x *exchange) error {
+	id, err := x.pathID("artifact")
+	if err != nil {
+		return err
+	}
+	if err := x.hold(artifactHolds); err != nil {
+		return err
+	}
+	shown, err := a.engine.PreviewRefresh(x.r.Context(), x.principal, id)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, shown)
+}
+
+func serveRefreshArtifact(a *api, x *exchange) error {
+	id, err := x.pathID("artifact")
+	if err != nil {
+		return err
+	}
+	var input engine.RefreshInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	idempotency, err := x.idempotency(id.String())
+	if err != nil {
+		return err
+	}
+	run, _, err := a.engine.RefreshArtifact(x.r.Context(), x.principal, id, input, idempotency)
+	return x.sendRun(run, err)
+}

@@ -130,14 +130,17 @@ const (
 		otherIDExample + `","name":"ada"},"name":"A book about frost",` +
 		`"status":"running","parallel":4,"documents":[{"name":"brief","artifact_id":"` + otherIDExample +
 		`","version":2}],"nodes":[{"node":{"name":"outline","agent_id":null,"instructions":"Outline the book.",` +
-		`"model":null,"cite":false,"inputs":[{"document":"brief","node":null,"output":0,"pointer":"","each":false}],` +
-		`"outputs":[{"name":"content","kind":"json","title":"Outline","schema":null}]},"status":"completed",` +
+		`"model":null,` + noParametersExample +
+		`,"cite":false,"inputs":[{"document":"brief","node":null,"output":0,"pointer":"","each":false}],` +
+		`"outputs":[{"name":"content","kind":"json","title":"Outline","schema":null,"artifact_id":null,` +
+		`"base_version":null}]},"status":"completed",` +
 		`"opened":true,"instances":[{"status":"completed","attempt":1,"transform_id":"` + otherIDExample +
 		`","retry_of":null,"outputs":[{"artifact_id":"` + otherIDExample + `","version":1,"pointer":""}],` +
 		`"failure":null,"cost":0.0021}],"failure":null},{"node":{"name":"chapter","agent_id":null,` +
-		`"instructions":"Write this chapter.","model":null,"cite":false,"inputs":[{"document":null,"node":"outline",` +
+		`"instructions":"Write this chapter.","model":null,` + noParametersExample +
+		`,"cite":false,"inputs":[{"document":null,"node":"outline",` +
 		`"output":0,"pointer":"/chapters","each":true}],"outputs":[{"name":"content","kind":"markdown",` +
-		`"title":"Chapter","schema":null}]},"status":"pending","opened":false,"instances":[],"failure":null}],` +
+		`"title":"Chapter","schema":null,"artifact_id":null,"base_version":null}]},"status":"pending","opened":false,"instances":[],"failure":null}],` +
 		`"cost":0.0021,"cancelled_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample +
 		`","started_at":"` + timeExample + `","ended_at":null}`
 	artifactExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
@@ -170,6 +173,11 @@ const (
 		`,"cite":false,"outputs":[{"name":"content","kind":"markdown","title":"Summary","schema":null}],` +
 		`"status":"active","owner_id":"` + otherIDExample + `","changed_by_id":"` + otherIDExample +
 		`","version":1,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
+	refreshExample = `{"artifact_id":"` + otherIDExample + `","nodes":[{"name":"summary","transform_id":"` +
+		otherIDExample + `","writes":[{"artifact_id":"` + otherIDExample + `","version":1,"pointer":""}],"after":[],` +
+		`"model":"openai/gpt-5.2","input_tokens":812,"cost":{"input":0.001421,"input_cached":0.001421,` +
+		`"output_most":0.057344,"output_tokens_most":4096}}],"truncated":false,"input_tokens":812,"input":0.001421,` +
+		`"output_most":0.057344}`
 	artifactDiffExample = `{"from":1,"to":2,"patch":null,"hunks":[{"from":3,"to":3,"lines":[{"op":"removed",` +
 		`"text":"It begins.","parts":null,"open":false},{"op":"added","text":"It began in the rain.","parts":null,` +
 		`"open":false}]}],"files":null,"truncated":false}`

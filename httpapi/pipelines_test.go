@@ -32,7 +32,7 @@ func (s *testServer) startRun(body string) string {
 // textNode is a node that writes a text.
 func textNode(name, model, inputs string) string {
 	return fmt.Sprintf(`{"name":%q,"instructions":"Write.","model":%q,"inputs":[%s],"outputs":[{"kind":"text",`+
-		`"title":"The %[1]s"}]}`, name, model, inputs)
+		`"schema":null,"title":"The %[1]s"}]}`, name, model, inputs)
 }
 
 func TestTheExamplePipelineWritesItsDocuments(t *testing.T) {

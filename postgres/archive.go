@@ -43,7 +43,7 @@ var _ transfer.Destination = (*Archive)(nil)
 // Archive opens the rows of a store. Close it before the store.
 func (s *Store) Archive(ctx context.Context) (*Archive, error) {
 	config := s.pool.Config().ConnConfig
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := connect(ctx, config)
 	if err != nil {
 		return nil, mapError(err)
 	}

@@ -77,7 +77,7 @@ func dial(ctx context.Context, url string) (*pgx.Conn, error) {
 		return nil, errNoURL()
 	}
 	settle(config)
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := connect(ctx, config)
 	return conn, mapError(err)
 }
 

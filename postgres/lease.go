@@ -43,7 +43,7 @@ func (l *leaseConn) once(ctx context.Context, b *batch) error {
 	case l.closed:
 		return parley.Errorf(parley.CodeUnavailable, "the store is closed; the server is shutting down")
 	case l.conn == nil || l.conn.IsClosed():
-		conn, err := pgx.ConnectConfig(ctx, l.config.Copy())
+		conn, err := connect(ctx, l.config.Copy())
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func (r *Relay) listen(ctx context.Context) error {
 	}
 	dialing, done := context.WithTimeout(ctx, notifyBound)
 	defer done()
-	conn, err := pgx.ConnectConfig(dialing, config)
+	conn, err := connect(dialing, config)
 	if err != nil {
 		return err
 	}

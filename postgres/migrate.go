@@ -116,6 +116,7 @@ func newMigrator(url string, files fs.FS, log *slog.Logger) (*migrator, error) {
 		files: files,
 		log:   log,
 		db: stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+			register(conn)
 			_, err := conn.Exec(
 				ctx,
 				"SET lock_timeout = "+lockPatience,

@@ -384,7 +384,7 @@ func (s *sender) notify(ctx context.Context) error {
 	if s.conn == nil || s.conn.IsClosed() {
 		config := s.relay.store.pool.Config().ConnConfig
 		config.RuntimeParams["application_name"] += " notify"
-		conn, err := pgx.ConnectConfig(ctx, config)
+		conn, err := connect(ctx, config)
 		if err != nil {
 			return err
 		}

@@ -130,7 +130,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 func sameDatabase(ctx context.Context, one, direct *pgx.ConnConfig) error {
 	var identities [2][2]string
 	for i, config := range []*pgx.ConnConfig{one, direct} {
-		conn, err := pgx.ConnectConfig(ctx, config)
+		conn, err := connect(ctx, config)
 		if err != nil {
 			if i == 1 {
 				return parley.WrapError(
@@ -187,6 +187,10 @@ func poolConfig(url string, options Options) (*pgxpool.Config, error) {
 		config.MaxConns = DefaultMaxConns
 	}
 	settle(config.ConnConfig)
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		register(conn)
+		return nil
+	}
 	return config, nil
 }
 

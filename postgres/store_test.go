@@ -14,6 +14,8 @@ import (
 	"example.org/parley"
 	"example.org/parley/internal/bounded"
 	"example.org/parley/internal/pgtest"
+	"example.org/parley/internal/tables"
+	"example.org/parley/internal/transfer"
 	"example.org/parley/store"
 )
 
@@ -186,7 +188,43 @@ func TestProtocolModes(t *testing.T) {
 			if agents, err := db.Agents(t.Context(), workspace, store.AgentQuery{}); err != nil || len(agents) != 1 {
 				t.Errorf("%d agents, %v", len(agents), err)
 			}
+			copiesColumns(t, db)
 		})
+	}
+}
+
+// copiesColumns sends a column of each kind as a copy does.
+func copiesColumns(t *testing.T, db *Store) {
+	t.Helper()
+	archive, err := db.Archive(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := archive.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, kind := range []tables.Kind{tables.ID, tables.Bytes, tables.Text, tables.Flag, tables.Integer} {
+		element, values := array(kind, []transfer.Row{{{}}, {{}}}, 0)
+		query := "SELECT count(*) - count(v) FROM unnest($1::" + element + "[]) v"
+		err := archive.each(t.Context(), query, func(r *row) error {
+			if nulls := r.int(); nulls != 2 {
+				t.Errorf("%s: %d nulls", element, nulls)
+			}
+			return nil
+		}, values)
+		if err != nil {
+			t.Errorf("%s: %v", element, err)
+		}
+	}
+}
+
+// TestMigratesInEveryMode: a new database gets its schema in the modes that do not ask the server for types.
+func TestMigratesInEveryMode(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"exec", "simple_protocol"} {
+		openedAt(t, databases.Empty(t)+"&default_query_exec_mode="+mode, Options{MaxConns: 1})
 	}
 }
 

@@ -336,6 +336,7 @@ func TestSteerThatChangesWhileTheStepBegins(t *testing.T) {
 // TestCancelThatOvertakesTheStart: the hint comes between claim and run.
 func TestCancelThatOvertakesTheStart(t *testing.T) {
 	r := newRig(t)
+	r.options.Slots = 4 * store.MaxClaims // the claimer, while it looks for others, leaves some free
 	w := r.start(nil)
 	sessionID := r.session(parley.Settings{}, nil)
 	content, err := parley.EncodeContent(parley.UserContent{Text: "Go"})

@@ -139,7 +139,8 @@ func transformOf(run *parley.PipelineRun, start parley.PipelineStart) *parley.Tr
 		WorkspaceID: run.WorkspaceID,
 		ProjectID:   run.ProjectID,
 		TransformSpec: parley.TransformSpec{
-			Name: n.Name, AgentID: agentID, Instructions: n.Instructions, Model: n.Model, Cite: n.Cite,
+			Name: n.Name, AgentID: agentID, Instructions: n.Instructions, Model: n.Model, Parameters: n.Parameters,
+			Cite: n.Cite,
 		},
 		Inputs:      []parley.TransformInput{},
 		OwnerID:     run.OwnerID,
@@ -155,7 +156,9 @@ func transformOf(run *parley.PipelineRun, start parley.PipelineStart) *parley.Tr
 	}
 	for i, target := range n.Outputs {
 		target.Title = node.OutputTitle(i, start.Instance)
-		made.Outputs = append(made.Outputs, parley.TransformOutput{TransformTarget: target})
+		made.Outputs = append(made.Outputs, parley.TransformOutput{
+			TransformTarget: target.TransformTarget, ArtifactID: target.ArtifactID, BaseVersion: target.BaseVersion,
+		})
 	}
 	return made
 }

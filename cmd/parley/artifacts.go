@@ -32,6 +32,7 @@ func artifactsCommand(shared *flags, term terminal) *cobra.Command {
 		artifactsImportCommand(shared, term),
 		diffArtifactCommand(shared, term),
 		restoreArtifactCommand(shared, term),
+		refreshArtifactCommand(shared, term),
 		artifactsUpdateCommand(shared, term),
 		artifactsArchiveCommand(shared, term),
 		artifactsReopenCommand(shared, term),

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net/url"
 	"time"
-	_ "time/tzdata" // current_time knows zones on machines without a zone database
 
 	"github.com/spf13/cobra"
 
 	"example.org/parley"
 	"example.org/parley/internal/cgroup"
 	"example.org/parley/internal/confine"
+	_ "example.org/parley/internal/zones" // current_time knows zones on machines without a zone database
 )
 
 func serveCommand(shared *flags, term terminal) *cobra.Command {

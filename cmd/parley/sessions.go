@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,7 +116,8 @@ func printConversation(t terminal, c *conversation) error {
 	fmt.Fprintf(t.out, "%s  %s  %s\n", c.Session.ID, c.Session.Status, c.Session.Title)
 	for _, m := range c.Messages {
 		fmt.Fprintf(t.out, "\n%s\n", headline(m))
-		if text := body(m); m.Role == parley.RoleAssistant || m.Role == parley.RoleSummary {
+		text, isObject := objectBody(m)
+		if !isObject && (m.Role == parley.RoleAssistant || m.Role == parley.RoleSummary) {
 			answer := markdownOn(t.out)
 			answer.print(text)
 			answer.pause()
@@ -163,6 +165,21 @@ func resultText(result *parley.ToolResultContent) string {
 		text += "\n"
 	}
 	return text + "! " + *result.Error
+}
+
+// objectBody is the body of a message, with the object of a structured answer indented in place of its text. The bool
+// reports one.
+func objectBody(m parley.Message) (string, bool) {
+	text := body(m)
+	var answer parley.AssistantContent
+	if m.Role != parley.RoleAssistant || json.Unmarshal(m.Content, &answer) != nil || len(answer.Object) == 0 {
+		return text, false
+	}
+	var indented bytes.Buffer
+	if json.Indent(&indented, answer.Object, "", "  ") != nil {
+		return text, false
+	}
+	return strings.Replace(text, answer.Text, indented.String(), 1), true
 }
 
 func body(m parley.Message) string {

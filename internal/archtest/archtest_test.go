@@ -115,6 +115,7 @@ var rules = []struct {
 	{"internal/lineedit", nil},
 	{"internal/inflight", []string{"."}},
 	{"internal/cgroup", nil},
+	{"internal/zones", nil},
 	{"internal/peer", nil}, // the kernel and the standard library
 	{"internal/schema", []string{"."}},
 	{"internal/partialjson", []string{".", "event"}},

@@ -13,10 +13,13 @@ import (
 	"example.org/parley/internal/gen/schema"
 	"example.org/parley/internal/gen/settings"
 	"example.org/parley/internal/gen/tables"
+	"example.org/parley/internal/gen/zones"
 )
 
 func generators() []output.Generator {
-	return []output.Generator{clients.Files, closed.Files, events.Files, settings.Files, schema.Files, tables.Files}
+	return []output.Generator{
+		clients.Files, closed.Files, events.Files, settings.Files, schema.Files, tables.Files, zones.Files,
+	}
 }
 
 func main() {

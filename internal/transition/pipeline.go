@@ -30,6 +30,10 @@ func (t *Tx) CreatePipelineRun(scope store.Scope, creating store.NewPipelineRun)
 		}
 		return PipelineCreated{parley.ValueOf(run), true}, err
 	}
+	if len(creating.Pipeline.Nodes) == 0 {
+		return created, parley.Errorf(parley.CodeConflict,
+			"nothing is stale: this document is made from the newest versions, or from what can't run again")
+	}
 	if err := t.checkNew(scope, &creating.Session); err != nil {
 		return created, err
 	}

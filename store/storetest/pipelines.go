@@ -29,7 +29,9 @@ func testPipelines(t *testing.T, open Open) {
 func node(name string, from ...string) parley.PipelineNode {
 	n := parley.PipelineNode{
 		Name: name, Instructions: "Write " + name + ".", Inputs: []parley.PipelineEdge{},
-		Outputs: []parley.TransformTarget{{Name: "content", Kind: parley.ArtifactMarkdown, Title: name}},
+		Outputs: []parley.PipelineTarget{{TransformTarget: parley.TransformTarget{
+			Name: "content", Kind: parley.ArtifactMarkdown, Title: name,
+		}}},
 	}
 	for _, other := range from {
 		n.Inputs = append(n.Inputs, parley.PipelineEdge{Node: other})
@@ -82,7 +84,7 @@ func (w *world) beginning(run *parley.PipelineRun, start parley.PipelineStart) s
 		TransformSpec: parley.TransformSpec{Name: n.Name, AgentID: w.agent.ID, Instructions: n.Instructions},
 		Inputs:        []parley.TransformInput{},
 		Outputs: []parley.TransformOutput{{
-			Position: 1, TransformTarget: n.Outputs[0], ArtifactID: parley.NewID(), Creates: true,
+			Position: 1, TransformTarget: n.Outputs[0].TransformTarget, ArtifactID: parley.NewID(), Creates: true,
 		}},
 	}
 	return store.PipelineBegin{

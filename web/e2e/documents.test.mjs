@@ -406,6 +406,8 @@ test('from a sentence one click leads to what wrote it, and the lineage is walke
   await changed.getByRole('link', { name: /^Model call/ }).click();
   await page.waitForURL(new RegExp(`/c/${session.id}/inspect\\?row=call-${call}$`));
 
+  await page.goto(`${server.url}/documents/${outline.id}?tab=unknown`);
+  await page.locator('[aria-current="page"]', { hasText: 'Read' }).waitFor();
   await page.goto(`${server.url}/documents/${outline.id}?tab=lineage`);
   const graph = page.getByRole('group', { name: /^Lineage as a graph/ });
   const here = graph.locator('[aria-current="true"]');
@@ -461,5 +463,55 @@ test('a project lists its runs and what they cost; a version whose input has mov
   await graph.getByText('stale').waitFor();
   await graph.locator('[data-node^="transform:"]').waitFor();
   await accessible(page, 'a stale version');
+  right(page);
+});
+
+test('the example pipeline is started from the first screen and watched, and a sentence of its summary leads to the chapters and the model call', async () => {
+  const page = await tab('/new');
+  await page.getByRole('button', { name: /Watch a book being written/ }).click();
+  await page.waitForURL(/\/runs\//);
+  const id = page.url().match(/runs\/([^?]+)/)[1];
+  const node = (name) => page.locator(`[data-node="${name}"]`);
+  await page.getByRole('status').getByText('completed', { exact: true }).waitFor(); // without a reload
+  await node('chapters').getByRole('link', { name: 'Chapter 3', exact: true }).waitFor();
+  await accessible(page, 'a run of a pipeline');
+  const run = await server.ask('GET', `/v1/pipeline-runs/${id}`);
+  const chapters = run.nodes.find((one) => one.node.name === 'chapters').instances.map((one) => one.outputs[0].artifact_id);
+  const transform = run.nodes.find((one) => one.node.name === 'summary').instances[0].transform_id;
+  await node('summary').getByRole('link', { name: 'Summary', exact: true }).click();
+  await page.locator('[data-content] p').first().click({ clickCount: 3 });
+  await page.getByRole('link', { name: 'What wrote this' }).click();
+  await page.waitForURL(/tab=lineage&version=1&range=/);
+  const graph = page.getByRole('group', { name: /^Lineage as a graph/ });
+  for (const chapter of chapters) await graph.locator(`[data-node="artifact:${chapter}:1"]`).waitFor();
+  await page.locator('[data-changed="1"]').getByRole('link', { name: /^Model call/ }).click();
+  await page.waitForURL(new RegExp(`/c/${transform}/inspect\\?row=call-`));
+  await page.goto(`${server.url}/documents`);
+  await page.locator(`[data-pipeline="${id}"]`).click();
+  await page.waitForURL(new RegExp(`/runs/${id}$`));
+  right(page);
+});
+
+test('a run of a pipeline is cancelled and resumed on its page', async () => {
+  const output = (title) => [{ kind: 'text', title, name: 'content', schema: null }];
+  const node = (name, model, inputs = []) => ({ name, model, instructions: 'Write.', inputs, outputs: output(name), agent_id: 'parley', cite: false });
+  const run = await server.ask('POST', '/v1/pipeline-runs', {
+    name: 'Slow work',
+    agent_id: 'parley',
+    project_id: null,
+    visibility: 'private',
+    documents: [],
+    parallel: 1,
+    nodes: [node('first', 'sim/lorem-20-5'), node('second', 'sim/lorem-2000-40', [{ node: 'first', document: null, output: 0, pointer: '', each: false }])],
+  });
+  const page = await tab(`/runs/${run.id}`);
+  await page.locator('[data-node="second"]').getByRole('link', { name: 'Watch it' }).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('status').getByText('cancelled').waitFor();
+  await accessible(page, 'a cancelled run');
+  await page.getByRole('button', { name: 'Retry what failed' }).click();
+  await page.getByRole('status').getByText('running').waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('status').getByText('cancelled').waitFor();
   right(page);
 });

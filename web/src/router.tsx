@@ -6,7 +6,8 @@ import { part } from './live/arrive';
 import { NotFound, RouteError } from './pages/errors';
 import { NewPage } from './pages/new';
 
-// strings reads text values from an address: for each name a text, or nothing.
+// strings reads text values from an address: for each name a text, or nothing. A value from a closed list that the
+// address has wrong must be returned as undefined, since the router would keep it.
 function strings<Name extends string>(search: Record<string, unknown>, ...names: Name[]): { [name in Name]?: string } {
   const found: { [name in Name]?: string } = {};
   for (const name of names) {
@@ -45,7 +46,7 @@ export const chatRoute = createRoute({
     const panel = PANELS.find((one) => one === search.panel);
     // at: a message, by its id or its sequence; document: the one that is open in the panel, call: the message of the call
     // that writes one which has no id yet
-    return { ...(panel ? { panel } : {}), ...strings(search, 'at', 'find', ...(panel === 'documents' ? (['document', 'call'] as const) : [])) };
+    return { panel, ...strings(search, 'at', 'find', ...(panel === 'documents' ? (['document', 'call'] as const) : [])) };
   },
 });
 
@@ -97,9 +98,10 @@ export const documentRoute = createRoute({
   component: part(() => import('./pages/document'), 'DocumentPage'),
   validateSearch: (search: Record<string, unknown>): { tab?: DocumentTab; version?: string; from?: string; pointer?: string; range?: string } => {
     const tab = DOCUMENT_TABS.find((one) => one === search.tab);
-    return { ...(tab && tab !== 'read' ? { tab } : {}), ...strings(search, 'version', 'from', ...(tab === 'lineage' ? (['pointer', 'range'] as const) : [])) }; // from: compare version with it; pointer, range: a part of it
+    return { tab: tab === 'read' ? undefined : tab, ...strings(search, 'version', 'from', ...(tab === 'lineage' ? (['pointer', 'range'] as const) : [])) }; // from: compare version with it; pointer, range: a part of it
   },
 });
+export const runRoute = createRoute({ getParentRoute: () => root, path: '/runs/$id', component: part(() => import('./pages/run'), 'RunPage') });
 const usageRoute = createRoute({
   getParentRoute: () => root,
   path: '/usage',
@@ -126,7 +128,7 @@ const settingsHome = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inboxRoute, teams, teamRoute, agents, agentRoute, projects, projectRoute, documentsRoute, documentRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
+  routeTree: root.addChildren([home, newRoute, chatRoute, inspectRoute, searchRoute, inboxRoute, teams, teamRoute, agents, agentRoute, projects, projectRoute, documentsRoute, documentRoute, runRoute, usageRoute, auditRoute, settingsHome, settingsRoute]),
   defaultPreload: 'intent',
   defaultPendingComponent: Arriving,
   // Values in an address are always text: a search for 42 is one for "42".

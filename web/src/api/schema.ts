@@ -4956,13 +4956,57 @@ export interface components {
             agent_id: string | null;
             /** @description Whether the model is asked for the sources of what it writes. */
             cite: boolean;
+            /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
+            end_user: string | null;
             inputs: components["schemas"]["PipelineEdge"][];
             instructions: string;
+            /**
+             * Format: int64
+             * @description Most tokens of one answer.
+             */
+            max_tokens: number | null;
             model: string | null;
             /** @description Unique in the pipeline: a-z, 0-9, - and _. */
             name: string;
-            /** @description The documents that it creates. Those of a node that runs for each element are numbered. */
-            outputs: components["schemas"]["TransformTarget"][];
+            /** @description The documents that it writes. Those of a node that runs for each element are numbered. */
+            outputs: components["schemas"]["PipelineTarget"][];
+            /** @description Whether one answer may call several tools; by default the provider decides. */
+            parallel_tool_calls: boolean | null;
+            /**
+             * @description How much a reasoning model thinks.
+             * @enum {string|null}
+             */
+            reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
+            request_metadata: {
+                [key: string]: string;
+            } | null;
+            /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
+            response_format: components["schemas"]["ResponseFormat"] | null;
+            /**
+             * Format: int64
+             * @description Seed, for providers that accept one.
+             */
+            seed: number | null;
+            /**
+             * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
+             * @enum {string|null}
+             */
+            service_tier: "auto" | "default" | "flex" | "priority" | null;
+            /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
+            stop: string[] | null;
+            /**
+             * Format: double
+             * @description Sampling temperature, 0 to 2.
+             */
+            temperature: number | null;
+            /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
+            tool_choice: string | null;
+            /**
+             * Format: double
+             * @description Nucleus sampling, 0 to 1.
+             */
+            top_p: number | null;
         };
         PipelineNodeInput: {
             /** @description Id or slug of the agent whose system prompt and settings count; the run's by default. */
@@ -5019,6 +5063,26 @@ export interface components {
             updated_at: string;
             /** Format: uuid */
             workspace_id: string;
+        };
+        PipelineTarget: {
+            /**
+             * Format: uuid
+             * @description The document that is written again; null for one that is created.
+             */
+            artifact_id: string | null;
+            /**
+             * Format: int64
+             * @description The version that is replaced; null for a new document.
+             */
+            base_version: number | null;
+            /** @enum {string} */
+            kind: "json" | "markdown" | "text" | "code" | "csv" | "html" | "svg" | "file";
+            /** @description What the model calls it. */
+            name: string;
+            /** @description JSON Schema of a json artifact; null for none. */
+            schema: unknown;
+            /** @description The artifact's name. */
+            title: string;
         };
         PipelineTargetInput: {
             /** @enum {string|null} */
@@ -5353,6 +5417,50 @@ export interface components {
             name: string;
             /** @description A regular expression in Go's syntax (RE2), up to 512 bytes, that matches no empty text. */
             pattern: string;
+        };
+        Refresh: {
+            /** Format: uuid */
+            artifact_id: string | null;
+            /** @description What that would cost if nothing were cached; null if a price is unknown. */
+            input: number | null;
+            /**
+             * Format: int64
+             * @description What all requests together would hold, estimated.
+             */
+            input_tokens: number;
+            /** @description The transforms that would run again, in order; empty if nothing is stale. */
+            nodes: components["schemas"]["RefreshNode"][];
+            /** @description What the longest possible answers would cost; null if a price is unknown. */
+            output_most: number | null;
+            /** @description Whether more is stale than one run may hold: refresh again after it. */
+            truncated: boolean;
+        };
+        RefreshInput: {
+            /**
+             * @description Who sees the run and its tool sessions; private by default. The documents stay as they are.
+             * @enum {string}
+             */
+            visibility?: "private" | "workspace";
+        };
+        RefreshNode: {
+            /** @description The nodes whose new documents it reads. */
+            after: string[];
+            cost: components["schemas"]["PredictedCost"];
+            /**
+             * Format: int64
+             * @description Of its request, estimated; a document that another node writes again counts as it is now.
+             */
+            input_tokens: number;
+            model: string;
+            /** @description Of the node in the run. */
+            name: string;
+            /**
+             * Format: uuid
+             * @description The transform that runs again.
+             */
+            transform_id: string | null;
+            /** @description The documents, and the versions that it replaces. */
+            writes: components["schemas"]["ArtifactRef"][];
         };
         RefusalPart: {
             /** @description The text. */
@@ -8540,6 +8648,7 @@ export type PipelineNode = components['schemas']['PipelineNode'];
 export type PipelineNodeInput = components['schemas']['PipelineNodeInput'];
 export type PipelineNodeRun = components['schemas']['PipelineNodeRun'];
 export type PipelineRun = components['schemas']['PipelineRun'];
+export type PipelineTarget = components['schemas']['PipelineTarget'];
 export type PipelineTargetInput = components['schemas']['PipelineTargetInput'];
 export type PipelineUpdated = components['schemas']['PipelineUpdated'];
 export type PipelineUpdatedEvent = components['schemas']['PipelineUpdatedEvent'];
@@ -8558,6 +8667,9 @@ export type ProviderInfo = components['schemas']['ProviderInfo'];
 export type ProviderPage = components['schemas']['ProviderPage'];
 export type ReasoningPart = components['schemas']['ReasoningPart'];
 export type RedactPattern = components['schemas']['RedactPattern'];
+export type Refresh = components['schemas']['Refresh'];
+export type RefreshInput = components['schemas']['RefreshInput'];
+export type RefreshNode = components['schemas']['RefreshNode'];
 export type RefusalPart = components['schemas']['RefusalPart'];
 export type RegenerateInput = components['schemas']['RegenerateInput'];
 export type Rejected = components['schemas']['Rejected'];

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { request, requestText } from '../api/http';
-import type { Artifact, ArtifactDiff, ArtifactVersion, ID, Page, Transform } from '../api/types';
+import type { Artifact, ArtifactDiff, ArtifactVersion, ID, Page, PipelineRun, Transform } from '../api/types';
 
 // The keys begin with what the workspace feed names when something changes: documents for lists, document and its id for
 // everything that belongs to one.
@@ -39,5 +39,9 @@ export const contentOf = (id: ID, version: number) =>
 
 export const changesOf = (id: ID, from: number, to: number) =>
   queryOptions({ queryKey: ['changes', id, from, to], queryFn: ({ signal }) => request<ArtifactDiff>(`/v1/artifacts/${id}/diff`, { query: { from, to }, signal }), staleTime: Infinity, gcTime: 60_000 });
+
+export const runList = (project?: ID) => paged<PipelineRun>(['runs', project], '/v1/pipeline-runs', { project });
+
+export const runOf = (id: ID) => queryOptions({ queryKey: ['run', id], queryFn: ({ signal }) => request<PipelineRun>(`/v1/pipeline-runs/${id}`, { signal }) });
 
 export const transformList = (project: ID) => paged<Transform>(['transforms', project], '/v1/transforms', { project });

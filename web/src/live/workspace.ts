@@ -51,7 +51,7 @@ export function followWorkspace(queries: QueryClient): void {
     const id = event.session_id;
     switch (event.type) {
       case 'resync':
-        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures', 'inbox', 'teams', 'team', 'delegations', 'schedules', 'documents', 'document', 'transforms', 'knowledge');
+        fetchAgain(EVERY, 'session', 'approvals', 'agents', 'projects', 'tree', 'questions', 'failures', 'inbox', 'teams', 'team', 'delegations', 'schedules', 'documents', 'document', 'transforms', 'runs', 'run', 'knowledge');
         break;
       case 'session.status_changed':
         if (id) change(queries, id, { status: event.data.status, wait_reason: event.data.wait_reason });
@@ -60,7 +60,7 @@ export function followWorkspace(queries: QueryClient): void {
         if (event.data.status === 'waiting' || event.data.status === 'running') fetchAgain('approvals');
         break;
       case 'session.updated':
-        fetchAgain('sessions', 'knowledge'); // who reads a session reads what comes from it
+        fetchAgain('sessions', 'runs', 'knowledge'); // who reads a session reads what comes from it; a run is one
         if (id) void reread(queries, id);
         break;
       case 'session.deleted':
@@ -87,7 +87,7 @@ export function followWorkspace(queries: QueryClient): void {
         documentsAgain.add(event.data.artifact_id);
         break;
       case 'transform.updated': // the versions that it wrote have no events of their own
-        fetchAgain('transforms', 'documents', 'document');
+        fetchAgain('transforms', 'runs', 'documents', 'document');
         break;
       case 'delegation.sent':
       case 'delegation.delivered':

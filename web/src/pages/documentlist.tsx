@@ -9,6 +9,7 @@ import { Button, Empty, Input, Page } from '../components/ui';
 import { NewDocument } from '../documents/new';
 import { Documents } from '../documents/rows';
 import { KINDS } from '../documents/words';
+import { PipelineRuns } from '../projects/pipelines';
 import { Choice } from './filters';
 
 const TYPING_MS = 250; // after typing, before the list is narrowed
@@ -69,6 +70,7 @@ export function DocumentsPage() {
           )
         }
       />
+      {all && <PipelineRuns />}
       <NewDocument open={adding} project={filter.project} onClose={() => setAdding(false)} onCreated={(document) => void navigate({ to: '/documents/$id', params: { id: document.id }, search: { tab: 'edit' } })} />
     </Page>
   );

@@ -19,7 +19,7 @@ export function NotFound() {
 
 // NoSuch replaces an agent, a project, a team or a document that cannot be shown, because it does not exist
 // or the server cannot return it now.
-export function NoSuch({ what, list, error, onRetry }: { what: 'agent' | 'project' | 'team' | 'document'; list: '/agents' | '/projects' | '/team' | '/documents'; error: unknown; onRetry: () => void }) {
+export function NoSuch({ what, list, error, onRetry }: { what: 'agent' | 'project' | 'run' | 'team' | 'document'; list: '/agents' | '/projects' | '/team' | '/documents'; error: unknown; onRetry: () => void }) {
   const none = error instanceof Problem && error.status === 404;
   useEffect(() => {
     titled(none ? `No such ${what} – Parley` : 'Parley');

@@ -12,6 +12,7 @@ import { titled } from '../components/tab';
 import { Button, Dialog, Empty, Failed, Loading, Page } from '../components/ui';
 import { titleOf } from '../components/title';
 import { Costs } from '../projects/costs';
+import { PipelineRuns } from '../projects/pipelines';
 import { Runs } from '../projects/runs';
 import { NoSuch } from './errors';
 
@@ -88,6 +89,7 @@ export function ProjectPage() {
           <Runs project={id} />
         </section>
       )}
+      {project && <PipelineRuns project={id} />}
       {project && (
         <section aria-labelledby="costs" className="mt-10">
           <h2 id="costs" className="mb-2 font-semibold">

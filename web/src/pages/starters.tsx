@@ -1,8 +1,8 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Brain, Hand, RotateCcw, Users, Wrench } from 'lucide-react';
+import { Brain, FileText, Hand, RotateCcw, Users, Wrench } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { request, sentence } from '../api/http';
-import type { Session } from '../api/types';
+import type { PipelineRun, Session } from '../api/types';
 import { writeOn } from '../chat/focus';
 import { feed } from '../live/feed';
 
@@ -34,6 +34,8 @@ const STARTERS: Starter[] = [
 
 const TEAM: Card = { icon: <Users size={16} />, name: 'Watch a team work on its own', about: 'A lead hands work to four agents, they ask and report, and what they find comes to your inbox.' };
 
+const BOOK: Card = { icon: <FileText size={16} />, name: 'Watch a book being written', about: 'Ideas become an outline, chapters and a summary, and each sentence leads back to what wrote it.' };
+
 // Starters begin conversations with the simulator that show what Parley does, for people
 // without a key.
 export function Starters() {
@@ -56,6 +58,10 @@ export function Starters() {
     const team = await request<{ slug: string }>('/v1/teams/example', { method: 'POST' });
     void navigate({ href: `/team/${team.slug}` });
   };
+  const write = async () => {
+    const run = await request<PipelineRun>('/v1/pipeline-runs/example', { key: crypto.randomUUID(), method: 'POST' });
+    void navigate({ to: '/runs/$id', params: { id: run.id } });
+  };
   return (
     <section aria-label="Try it with the simulator" className="mx-auto w-full max-w-3xl px-4 pb-6">
       <h2 className="mb-2 text-xs font-medium text-faint">Try it with the simulator: nothing leaves this machine, and nothing is charged</h2>
@@ -67,6 +73,9 @@ export function Starters() {
         ))}
         <li>
           <CardButton {...TEAM} disabled={busy} onClick={() => start(assemble())} />
+        </li>
+        <li>
+          <CardButton {...BOOK} disabled={busy} onClick={() => start(write())} />
         </li>
       </ul>
       <p className="mt-2 text-xs text-faint">
