@@ -204,7 +204,7 @@ func TestRolesOverHTTP(t *testing.T) {
 			return "POST", "/v1/webhooks", `{"url":"http://127.0.0.1:1/"}`
 		},
 		engine.AuthorizeTools: func(parley.PrincipalRole) (string, string, string) {
-			return "DELETE", "/v1/tool-servers/none/authorization", ""
+			return "POST", "/v1/tool-servers/cloud/authorization", `{"redirect_uri":"http://127.0.0.1/"}`
 		},
 		engine.ReadMetrics: func(parley.PrincipalRole) (string, string, string) { return "GET", "/metrics", "" },
 	}
