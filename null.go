@@ -19,7 +19,7 @@ func OrNull[T comparable](value T) *T {
 }
 
 // EncodeJSON is json.Marshal for use inside a MarshalJSON: the outer encoder decides whether <, > and & are escaped.
-func EncodeJSON[T any](value T) ([]byte, error) {
+func EncodeJSON(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -270,14 +270,19 @@ func problem(response *http.Response) error {
 }
 
 // send sends a request and decodes the answer's JSON.
-func send[Out any](ctx context.Context, c *Client, r request) (Out, error) {
-	var out Out
-	err := c.perform(ctx, &r, func(ctx context.Context, response *http.Response) error {
+func send[Out any](ctx context.Context, c *Client, r request) (out Out, err error) {
+	err = c.sendInto(ctx, &r, &out)
+	return out, err
+}
+
+// sendInto is send for every type, so that it is compiled once.
+func (c *Client) sendInto(ctx context.Context, r *request, out any) error {
+	return c.perform(ctx, r, func(ctx context.Context, response *http.Response) error {
 		raw, err := whole(ctx, response)
 		if err != nil || len(raw) == 0 {
 			return err
 		}
-		if err := json.Unmarshal(raw, &out); err != nil {
+		if err := json.Unmarshal(raw, out); err != nil {
 			return parley.WrapError(
 				parley.CodeUnavailable,
 				err,
@@ -286,7 +291,6 @@ func send[Out any](ctx context.Context, c *Client, r request) (Out, error) {
 		}
 		return nil
 	})
-	return out, err
 }
 
 // sendOnly sends a request whose answer has nothing to read.

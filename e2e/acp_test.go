@@ -29,7 +29,7 @@ type acting struct {
 
 // actingAt starts one. As root the agent runs as nobody, otherwise it is confined; either
 // way it cannot reach the server's data.
-func actingAt(t *testing.T, at place, more map[string]any) *acting {
+func actingAt(t *testing.T, at place, more map[string]any, environment ...string) *acting {
 	t.Helper()
 	shelf, err := os.MkdirTemp("", "parley-acp-") //nolint:usetesting // t.TempDir is closed to other users
 	if err != nil {
@@ -78,14 +78,14 @@ func actingAt(t *testing.T, at place, more map[string]any) *acting {
 			}
 		}
 	}
-	a.server = a.started(t, at)
+	a.server = a.started(t, at, environment...)
 	return a
 }
 
 // started starts a server with the scripted agent.
-func (a *acting) started(t *testing.T, at place) *server {
+func (a *acting) started(t *testing.T, at place, environment ...string) *server {
 	t.Helper()
-	environment := []string{"SCRIPTED_SECRET=hush-hush", "OPENAI_API_KEY=sk-of-the-server"}
+	environment = append([]string{"SCRIPTED_SECRET=hush-hush", "OPENAI_API_KEY=sk-of-the-server"}, environment...)
 	return startProgram(t, a.binary, at, environment, "--lease", shortLease.String(), "--drain", "100ms")
 }
 

@@ -572,17 +572,23 @@ func (s *server) clientChecks(t *testing.T, program, key, phase string, environm
 	t.Helper()
 	environment = append(environment, "CHECKED_URL="+s.url, "CHECKED_KEY="+key, "PHASE="+phase,
 		"STATE="+filepath.Join(s.at.dir, "client.json"))
-	out := s.runClient(t, program, environment...)
-	for line := range strings.Lines(out) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "ok "); ok {
-			passed = append(passed, name)
-		}
-	}
-	return passed
+	return checksIn(s.runClient(t, program, environment...))
 }
 
 // runClient runs a program of e2e/clients beside the packages that it imports, and returns what it printed.
 func (s *server) runClient(t *testing.T, program string, environment ...string) string {
+	t.Helper()
+	run, said := clientProgram(t, program, environment...)
+	var out bytes.Buffer
+	run.Stdout = &out
+	if err := run.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", program, err, &out, said)
+	}
+	return out.String()
+}
+
+// clientPackages is where the packages of e2e/clients are installed.
+func clientPackages(t *testing.T) string {
 	t.Helper()
 	modules, err := filepath.Abs("../.cache/clients/node_modules")
 	if err == nil {
@@ -591,6 +597,13 @@ func (s *server) runClient(t *testing.T, program string, environment ...string) 
 	if err != nil {
 		t.Fatalf("%v: the packages of e2e/clients are installed by `make e2e`", err)
 	}
+	return modules
+}
+
+// clientProgram prepares a run of a program of e2e/clients, within a deadline. said gets its standard error.
+func clientProgram(t *testing.T, program string, environment ...string) (run *exec.Cmd, said *lockedBuffer) {
+	t.Helper()
+	modules := clientPackages(t)
 	text, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
@@ -604,15 +617,20 @@ func (s *server) runClient(t *testing.T, program string, environment ...string) 
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*turnDeadline)
-	defer cancel()
-	run := exec.CommandContext(ctx, node(t), copied)
-	run.Env = append(cleanEnvironment(), environment...)
-	var out, says bytes.Buffer
-	run.Stdout, run.Stderr = &out, &says
-	if err := run.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", program, err, &out, &says)
+	t.Cleanup(cancel)
+	run, said = exec.CommandContext(ctx, node(t), copied), &lockedBuffer{}
+	run.Env, run.Stderr = append(cleanEnvironment(), environment...), said
+	return run, said
+}
+
+// checksIn are the checks that a program's output says have passed.
+func checksIn(out string) (passed []string) {
+	for line := range strings.Lines(out) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "ok "); ok {
+			passed = append(passed, name)
+		}
 	}
-	return out.String()
+	return passed
 }
 
 // The program of docs/clients/openai.md is the one that runs here, and is short.

@@ -25,3 +25,17 @@ func TestOpenAIResponsesProgram(t *testing.T) {
 	s.documentedProgram(t, "../docs/clients/openai-responses.md", "clients/responses-program.mjs",
 		"PARLEY_OPENAI="+s.url+"/openai/v1", "MODEL=sim/echo")
 }
+
+// The vendor's WebSocket keeps what is not stored for as long as it is open, and no longer.
+func TestOpenAIResponsesSocketClient(t *testing.T) { onEach(t, openaiResponsesSocket) }
+
+func openaiResponsesSocket(t *testing.T, at place) {
+	const program = "clients/responsesocket.mjs"
+	s := startAt(t, at)
+	key := s.at.newKey(t, "keys", "create", "--name", "sdk", "--json")
+	passed := s.clientChecks(t, program, key, "ask")
+	s.kill() // in the middle of a response whose client has gone
+	s = startAt(t, at)
+	passed = append(passed, s.clientChecks(t, program, key, "reload")...)
+	passes(t, "openai-responses-websocket", map[string][]string{"openai": passed})
+}

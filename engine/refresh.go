@@ -277,12 +277,22 @@ func (p *refreshPlan) visit(ctx context.Context, a *parley.Artifact, depth int) 
 			return err
 		}
 		_, rewritten := p.written[in.ID]
-		stale = stale || rewritten || in.Version > made.Inputs[i].Version
+		stale = stale || rewritten || in.Version > max(made.Inputs[i].Version, wrote(&made, in.ID))
 	}
 	if !stale {
 		return nil
 	}
 	return p.add(ctx, &made)
+}
+
+// wrote returns the version that a transform has written of a document; 0 for none.
+func wrote(made *parley.Transform, id parley.ID) int {
+	for i := range made.Outputs {
+		if made.Outputs[i].ArtifactID == id {
+			return made.Outputs[i].Version
+		}
+	}
+	return 0
 }
 
 // add makes a transform a step.

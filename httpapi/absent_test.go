@@ -289,6 +289,11 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	s.awaitRun(strings.TrimPrefix(made, "/v1/pipeline-runs/"))
 	do("retryPipelineRun", run, 200, "POST", made+"/retry", "")
 	do("listPipelineRuns", reflect.TypeFor[page[parley.PipelineRun]](), 200, "GET", "/v1/pipeline-runs", "")
+	brief, _, summary := s.chain()
+	s.writtenByHand(brief, 1, "Other words.")
+	stale := "/v1/artifacts/" + summary.String() + "/refresh"
+	do("previewRefresh", reflect.TypeFor[engine.Refresh](), 200, "GET", stale, "")
+	do("refreshArtifact", run, 201, "POST", stale, `{}`)
 	do("startExamplePipeline", run, 201, "POST", "/v1/pipeline-runs/example", "")
 	do("listSchedules", reflect.TypeFor[page[parley.Schedule]](), 200, "GET", "/v1/schedules?agent="+worker, "")
 	do("previewSchedule", reflect.TypeFor[engine.SchedulePreview](), 200, "POST", "/v1/schedules/preview",

@@ -81,7 +81,7 @@ func serveUpdateAgent(a *api, x *exchange) error {
 	if err := checked(a, x, &patch); err != nil {
 		return err
 	}
-	patch.If = ifMatch(x, parley.EncodeJSON[parley.Agent])
+	patch.If = ifMatch(x, func(current parley.Agent) ([]byte, error) { return parley.EncodeJSON(current) })
 	agent, err := a.engine.UpdateAgent(x.r.Context(), x.principal, x.r.PathValue("agent"), patch)
 	if err != nil {
 		return err

@@ -239,7 +239,7 @@ func (c *connections) changed(conn net.Conn, state http.ConnState) {
 	g := c.guests[conn]
 	switch {
 	case g == nil:
-	case state == http.StateClosed || state == http.StateHijacked:
+	case state == http.StateClosed: // one that was taken is in use until its taker is done
 		c.leave(g)
 	case state == http.StateActive && g.known && !g.busy:
 		c.stand(g)

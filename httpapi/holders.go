@@ -1,8 +1,11 @@
 package httpapi
 
 import (
+	"bufio"
 	"container/list"
 	"context"
+	"net"
+	"net/http"
 	"time"
 
 	"example.org/parley"
@@ -134,6 +137,9 @@ func beginStream(ctx context.Context) (end func(), err error) {
 	if !g.busy {
 		return func() {}, nil // it has been closed
 	}
+	if g.stream {
+		return func() {}, nil // a request on a connection that was taken: that counts
+	}
 	if most := max(c.limits.Most/principalShare, 1); g.holder.streams >= most {
 		return nil, parley.TooManyStreams("You have", most, streamRetry)
 	}
@@ -147,6 +153,25 @@ func beginStream(ctx context.Context) (end func(), err error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.endStream(g)
+	}, nil
+}
+
+// take takes a request's connection from the server. It stays in its guest's use until done closes it.
+func take(ctx context.Context, w http.ResponseWriter) (net.Conn, *bufio.Reader, func(), error) {
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, nil, nil, parley.Errorf(parley.CodeInvalid, "This connection cannot become a WebSocket.")
+	}
+	g, _ := ctx.Value(guestKey{}).(*guest) // nil for one that nobody counts
+	return conn, buffered.Reader, func() {
+		_ = conn.Close() // nobody needs the error
+		if g != nil {
+			g.of.mu.Lock()
+			defer g.of.mu.Unlock()
+			if !g.closed {
+				g.of.leave(g)
+			}
+		}
 	}, nil
 }
 

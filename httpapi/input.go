@@ -83,7 +83,7 @@ func (r *registry) inputField(t reflect.Type) reflect.Type {
 func init() { huma.ValidateStrictCasing = true } //nolint:gochecknoinits // see above
 
 // decode reads one JSON object strictly into the target. If it does not fit, the schema finds out every wrong field.
-func decode[T any](a *api, x *exchange, target *T) error {
+func decode(a *api, x *exchange, target any) error {
 	if len(bytes.TrimSpace(x.body)) == 0 {
 		x.body = []byte("{}")
 	}
@@ -107,7 +107,7 @@ func decode[T any](a *api, x *exchange, target *T) error {
 }
 
 // checked is decode with the schema's rules applied first, for routes that are not hot.
-func checked[T any](a *api, x *exchange, target *T) error {
+func checked(a *api, x *exchange, target any) error {
 	if len(bytes.TrimSpace(x.body)) == 0 {
 		x.body = []byte("{}")
 	}

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"bufio"
 	"cmp"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -47,7 +49,8 @@ func (a *api) mountOf(r *http.Request) *protocol.Mount {
 func (a *api) foreignExchange(x *exchange) *protocol.Exchange {
 	foreign := &protocol.Exchange{
 		W: x.w, R: x.r, Call: x.call, Principal: x.principal, RequestID: x.requestID, Body: x.body, Flush: a.flush,
-		Leave: leave{a.gate, x}, Hold: x.holdApart,
+		Leave: leave{a.gate, x}, Hold: x.holdApart, Serve: a.ServeHTTP,
+		Take: func() (net.Conn, *bufio.Reader, func(), error) { return take(x.r.Context(), x.w) },
 		Room: func() (func(), error) {
 			end, err := beginStream(x.r.Context())
 			x.streaming = err != nil

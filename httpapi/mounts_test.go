@@ -1,9 +1,13 @@
 package httpapi
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -56,6 +60,32 @@ func parrot() protocol.Mount {
 		}
 		return err
 	}
+	take := func(x *protocol.Exchange) error { // each line is said in a request of its own
+		end, err := x.Room()
+		if err != nil {
+			return err
+		}
+		defer end()
+		x.Outlast()
+		conn, in, done, err := x.Take()
+		if err != nil {
+			return err
+		}
+		defer done()
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return nil //nolint:nilerr // the client is gone
+			}
+			r := x.R.Clone(x.R.Context())
+			r.Method, r.URL.Path = "POST", "/parrot/v1/say/it"
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(line)), int64(len(line)-1)
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			x.Serve(w, r)
+			_, _ = fmt.Fprintf(conn, "%d %s\n", w.Code, w.Body) // the test notices
+		}
+	}
 	return protocol.Mount{
 		Prefix: "/parrot/v1", KeyHeader: "x-parrot-key", Headers: []string{"x-parrot"},
 		Fail: func(p protocol.Problem) (int, []byte) {
@@ -71,6 +101,8 @@ func parrot() protocol.Mount {
 			Method: "POST", Path: "/wait", Name: "wait", Verb: engine.ReadSessions, Body: 64, Serve: wait,
 		}, {
 			Method: "GET", Path: "/hold", Name: "hold", Verb: engine.ReadSessions, Serve: hold,
+		}, {
+			Method: "GET", Path: "/take", Name: "take", Verb: engine.ReadSessions, Serve: take,
 		}},
 	}
 }
@@ -145,6 +177,58 @@ func TestMountsWait(t *testing.T) {
 	}
 	if len(limited) != 1 || <-limited != observe.RateOfStreams {
 		t.Error("the refusal is not counted as one of a stream")
+	}
+}
+
+// A connection that a protocol takes counts as one stream until it ends, and each request on it is let in like any.
+func TestMountsTakeConnections(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withParrot)
+	s.boundedTo(ConnectionLimits{Most: 7}) // one stream each
+	key, other := s.key("default", "polly", parley.RoleMember), s.key("default", "paul", parley.RoleMember)
+	var ids struct{ Data []parley.Key }
+	if err := json.Unmarshal(s.do("GET", "/v1/keys", "", "Authorization", "Bearer "+testToken).body, &ids); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(conn)
+	say := func(text, want string) {
+		t.Helper()
+		if _, err := io.WriteString(conn, text); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, want) {
+			t.Errorf("%q is answered with %q (%v), want %q", text, line, err, want)
+		}
+	}
+	if _, err := io.WriteString(conn, "GET /parrot/v1/take HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+key+
+		"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	say("\"hello\"\n", `200 {"by":"polly","heard":"hello"}`)
+	say("\"hush\"\n", `400 {"at":"word"`)
+	watch := func() int { return s.do("POST", "/parrot/v1/wait", `"hello"`, "Authorization", key).status }
+	if status := watch(); status != http.StatusTooManyRequests {
+		t.Errorf("a second stream beside it: status %d, want 429", status)
+	}
+	for _, one := range ids.Data {
+		if one.Name == "polly" {
+			got := s.do("DELETE", "/v1/keys/"+one.ID.String(), "", "Authorization", "Bearer "+testToken)
+			if got.status/100 != 2 {
+				t.Fatalf("status %d: %s", got.status, got.body)
+			}
+		}
+	}
+	say("\"hello\"\n", `401 {`)
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	key = other
+	if status := watch(); status != http.StatusOK {
+		t.Errorf("a stream of another: status %d", status)
 	}
 }
 

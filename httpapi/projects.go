@@ -83,7 +83,7 @@ func serveUpdateProject(a *api, x *exchange) error {
 	if err := checked(a, x, &patch); err != nil {
 		return err
 	}
-	patch.If = ifMatch(x, parley.EncodeJSON[parley.Project])
+	patch.If = ifMatch(x, func(current parley.Project) ([]byte, error) { return parley.EncodeJSON(current) })
 	project, err := a.engine.UpdateProject(x.r.Context(), x.principal, id, patch)
 	if err != nil {
 		return err

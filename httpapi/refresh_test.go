@@ -82,6 +82,29 @@ func TestARefreshRunsWhatIsStaleInOrder(t *testing.T) {
 	s.refusesRefresh(at)
 }
 
+// TestARewrittenDocumentIsNotStale: what a transform has read and written itself is no newer input of it.
+func TestARewrittenDocumentIsNotStale(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	notes := s.made(`{"kind":"text","name":"Notes","content":"Frost."}`).ID
+	ended := s.transformed(fmt.Sprintf(`{"name":"Polish","instructions":"Polish.","parameters":{"max_tokens":900},`+
+		`"inputs":[{"artifact_id":%q}],"outputs":[{"name":"notes","artifact_id":%[1]q},{"name":"more","kind":"text"}]}`,
+		notes))
+	if a := s.documentOf(notes); a.Version != 2 || parley.ValueOf(ended.MaxTokens) != 900 {
+		t.Fatalf("it is at %d after %+v", a.Version, ended)
+	}
+	for i := range ended.Outputs {
+		at := "/v1/artifacts/" + ended.Outputs[i].ArtifactID.String() + "/refresh"
+		if shown := want[engine.Refresh](s, 200, "GET", at, ""); len(shown.Nodes) != 0 {
+			t.Errorf("would run %+v", shown.Nodes)
+		}
+		s.refusesRefresh(at)
+	}
+	if stale := want[page[parley.Artifact]](s, 200, "GET", "/v1/artifacts?stale=true", "").Data; len(stale) != 0 {
+		t.Errorf("stale is %+v", stale)
+	}
+}
+
 // TestARefreshLeavesWhatPeopleWrote: a version by hand is not replaced, what was made from it runs on it, and a
 // document that moves on meanwhile keeps its version.
 func TestARefreshLeavesWhatPeopleWrote(t *testing.T) {

@@ -271,9 +271,11 @@ func amend(name string, s *huma.Schema) {
 		s.Properties["schema"] = schema
 	case "ArtifactInput", "TransformWriteInput", "DefinedOutputInput":
 		inputObjects(s, "schema")
+	case "Parameters":
+		s.Required = nil // only inputs have them as an object
 	case "Transform":
 		s.Properties["trigger_message_id"].Nullable = true
-	case "TransformOutput", "TransformTarget":
+	case "TransformOutput", "TransformTarget", "PipelineTarget":
 		s.Properties["schema"] = object("JSON Schema of a json artifact; null for none.")
 		s.Properties["schema"].Nullable = true
 	case "ArtifactDiff":

@@ -61,6 +61,7 @@ var freeObjects = map[string]string{
 	"DefinedOutputInput.schema":  "a JSON Schema",
 	"TransformOutput.schema":     "a JSON Schema",
 	"TransformTarget.schema":     "a JSON Schema",
+	"PipelineTarget.schema":      "a JSON Schema",
 	"TransformWriteInput.schema": "a JSON Schema",
 	"getOpenAPI 200":             "OpenAPI describes it",
 }

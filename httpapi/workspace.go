@@ -20,7 +20,7 @@ func serveUpdateWorkspace(a *api, x *exchange) error {
 	if err := checked(a, x, &patch); err != nil {
 		return err
 	}
-	patch.If = ifMatch(x, parley.EncodeJSON[parley.Workspace])
+	patch.If = ifMatch(x, func(current parley.Workspace) ([]byte, error) { return parley.EncodeJSON(current) })
 	workspace, err := a.engine.UpdateWorkspace(x.r.Context(), x.principal, patch)
 	if err != nil {
 		return err

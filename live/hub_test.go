@@ -314,6 +314,8 @@ func TestUntilTurnShowsThisTurnAlone(t *testing.T) {
 	hub.Committed(source.add(1, nil, created(mine, id)))
 	stream := hub.Open(StreamRef{SessionID: source.id, TurnID: mine, MessageID: id, Epoch: 1})
 	stream.Append(parley.KindText, "hello")
+	below := parley.Event{Type: parley.EventApprovalCreated, Data: []byte(`{}`)} // in a tool session
+	hub.Committed(source.add(1, nil, below))
 	hub.Committed(source.add(1, []parley.ID{id}, settled(mine, id, "hello"), end(mine), created(other, parley.NewID())))
 	var got []int64
 	for {
@@ -323,7 +325,7 @@ func TestUntilTurnShowsThisTurnAlone(t *testing.T) {
 		}
 		got = append(got, frame.Event.Sequence)
 	}
-	if diff := cmp.Diff([]int64{3, 0, 4, 5}, got); diff != "" { // 0: the delta
+	if diff := cmp.Diff([]int64{3, 0, 4, 5, 6}, got); diff != "" { // 0: the delta
 		t.Errorf("sequences (-want +got):\n%s", diff)
 	}
 	mustEOF(t, w)

@@ -213,8 +213,8 @@ func (s *seat) pass(event parley.Event) bool {
 	if until.IsZero() {
 		return true
 	}
-	if event.TurnID != until {
-		return false
+	if event.TurnID != until { // the turn may wait for an approval of a tool session below, which has no turn here
+		return event.TurnID.IsZero() && event.Type == parley.EventApprovalCreated
 	}
 	s.watcher.over = event.Type.EndsTurn()
 	return true

@@ -19,7 +19,7 @@ type WatchRequest struct {
 	Feed      bool          // the workspace feed too
 	Flush     time.Duration // how long deltas of a message are merged; the first is sent immediately; 0: no merging
 	Raw       bool          // the providers' unprocessed text too, as it comes; callers check who may read it
-	UntilTurn parley.ID     // if set, only this turn's frames, and io.EOF after its terminal event
+	UntilTurn parley.ID     // if set, only this turn's frames, and approvals of tool sessions; io.EOF after its end
 	// the caller is about to post, and keeps its commits in memory: other processes are not told
 	Posting bool
 }

@@ -24,11 +24,13 @@ const (
  LEFT JOIN parley.artifact_versions v ON v.workspace_id = a.workspace_id AND v.artifact_id = a.id
   AND v.number = f.version`
 
-	// staleTransform tells that an input of the transform that wrote version "v" has a newer current version.
+	// staleTransform tells that an input of the transform that wrote version "v" has a newer current version, and
+	// one that it has not written itself.
 	staleTransform = `EXISTS (SELECT 1 FROM parley.transform_inputs i
  JOIN parley.artifacts x ON x.workspace_id = i.workspace_id AND x.id = i.artifact_id
  WHERE i.workspace_id = ` + here + ` AND i.transform_id = v.transform_id AND x.version > i.version
- AND x.deleted_at IS NULL)`
+ AND x.deleted_at IS NULL AND x.version > coalesce((SELECT o.version FROM parley.transform_outputs o
+  WHERE o.workspace_id = i.workspace_id AND o.transform_id = i.transform_id AND o.artifact_id = x.id), 0))`
 
 	lineageTransforms = `SELECT f.id, s.id IS NULL, coalesce(t.name, ''), coalesce(t.status, ''),
  coalesce(s.owner_id, t.owner_id), coalesce(s.visibility, ''), t.session_id, coalesce(t.created_at, 0),

@@ -8,6 +8,8 @@
 package protocol
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 	"time"
 
@@ -58,6 +60,11 @@ type Exchange struct {
 	Hold func(bytes int64) (free func(), err error)
 	// Outlast prepares for such an answer once the turn has begun. It gives back what the request holds, Body included.
 	Outlast func()
+	// Take takes the connection over, for protocols that go on in another way than HTTP. It still counts, and may be
+	// closed at any time, until done is called, which closes it.
+	Take func() (conn net.Conn, in *bufio.Reader, done func(), err error)
+	// Serve answers another request on the connection that was taken, which is let in like any.
+	Serve func(w http.ResponseWriter, r *http.Request)
 	// Problem says what a client may learn of an error, for those that come after the answer began.
 	Problem func(error) Problem
 }

@@ -25,9 +25,12 @@ const (
  LEFT JOIN sessions s ON s.id = a.session_id AND s.deleted_at IS NULL
  LEFT JOIN artifact_versions v ON v.artifact_id = a.id AND v.number = f.version`
 
-	// staleTransform tells that an input of the transform that wrote version "v" has a newer current version.
+	// staleTransform tells that an input of the transform that wrote version "v" has a newer current version, and
+	// one that it has not written itself.
 	staleTransform = `EXISTS (SELECT 1 FROM transform_inputs i CROSS JOIN artifacts x ON x.id = i.artifact_id
- WHERE i.transform_id = v.transform_id AND x.version > i.version AND x.deleted_at IS NULL)`
+ WHERE i.transform_id = v.transform_id AND x.version > i.version AND x.deleted_at IS NULL
+ AND x.version > ifnull((SELECT o.version FROM transform_outputs o
+  WHERE o.transform_id = i.transform_id AND o.artifact_id = x.id), 0))`
 
 	lineageTransforms = lineageNodes + `SELECT f.id, s.id IS NULL, ifnull(t.name, ''), ifnull(t.status, ''),
  coalesce(s.owner_id, t.owner_id), ifnull(s.visibility, ''), t.session_id, ifnull(t.created_at, 0),

@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 
-	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/database"
 	driver "modernc.org/sqlite"
 
 	"example.org/parley"
@@ -46,8 +45,8 @@ const (
 
 // migrate brings the schema up to date, each migration in its own transaction: an interrupted one runs again. The
 // caller holds the directory's lock. CodeUnavailable for a schema that this binary does not know.
-func migrate(ctx context.Context, path string) (err error) {
-	dsn := dsn(path)
+func migrate(ctx context.Context, file string) (err error) {
+	dsn := dsn(file)
 	connector, err := driver.NewConnector(dsn)
 	if err != nil {
 		return err
@@ -61,31 +60,21 @@ func migrate(ctx context.Context, path string) (err error) {
 			return fmt.Errorf("sqlite: %s: %w", pragma, err)
 		}
 	}
-	steps, err := upward()
-	if err != nil {
-		return err
-	}
-	provider, err := goose.NewProvider(
-		goose.DialectSQLite3,
-		db,
-		nil,
-		goose.WithGoMigrations(steps...),
-		goose.WithAllowOutofOrder(true),
-	)
+	steps, err := migrationTexts()
 	if err != nil {
 		return err
 	}
 	if made, err := makeSchema(ctx, db, steps); err != nil || made {
 		return err
 	}
-	if err := checkVersionsAt(ctx, path); err != nil {
+	if err := checkVersionsAt(ctx, file); err != nil {
 		return err
 	}
-	current, target, err := provider.GetVersions(ctx)
+	pending, current, err := pendingOf(ctx, db, steps)
 	if err != nil {
 		return err
 	}
-	if current > target {
+	if target := steps[len(steps)-1].version; current > target {
 		return parley.Errorf(
 			parley.CodeUnavailable,
 			"this data was written by a newer Parley (schema %d; this one knows %d): install that version or a later "+
@@ -94,50 +83,98 @@ func migrate(ctx context.Context, path string) (err error) {
 			target,
 		)
 	}
-	// Check them all, not just the last: an older one may have been added later.
-	pending, err := provider.HasPending(ctx)
-	if err != nil || !pending {
-		return err
+	if len(pending) == 0 {
+		return nil
 	}
 	// Check the schema first: a foreign trigger would run when a migration changes rows.
-	if err := checkSchemaAt(ctx, path); err != nil {
+	if err := checkSchemaAt(ctx, file); err != nil {
 		return err
 	}
-	_, err = provider.Up(ctx)
-	return err
+	for _, step := range pending {
+		if err := within(ctx, db, func(tx *sql.Tx) error { return step.apply(ctx, tx, step.up) }); err != nil {
+			return fmt.Errorf("sqlite: migration %d: %w", step.version, err)
+		}
+	}
+	return nil
+}
+
+// makeVersions creates goose's table of versions, in goose's words.
+const makeVersions = `CREATE TABLE goose_db_version (
+		id INTEGER PRIMARY KEY AUTOINCREMENT,
+		version_id INTEGER NOT NULL,
+		is_applied INTEGER NOT NULL,
+		tstamp TIMESTAMP DEFAULT (datetime('now'))
+	)`
+
+// pendingOf returns the migrations that a database lacks, including those added after later ones, and its newest
+// version. A database without goose's table lacks all of them and gets the table.
+func pendingOf(
+	ctx context.Context,
+	db *sql.DB,
+	steps []migrationText,
+) (pending []migrationText, newest int64, err error) {
+	var has bool
+	if err := db.QueryRowContext(ctx, "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'goose_db_version'").
+		Scan(&has); err != nil {
+		return nil, 0, err
+	}
+	if !has {
+		create := func(tx *sql.Tx) error { return migrationText{}.apply(ctx, tx, makeVersions) }
+		if err := within(ctx, db, create); err != nil {
+			return nil, 0, err
+		}
+	}
+	rows, err := db.QueryContext(ctx, "SELECT version_id FROM goose_db_version")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	applied := map[int64]bool{}
+	for rows.Next() {
+		var version int64
+		if err := rows.Scan(&version); err != nil {
+			return nil, 0, err
+		}
+		applied[version], newest = true, max(newest, version)
+	}
+	for _, step := range steps {
+		if !applied[step.version] {
+			pending = append(pending, step)
+		}
+	}
+	return pending, newest, rows.Err()
+}
+
+// within runs something in a transaction.
+func within(ctx context.Context, db *sql.DB, run func(tx *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := run(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
 }
 
 // makeSchema creates the schema of an empty database in one transaction and records the migrations as applied. It
 // returns false if the database is not empty.
-func makeSchema(ctx context.Context, db *sql.DB, steps []*goose.Migration) (bool, error) {
+func makeSchema(ctx context.Context, db *sql.DB, steps []migrationText) (bool, error) {
 	var objects int
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&objects); err != nil || objects > 0 {
 		return false, err
 	}
-	versions, err := database.NewStore(goose.DialectSQLite3, goose.DefaultTablename)
-	if err != nil {
-		return false, err
-	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = tx.Rollback() }() // nothing after a commit
-	if _, err := tx.ExecContext(ctx, newSchema); err != nil {
-		return false, err
-	}
-	if err := versions.CreateVersionTable(ctx, tx); err != nil {
-		return false, err
-	}
-	if err := versions.Insert(ctx, tx, database.InsertRequest{}); err != nil { // goose starts at version 0
-		return false, err
-	}
-	for _, step := range steps {
-		if err := versions.Insert(ctx, tx, database.InsertRequest{Version: step.Version}); err != nil {
-			return false, err
+	return true, within(ctx, db, func(tx *sql.Tx) error {
+		if err := (migrationText{}).apply(ctx, tx, newSchema+makeVersions); err != nil { // goose starts at version 0
+			return err
 		}
-	}
-	return true, tx.Commit()
+		for _, step := range steps {
+			if err := step.apply(ctx, tx, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // checkVersionsAt refuses a database whose table of versions is something else, before anybody reads it.
@@ -177,7 +214,8 @@ func migrationTexts() ([]migrationText, error) {
 	}
 	texts := make([]migrationText, len(names))
 	for i, name := range names {
-		version, err := goose.NumericComponent(name)
+		digits, _, _ := strings.Cut(path.Base(name), "_")
+		version, err := strconv.ParseInt(digits, 10, 64)
 		if err != nil {
 			return nil, err
 		}
@@ -191,20 +229,10 @@ func migrationTexts() ([]migrationText, error) {
 	return texts, nil
 }
 
-// upward returns the migrations, each for one transaction. goose could read the files itself, but with a buffer of 4
-// MiB for each direction: as much again as everything else that a starting server allocates, and counted as in use
-// until the collector's second run. The driver takes the statements of a file as they are.
-func upward() ([]*goose.Migration, error) {
-	texts, err := migrationTexts()
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]*goose.Migration, len(texts))
-	for i, text := range texts {
-		steps[i] = goose.NewGoMigration(text.version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, text.up)
-			return err
-		}}, nil)
-	}
-	return steps, nil
+// apply runs statements in a transaction and records the migration as applied. The driver takes the statements of a
+// file as they are.
+func (m migrationText) apply(ctx context.Context, tx *sql.Tx, statements string) error {
+	record := fmt.Sprintf("; INSERT INTO goose_db_version (version_id, is_applied) VALUES (%d, 1)", m.version)
+	_, err := tx.ExecContext(ctx, statements+record)
+	return err
 }

@@ -51,7 +51,7 @@ type Request struct {
 	Feed      bool          // the workspace's feed too
 	Flush     time.Duration // how long deltas of a message are merged; the first is sent immediately; 0: no merging
 	Raw       bool          // the providers' unprocessed text too; only for admins
-	UntilTurn parley.ID     // if set, only this turn's frames, up to its terminal event
+	UntilTurn parley.ID     // if set, only this turn's frames, and approvals of tool sessions, up to its terminal event
 }
 
 // Turn returns the request for one turn's frames, from a position before it to its end.

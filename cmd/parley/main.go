@@ -94,6 +94,7 @@ func rootCommand(term terminal) *cobra.Command {
 		serveCommand(shared, term),
 		chatCommand(shared, term),
 		mcpCommand(shared, term),
+		acpCommand(shared, term),
 		agentsCommand(shared, term),
 		teamCommand(shared, term),
 		sessionsCommand(shared, term),

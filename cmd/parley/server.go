@@ -26,6 +26,7 @@ import (
 	"example.org/parley/model"
 	"example.org/parley/postgres"
 	"example.org/parley/protocol"
+	"example.org/parley/protocol/agui"
 	"example.org/parley/protocol/aisdk"
 	mcpserver "example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
@@ -313,7 +314,8 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Engine:   verbs,
 		Streams:  streams,
 		Mounts: []protocol.Mount{
-			openai.Mount(verbs, streams), aisdk.Mount(verbs, streams), mcpserver.Mount(verbs, streams, version),
+			openai.Mount(verbs, streams), aisdk.Mount(verbs, streams), agui.Mount(verbs, streams),
+			mcpserver.Mount(verbs, streams, version),
 		},
 		LocalToken:     token,
 		LocalSince:     since,

@@ -126,9 +126,14 @@ func printPage[T any](t terminal, shared *flags, page *client.Page[T], shown tab
 	for i := range page.Data {
 		rows[i] = shown.row(&page.Data[i])
 	}
-	err := t.printTable(shown.titles, rows)
-	if err == nil && page.Next != "" {
-		_, err = fmt.Fprintln(t.err, "There is more: --cursor", page.Next)
+	return t.printRows(shown.titles, rows, page.Next)
+}
+
+// printRows prints a table, and the cursor of its next page.
+func (t terminal) printRows(titles []string, rows [][]string, next string) error {
+	err := t.printTable(titles, rows)
+	if err == nil && next != "" {
+		_, err = fmt.Fprintln(t.err, "There is more: --cursor", next)
 	}
 	return err
 }

@@ -58,10 +58,12 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 	)
 	e.ids["conversation"], e.ids["response"] = "conv_"+e.ids["session"], "resp_"+e.ids["message"]
 	e.ids["conversation_item"] = "msg_" + e.ids["message"]
+	e.ids["agent_session"], e.ids["subagent"] = "asess_"+e.ids["session"], "subagent_"+e.ids["session"]
 	s.await(owner, path, "completed")
 	e.ids["loop"] = s.made(owner, "POST", path+"/loops", fmt.Sprintf(`{"prompt":%q,"max":1}`, mark))
 	s.await(owner, path, "completed")
 	e.ids["turn"] = s.first(owner, path+"/turns")
+	e.ids["agent_turn"] = "turn_" + e.ids["turn"]
 	e.ids["call"] = s.first(owner, path+"/calls")
 	e.ids["schedule"] = s.made(owner, "POST", "/v1/schedules",
 		fmt.Sprintf(`{"agent_id":%q,"name":%q,"every":"24h","message":"Look around."}`, e.ids["agent"], mark))

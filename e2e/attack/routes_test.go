@@ -12,6 +12,7 @@ import (
 	"example.org/parley/engine"
 	"example.org/parley/httpapi"
 	"example.org/parley/protocol"
+	"example.org/parley/protocol/agui"
 	"example.org/parley/protocol/aisdk"
 	"example.org/parley/protocol/mcp"
 	"example.org/parley/protocol/openai"
@@ -21,7 +22,9 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // mounts are other people's protocols: ways into the server like its own routes.
 func mounts() []protocol.Mount {
-	return []protocol.Mount{openai.Mount(nil, nil), aisdk.Mount(nil, nil), mcp.Mount(nil, nil, "")}
+	return []protocol.Mount{
+		openai.Mount(nil, nil), aisdk.Mount(nil, nil), agui.Mount(nil, nil), mcp.Mount(nil, nil, ""),
+	}
 }
 
 // each calls a function for every route and each of its paths, including twins. Routes that delete come last.
@@ -141,7 +144,8 @@ func foreignIDsInPaths(t *testing.T, s *target) {
 		each(t, func(r *httpapi.Route, path string) {
 			for _, match := range pathVariable.FindAllStringSubmatch(path, -1) {
 				variable := match[1]
-				if variable == "version" || variable == "client" || variable == "chat" {
+				switch variable {
+				case "version", "client", "chat", "thread":
 					continue // a number, and names that are private to everybody
 				}
 				foreign, ok := victim.ids[variable]
@@ -229,6 +233,15 @@ func foreignSessions(t *testing.T, s *target) {
 				t.Errorf("the refusal of %s reveals %s", params, told)
 			}
 		}
+		for _, path := range []string{"/parley", "/parley/connect"} {
+			got := s.ask(key, http.MethodPost, agui.Prefix+path, `{"threadId":"`+victim.ids["session"]+`","runId":"r",`+
+				`"messages":[],"resume":[{"interruptId":"approval:`+victim.ids["approval"]+
+				`","status":"resolved","payload":true}]}`)
+			if told := victim.tells(got, victim.ids["session"]+victim.ids["approval"]); got.status != http.StatusOK ||
+				told != "" || strings.Contains(got.body, "MESSAGES_SNAPSHOT") {
+				t.Errorf("%s of a foreign session: status %d reveals %q: %.200s", path, got.status, told, got.body)
+			}
+		}
 		for _, question := range []string{"approval:" + victim.ids["approval"], "input:" + victim.ids["message"]} {
 			got := s.ask(key, http.MethodPost, mcp.Prefix, `{"jsonrpc":"2.0","id":"`+question+
 				`","result":{"action":"accept","content":{"decision":"approve","answer":"yes"}}}`)
@@ -242,7 +255,7 @@ func foreignSessions(t *testing.T, s *target) {
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.
 var ownersOnly = []string{"session", "message", "turn", "call", "loop", "approval", "delegation", "file", "reader",
-	"sign_in", "webhook", "response", "conversation", "conversation_item"}
+	"sign_in", "webhook", "response", "conversation", "conversation_item", "agent_session"}
 
 // Private things of one principal do not exist for another one in the same workspace.
 func TestPrivateThingsOfAColleague(t *testing.T) { onEach(t, privateThings) }

@@ -179,6 +179,34 @@ async function ask() {
   for (const id of [secret.session, aside.session]) while (!(await gone(id))); // the answer comes first
   ok('not stored')
 
+  const counted = await responses.inputTokens.count({ model: 'sim/echo', input: 'one two three' })
+  assert.equal(counted.object, 'response.input_tokens')
+  const more = await responses.inputTokens.count({
+    model: 'sim/echo', input: 'four', instructions: 'Be brief. '.repeat(50), previous_response_id: one.id,
+  })
+  assert(more.input_tokens > counted.input_tokens && counted.input_tokens > 0)
+  assert.equal((await create({ input: 'on', previous_response_id: fork.id })).previous_response_id, fork.id)
+  await refused(responses.inputTokens.count({ model: 'sim/echo', input: 'x', previous_response_id: 'resp_x' }),
+    OpenAI.NotFoundError, 'previous_response_not_found')
+  ok('input tokens')
+
+  const talk = [1, 2, 3, 4].flatMap((n) => [{ role: 'user', content: `question ${n}` }, { role: 'assistant', content: `answer ${n}` }])
+  const compacted = await responses.compact({ model: 'sim/echo', input: talk })
+  assert.equal(compacted.object, 'response.compaction')
+  const item = compacted.output.at(-1)
+  assert.equal(item.type, 'compaction')
+  assert.deepEqual(compacted.output.slice(0, -1).map((i) => i.content[0].text), [1, 2, 3, 4].map((n) => `question ${n}`))
+  const after = await where({ input: [...compacted.output, { role: 'user', content: 'and now' }] })
+  assert.equal(after.output_text, 'and now')
+  const paid = await (await fetch(`${url}/v1/sessions/${after.session}/calls`, { headers: { authorization: `Bearer ${apiKey}` } })).json()
+  assert(paid.data.some((c) => c.purpose === 'compaction'))
+  const shorter = await responses.compact({ model: 'sim/echo', previous_response_id: after.id })
+  const { session } = await where({ input: [shorter.output.at(-1), { role: 'user', content: 'on' }] })
+  assert.equal(session, after.session)
+  await refused(create({ input: [{ ...item, encrypted_content: 'x' }, { role: 'user', content: 'x' }] }), OpenAI.NotFoundError)
+  await refused(create({ input: [item, { role: 'user', content: 'x' }], previous_response_id: one.id }), OpenAI.BadRequestError)
+  ok('compact')
+
   const conversation = await conversations.create({
     metadata: { topic: 'tea' }, items: [{ role: 'user', content: 'hi' }, { role: 'assistant', content: 'hello' }],
   })

@@ -33,6 +33,7 @@ var readers = []string{
 	"llm/sse",
 	"llm/wire",
 	"prompt",
+	"protocol/agui",
 	"protocol/mcp",
 	"runner/acp",
 	"tool/builtin",

@@ -16,9 +16,9 @@ import (
 )
 
 // Query reads the objects of a database: type, name, table and text of each. It omits tables that come from elsewhere:
-// SQLite, FTS5 (for search_words), goose, a copy under way (its table is the parameter), and Litestream if somebody
-// replicates the file. Their text depends on the program that made them. Triggers on them are not omitted, nor are
-// virtual tables of their names.
+// SQLite, FTS5 (for search_words), goose (the versions), a copy under way (its table is the parameter), and Litestream
+// if somebody replicates the file. Their text depends on the program that made them. Triggers on them are not omitted,
+// nor are virtual tables of their names.
 const Query = `SELECT type, name, tbl_name, ifnull(sql, '') FROM sqlite_schema
  WHERE NOT (type = 'table' AND rootpage > 0 AND (name IN ('goose_db_version', ?, 'search_words_data',
   'search_words_idx', 'search_words_content', 'search_words_docsize', 'search_words_config') OR name GLOB 'sqlite_*'

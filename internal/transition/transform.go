@@ -3,6 +3,7 @@ package transition
 import (
 	"encoding/json"
 	"slices"
+	"sort"
 
 	"example.org/parley"
 	"example.org/parley/event"
@@ -66,8 +67,9 @@ func (t *Tx) endTransform(h *Head, turn *parley.Turn, end *store.TurnEnd) {
 		}
 		if moved.Status == parley.TransformCompleted {
 			ordered := *with
-			ordered.Written = slices.SortedFunc(slices.Values(with.Written), func(a, b store.TransformWriting) int {
-				return a.Output.ArtifactID.Compare(b.Output.ArtifactID)
+			ordered.Written = slices.Clone(with.Written)
+			sort.Slice(ordered.Written, func(i, j int) bool {
+				return ordered.Written[i].Output.ArtifactID.Compare(ordered.Written[j].Output.ArtifactID) < 0
 			})
 			moved.End = &ordered
 		}

@@ -38,7 +38,7 @@ type chat struct {
 	history
 	body       []byte
 	operations int      // so far, each with an idempotency key of its own
-	tags       []string // of a session that is begun
+	tags       []string // of a session that is begun; a fork has its parent's unless there are any, even none
 	keeps      bool     // what is recorded is wanted
 	kept       []parley.Message
 	names      []parley.ForeignID // to be kept: the positions that the request adds
@@ -306,7 +306,7 @@ func (a *api) beginFork(ctx context.Context, c *chat, known point) (begun, error
 	if err != nil {
 		return begun{}, err
 	}
-	if len(c.tags) > 0 {
+	if c.tags != nil {
 		patch := engine.SessionPatch{}
 		patch.Tags.Set, patch.Tags.Value = true, c.tags
 		if _, err := a.engine.UpdateSession(ctx, c.x.Principal, opened.Session.ID, patch); err != nil {

@@ -82,6 +82,9 @@ func decodeConversation(body []byte) (r conversationRequest, said []message, ins
 		return r, nil, nil, err
 	}
 	said, instructions, err = readInput(r.Items, maxAdded)
+	if err == nil && len(said) > 0 && said[0].Role == roleCompaction {
+		err = parley.InvalidField("items", "has a compaction item, which goes with a response")
+	}
 	return r, said, instructions, err
 }
 

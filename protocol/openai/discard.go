@@ -25,14 +25,20 @@ func (w *responding) discard() {
 	if !w.ended && w.watch.Relay(ctx, w, w.x.Leave) != nil || !w.ended {
 		return // the process stops; see purgeForgotten
 	}
-	_ = w.api.engine.DeleteSession(ctx, w.x.Principal, w.anchor.SessionID) // as above
+	session := w.anchor.SessionID
+	if k := keptOf(ctx); k != nil { // its client may go on with it
+		session = k.keep(w.id(), session)
+	}
+	w.api.purge(ctx, w.x.Principal, session)
 }
 
 // purgeForgotten purges what a process that died had to discard, when the next response that is not stored begins.
 func (a *api) purgeForgotten(ctx context.Context, principal parley.Principal) {
 	page, err := a.engine.Sessions(ctx, principal, engine.SessionList{
 		Paging: engine.Paging{Limit: maxForgotten, Order: engine.Ascending}, Tags: []string{discardedTag},
-		Statuses: []parley.SessionStatus{parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled},
+		Statuses: []parley.SessionStatus{
+			parley.SessionCompleted, parley.SessionFailed, parley.SessionCancelled, parley.SessionPending,
+		},
 	})
 	if err != nil {
 		return // it is tried again with the next one

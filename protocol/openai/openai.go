@@ -1,12 +1,12 @@
-// Package openai is OpenAI's API as a projection over the engine: clients of Chat Completions, Responses and
-// Conversations talk to agents.
+// Package openai is OpenAI's API as a projection over the engine: clients of Chat Completions, Responses, Conversations
+// and the Agents API talk to agents.
 //
 // A client of Chat Completions sends its whole history with every request; the record is authoritative. A history is
 // recognised by its hash (history.go) and continues the session that it comes from. A turn is begun or resumed by the
 // request, and does not end with it. The package stores nothing but those hashes, as foreign ids.
 //
-// A response (response.go) is a part of a turn, and a conversation is a session. Their ids are ids of the record with
-// a prefix, so nothing is stored for them.
+// A response (response.go) is a part of a turn, a conversation and a session of the Agents API (agentsessions.go) are
+// sessions. Their ids are ids of the record with a prefix, so nothing is stored for them.
 package openai
 
 import (
@@ -51,7 +51,7 @@ func Mount(verbs *engine.Engine, streams *stream.Streams) protocol.Mount {
 				Method: http.MethodGet, Path: "/models/{model...}", Name: "getChatModel", Verb: engine.ReadModels,
 				Serve: a.model,
 			},
-		}, a.responseRoutes(), a.conversationRoutes()),
+		}, a.responseRoutes(), a.conversationRoutes(), a.agentSessionRoutes(), a.agentRoutes()),
 	}
 }
 
@@ -88,6 +88,8 @@ func failureOf(p protocol.Problem) failure {
 		f.param, f.message = field, strings.TrimPrefix(p.Detail, ownMember)
 	}
 	switch {
+	case p.Field == "" && strings.HasPrefix(p.Detail, unknownCall):
+		f.status, f.code = http.StatusBadRequest, invalidRequest // the vendor's helpers compare both
 	case p.Status == http.StatusUnprocessableEntity || p.Status == http.StatusPreconditionFailed:
 		f.status = http.StatusBadRequest
 	case p.Status == http.StatusUnauthorized:

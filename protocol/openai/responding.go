@@ -240,12 +240,16 @@ func (w *responding) put(kind, member string, value any) {
 
 // member adds a member to an event.
 func (w *responding) member(name string, value any) {
+	w.frames.Buffer = appendMember(w.frames.Buffer, name, value)
+}
+
+// appendMember adds a member to an object.
+func appendMember(to []byte, name string, value any) []byte {
 	encoded, err := parley.EncodeJSON(value)
 	if err != nil { // texts, and JSON from the record
 		encoded = []byte("null")
 	}
-	b := append(append(append(w.frames.Buffer, `,"`...), name...), `":`...)
-	w.frames.Buffer = append(b, encoded...)
+	return append(append(append(append(to, `,"`...), name...), `":`...), encoded...)
 }
 
 // lifecycle writes an event with the response as it began.

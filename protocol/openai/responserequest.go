@@ -59,6 +59,7 @@ type responseRequest struct {
 	TopLogprobs       int             `json:"top_logprobs"`
 
 	conversation string    // its id; "" for none
+	compacted    string    // what a compaction item holds; "" for none
 	said         []message // the input
 	inserted     []string  // instructions inside the input: messages of role system and developer
 }
@@ -98,6 +99,7 @@ type inputItem struct {
 	Name      string          `json:"name"`
 	Arguments string          `json:"arguments"`
 	Output    json.RawMessage `json:"output"`
+	Encrypted string          `json:"encrypted_content"`
 }
 
 // inputPart is a piece of an item's content.
@@ -155,6 +157,9 @@ func decodeResponse(body []byte) (*responseRequest, error) {
 	if r.said, r.inserted, err = readInput(r.Input, maxMessages); err != nil {
 		return nil, err
 	}
+	if err := r.uncompact(); err != nil {
+		return nil, err
+	}
 	switch {
 	case r.Model == "":
 		return nil, parley.InvalidField("model", "is missing: name an agent, or provider/model")
@@ -174,6 +179,18 @@ func decodeResponse(body []byte) (*responseRequest, error) {
 		r.User = r.SafetyIdentifier
 	}
 	return r, nil
+}
+
+// uncompact takes the compaction item off the input.
+func (r *responseRequest) uncompact() error {
+	if len(r.said) == 0 || r.said[0].Role != roleCompaction {
+		return nil
+	}
+	r.compacted, r.said = r.said[0].ToolCallID, r.said[1:]
+	if r.Previous != "" || r.conversation != "" {
+		return parley.InvalidField("input", "has a compaction item, which excludes previous_response_id and conversation")
+	}
+	return nil
 }
 
 // discards reports whether nothing of the response is to be kept.
@@ -255,6 +272,8 @@ func readInput(raw json.RawMessage, most int) (said []message, instructions []st
 		case m == nil:
 		case m.Role == "system" || m.Role == "developer":
 			instructions = append(instructions, m.text())
+		case m.Role == roleCompaction: // it stands for everything before it
+			said = append(said[:0], *m)
 		default:
 			said = append(said, *m)
 		}
@@ -279,6 +298,9 @@ func listed[T any](member, of string, raw json.RawMessage, most int) ([]T, error
 	}
 	return entries, nil
 }
+
+// roleCompaction marks the item that stands for a compacted conversation; ToolCallID has its content.
+const roleCompaction = "compaction"
 
 // message is the item in the terms of Chat Completions; nil for one that says nothing new.
 func (i *inputItem) message() (*message, error) {
@@ -310,6 +332,11 @@ func (i *inputItem) message() (*message, error) {
 		return m, err
 	case "reasoning": // of an answer that is sent back; the record has it
 		return nil, nil
+	case "compaction":
+		if i.Encrypted == "" {
+			return nil, parley.InvalidField("encrypted_content", "is missing")
+		}
+		return &message{Role: roleCompaction, ToolCallID: i.Encrypted}, nil
 	case "item_reference":
 		return nil, parley.InvalidField("type", "item_reference is not supported: name previous_response_id, which "+
 			"has all items before it")

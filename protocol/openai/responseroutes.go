@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sort"
 	"strconv"
 
 	"example.org/parley"
@@ -21,6 +22,19 @@ func (a *api) responseRoutes() []protocol.Route {
 		{
 			Method: http.MethodPost, Path: "/responses", Name: "createResponse", Verb: engine.PostMessages,
 			Body: MaxBody, Makes: true, Serve: a.respond, Example: `{"model":"parley","input":"Hello"}`,
+		},
+		{
+			Method: http.MethodGet, Path: "/responses", Name: "openResponseSocket", Verb: engine.ReadSessions,
+			Serve: a.socket,
+		},
+		{
+			Method: http.MethodPost, Path: "/responses/compact", Name: "compactResponse", Verb: engine.PostMessages,
+			Body: MaxBody, Makes: true, Serve: a.compact, Example: `{"model":"parley","input":"Hello"}`,
+		},
+		{
+			Method: http.MethodPost, Path: "/responses/input_tokens", Name: "countInputTokens",
+			Verb: engine.PostMessages, Body: MaxBody, Makes: true, Serve: a.countTokens,
+			Example: `{"model":"parley","input":"Hello"}`,
 		},
 		{
 			Method: http.MethodGet, Path: "/responses/{response}", Name: "getResponse", Verb: engine.ReadSessions,
@@ -71,6 +85,57 @@ func (a *api) respond(x *protocol.Exchange) error {
 	return w.answer()
 }
 
+// prepared is a request for a response that was read: who answers, with what, and what it goes on with.
+type prepared struct {
+	*chat
+	asked   *responseRequest
+	own     parley.Agent    // of the session
+	session *parley.Session // nil for a new one
+	before  *response       // nil for none
+	after   *parley.Message // the last one of what was compacted; nil for none
+	note    responseNote
+}
+
+// prepare reads a request, and finds what it names.
+func (a *api) prepare(x *protocol.Exchange, asked *responseRequest) (*prepared, error) {
+	ctx := x.R.Context()
+	agent, model, err := a.asked(ctx, x.Principal, asked.Model)
+	if err != nil {
+		return nil, err
+	}
+	p := &prepared{asked: asked}
+	if p.session, p.before, err = a.continued(x, asked); err == nil && asked.compacted != "" {
+		p.session, p.after, err = a.compacted(ctx, x.Principal, asked.compacted)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.own = agent
+	switch {
+	case p.session != nil:
+		p.own, err = a.engine.Agent(ctx, x.Principal, p.session.AgentID.String())
+		if err == nil && model != "" {
+			agent = p.own // it keeps its prompt and tools
+		}
+	case model != "":
+		agent, err = a.plainAgent(ctx, x.Principal)
+		p.own = agent
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &chat{x: x, agent: agent, body: x.Body, history: history{said: asked.said}}
+	if c.settings, c.search, err = asked.settings(&agent, model); err != nil {
+		return nil, err
+	}
+	if agent.ID != p.own.ID {
+		lend(&c.settings, &agent)
+	}
+	p.chat, p.note = c, asked.noted(&agent, c.settings.SystemPrompt)
+	c.note, err = p.note.encode(asked.Metadata)
+	return p, err
+}
+
 // responding reads the request, begins or resumes its turn, and opens the turn's stream.
 func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err error) {
 	ctx := x.R.Context()
@@ -78,46 +143,23 @@ func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err
 	if err != nil {
 		return nil, false, err
 	}
-	agent, model, err := a.asked(ctx, x.Principal, asked.Model)
+	p, err := a.prepare(x, asked)
 	if err != nil {
 		return nil, false, err
 	}
-	session, before, err := a.continued(x, asked)
-	if err != nil {
-		return nil, false, err
-	}
-	own := agent // of the session
-	switch {
-	case session != nil:
-		if own, err = a.engine.Agent(ctx, x.Principal, session.AgentID.String()); err == nil && model != "" {
-			agent = own // it keeps its prompt and tools
-		}
-	case model != "":
-		agent, err = a.plainAgent(ctx, x.Principal)
-		own = agent
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	c := &chat{x: x, agent: agent, body: x.Body, history: history{said: asked.said}}
-	if c.settings, c.search, err = asked.settings(&agent, model); err != nil {
-		return nil, false, err
-	}
-	if agent.ID != own.ID {
-		lend(&c.settings, &agent)
-	}
-	note := asked.noted(&agent, c.settings.SystemPrompt)
-	if c.note, err = note.encode(asked.Metadata); err != nil {
-		return nil, false, err
-	}
+	c, session, before, own, note := p.chat, p.session, p.before, p.own, p.note
 	if note.Discarded {
 		c.tags = []string{discardedTag}
 		a.purgeForgotten(ctx, x.Principal)
+	} else if before != nil && before.note.Discarded {
+		c.tags = []string{} // the fork is stored
 	}
 	var turn begun
 	switch {
 	case before != nil:
 		turn, err = a.goOnFrom(ctx, c, before)
+	case p.after != nil:
+		turn, err = a.goOnBehind(ctx, c, session.ID, p.after)
 	case session != nil:
 		turn, err = a.goOnIn(ctx, c, session)
 	default:
@@ -162,7 +204,11 @@ func (a *api) continued(x *protocol.Exchange, r *responseRequest) (*parley.Sessi
 	switch {
 	case r.Previous != "":
 		var err error
-		if before, err = a.response(x, r.Previous); parley.ErrorCode(err) == parley.CodeNotFound {
+		before, err = a.response(x, r.Previous)
+		if err == nil && before.note.Discarded && !keptOf(x.R.Context()).has(r.Previous) {
+			err = noResponse(r.Previous) // it is as good as purged
+		}
+		if parley.ErrorCode(err) == parley.CodeNotFound {
 			return nil, nil, &parley.Error{
 				Code: parley.CodeNotFound, Field: previousMember,
 				Message: fmt.Sprintf("Previous response with id '%s' not found.", parley.Clip(r.Previous, 64)),
@@ -246,15 +292,7 @@ func lend(s *parley.Settings, agent *parley.Agent) {
 
 // outputs reports whether the input has outputs of functions, and moves them to its beginning.
 func (c *chat) outputs() bool {
-	slices.SortStableFunc(c.said, func(m, n message) int {
-		if (m.Role == "tool") == (n.Role == "tool") {
-			return 0
-		}
-		if m.Role == "tool" {
-			return -1
-		}
-		return 1
-	})
+	sort.SliceStable(c.said, func(i, j int) bool { return c.said[i].Role == "tool" && c.said[j].Role != "tool" })
 	return c.said[0].Role == "tool"
 }
 
@@ -282,8 +320,8 @@ func (a *api) goOnFrom(ctx context.Context, c *chat, before *response) (begun, e
 			Code: parley.CodeConflict, Field: previousMember, Message: "The function calls of this response have " +
 				"their outputs: name the response that came after them.",
 		}
-	case before.turn.Status == parley.TurnWaiting && c.tags != nil:
-		return begun{}, parley.InvalidField("store", "must be true: the turn that waits for these outputs is stored")
+	case before.turn.Status == parley.TurnWaiting && before.note.Discarded != (len(c.tags) > 0):
+		return begun{}, parley.InvalidField("store", "must be as in the response whose turn waits for these outputs")
 	case before.turn.Status == parley.TurnWaiting:
 		if err := c.unanswered(openCalls(before.rows)); err != nil {
 			return begun{}, err
@@ -295,6 +333,11 @@ func (a *api) goOnFrom(ctx context.Context, c *chat, before *response) (begun, e
 	if n := len(before.rows); n > 0 {
 		last = before.rows[n-1]
 	}
+	return a.goOnBehind(ctx, c, session, &last)
+}
+
+// goOnBehind continues a session behind one of its messages, or forks it there if it has moved on.
+func (a *api) goOnBehind(ctx context.Context, c *chat, session parley.ID, last *parley.Message) (begun, error) {
 	fork := func() (begun, error) {
 		moved, err := a.movedTo(ctx, c.x.Principal, session, last.Sequence)
 		if err != nil {
@@ -663,6 +706,16 @@ func itemID(item any) string {
 	case *callItem:
 		return i.ID
 	case *outputItem:
+		return i.ID
+	case *agentMessage:
+		return i.ID
+	case *agentReasoning:
+		return i.ID
+	case *agentCall:
+		return i.ID
+	case *agentOutput:
+		return i.ID
+	case *agentToolCall:
 		return i.ID
 	}
 	return ""

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/internal/acpwire"
 	"example.org/parley/internal/projectdir"
 )
 
 // atPrompt is a session whose program is at a prompt, and of which a test plays the program.
 func atPrompt() *session {
 	s := &session{
-		runtime: &Runtime{}, own: "own", turnID: parley.NewID(), conn: newConn(func([]byte) error { return nil }),
+		runtime: &Runtime{}, own: "own", turnID: parley.NewID(), conn: acpwire.NewConn(func([]byte) error { return nil }),
 		calls: map[string]*call{}, stands: map[string]*call{}, wake: make(chan struct{}, 1),
 	}
 	s.closing.Do(func() {}) // there is no process to end
@@ -25,7 +26,7 @@ func atPrompt() *session {
 
 // tells has the program tell something.
 func (s *session) tells(update string) {
-	s.told(methodUpdate, json.RawMessage(`{"sessionId":"own","update":`+update+`}`))
+	s.told(acpwire.MethodUpdate, json.RawMessage(`{"sessionId":"own","update":`+update+`}`))
 }
 
 // TestWhatCallsHoldIsBounded: whatever a program says of its calls, and however many there
@@ -91,8 +92,8 @@ func TestTextThatNobodyTakes(t *testing.T) { //nolint:paralleltest // counts the
 	for range 3 * maxQueued >> 20 {
 		s.tells(long)
 	}
-	if s.queued > maxQueued+1<<20 || s.conn.why() == nil {
-		t.Errorf("%d bytes are kept, and the connection is %v", s.queued, s.conn.why())
+	if s.queued > maxQueued+1<<20 || s.conn.Why() == nil {
+		t.Errorf("%d bytes are kept, and the connection is %v", s.queued, s.conn.Why())
 	}
 }
 

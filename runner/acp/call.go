@@ -228,7 +228,7 @@ func cameTo(content json.RawMessage, left int) (result callResult) {
 			}
 			result.Diffs = append(result.Diffs, diff)
 		case part.Content != nil:
-			text = append(text, keep(part.Content.said()))
+			text = append(text, keep(part.Content.Said()))
 		}
 	}
 	result.Text = strings.Join(text, "\n")
@@ -269,7 +269,7 @@ func (w waiting) await(ctx context.Context, of tool.Call) (json.RawMessage, erro
 		select {
 		case <-c.done:
 			return s.resultOf(c)
-		case <-s.conn.gone:
+		case <-s.conn.Gone:
 			return nil, parley.Errorf(parley.CodeUnavailable, parley.EffectUnknown)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

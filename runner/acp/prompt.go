@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.org/parley"
+	"example.org/parley/internal/acpwire"
 	"example.org/parley/runner"
 )
 
@@ -15,7 +16,7 @@ const noImages = "The agent reads no images. Send the message again without them
 
 // blocksOf encodes messages in the forms that the program accepts. It returns false if one has an image and the
 // program accepts none.
-func (c promptCapabilities) blocksOf(said []runner.Shown) (blocks []block, ok bool) {
+func blocksOf(c acpwire.PromptCapabilities, said []runner.Shown) (blocks []acpwire.Block, ok bool) {
 	for i := range said {
 		piece := &said[i]
 		switch piece.Kind {
@@ -23,29 +24,29 @@ func (c promptCapabilities) blocksOf(said []runner.Shown) (blocks []block, ok bo
 			if !c.Images {
 				return nil, false
 			}
-			blocks = append(blocks, block{
+			blocks = append(blocks, acpwire.Block{
 				Type: "image", MIMEType: piece.MediaType, Data: base64.StdEncoding.EncodeToString(piece.Data),
 			})
 		case runner.ShownFile:
-			blocks = append(blocks, c.fileBlock(piece))
+			blocks = append(blocks, fileBlock(c, piece))
 		case runner.ShownLink:
 			blocks = append(blocks, linkBlock(piece))
 		default:
-			blocks = append(blocks, block{Type: "text", Text: piece.Text})
+			blocks = append(blocks, acpwire.Block{Type: "text", Text: piece.Text})
 		}
 	}
 	return blocks, true
 }
 
 // fileBlock encodes a text file: embedded if the program accepts that, else as a text that names it.
-func (c promptCapabilities) fileBlock(file *runner.Shown) block {
+func fileBlock(c acpwire.PromptCapabilities, file *runner.Shown) acpwire.Block {
 	if c.Embedded {
-		return block{Type: "resource", Resource: &resource{
+		return acpwire.Block{Type: "resource", Resource: &acpwire.Resource{
 			URI: fileAddress(file), MIMEType: file.MediaType, Text: string(file.Data),
 		}}
 	}
 	name := strings.ReplaceAll(file.Name, `"`, "'")
-	return block{Type: "text", Text: `<file name="` + name + "\">\n" + string(file.Data) + "\n</file>"}
+	return acpwire.Block{Type: "text", Text: `<file name="` + name + "\">\n" + string(file.Data) + "\n</file>"}
 }
 
 // fileAddress returns a name for a file. The program cannot fetch it.
@@ -55,10 +56,10 @@ func fileAddress(file *runner.Shown) string {
 }
 
 // linkBlock encodes a link: as a resource if it is an address, else as a text.
-func linkBlock(link *runner.Shown) block {
+func linkBlock(link *runner.Shown) acpwire.Block {
 	address, err := url.Parse(link.URL)
 	if err != nil || !address.IsAbs() {
-		return block{Type: "text", Text: link.URL}
+		return acpwire.Block{Type: "text", Text: link.URL}
 	}
 	name := link.Name
 	if name == "" {
@@ -70,5 +71,5 @@ func linkBlock(link *runner.Shown) block {
 	if name == "" {
 		name = link.URL
 	}
-	return block{Type: "resource_link", URI: link.URL, Name: parley.Clip(name, maxTitle)}
+	return acpwire.Block{Type: "resource_link", URI: link.URL, Name: parley.Clip(name, maxTitle)}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.org/parley"
+	"example.org/parley/internal/acpwire"
 	"example.org/parley/runner"
 )
 
@@ -22,34 +23,34 @@ func TestWhatWasSaidAsBlocks(t *testing.T) {
 		{Kind: runner.ShownLink, URL: "https://example.org"},
 		{Kind: runner.ShownLink, URL: "see chapter two"},
 	}
-	links := []block{
+	links := []acpwire.Block{
 		{Type: "resource_link", URI: "https://example.org/docs/a", Name: "The docs"},
 		{Type: "resource_link", URI: "https://example.org/docs/a.md", Name: "a.md"},
 		{Type: "resource_link", URI: "https://example.org", Name: "example.org"},
 		{Type: "text", Text: "see chapter two"},
 	}
 	for _, c := range []struct {
-		takes promptCapabilities
-		file  block
+		takes acpwire.PromptCapabilities
+		file  acpwire.Block
 	}{
-		{promptCapabilities{}, block{Type: "text", Text: "<file name=\"a 'b'.txt\">\ntext of it\n</file>"}},
-		{promptCapabilities{Embedded: true}, block{Type: "resource", Resource: &resource{
+		{acpwire.PromptCapabilities{}, acpwire.Block{Type: "text", Text: "<file name=\"a 'b'.txt\">\ntext of it\n</file>"}},
+		{acpwire.PromptCapabilities{Embedded: true}, acpwire.Block{Type: "resource", Resource: &acpwire.Resource{
 			MIMEType: "text/plain", Text: "text of it",
 			URI: "parley://files/" + id.String() + "/a%20%22b%22.txt",
 		}}},
 	} {
-		got, ok := c.takes.blocksOf(said)
-		want := append([]block{{Type: "text", Text: "Read this."}, c.file}, links...)
+		got, ok := blocksOf(c.takes, said)
+		want := append([]acpwire.Block{{Type: "text", Text: "Read this."}, c.file}, links...)
 		if diff := cmp.Diff(want, got); diff != "" || !ok {
 			t.Errorf("%+v (-want +got), %t:\n%s", c.takes, ok, diff)
 		}
 	}
 	image := []runner.Shown{{Kind: runner.ShownImage, MediaType: "image/png", Data: []byte{1, 2, 3}}}
-	if _, ok := (promptCapabilities{Embedded: true}).blocksOf(image); ok {
+	if _, ok := blocksOf(acpwire.PromptCapabilities{Embedded: true}, image); ok {
 		t.Error("an image goes to a program that takes none")
 	}
-	got, ok := promptCapabilities{Images: true}.blocksOf(image)
-	want := []block{{Type: "image", MIMEType: "image/png", Data: "AQID"}}
+	got, ok := blocksOf(acpwire.PromptCapabilities{Images: true}, image)
+	want := []acpwire.Block{{Type: "image", MIMEType: "image/png", Data: "AQID"}}
 	if diff := cmp.Diff(want, got); diff != "" || !ok {
 		t.Errorf("an image (-want +got), %t:\n%s", ok, diff)
 	}

@@ -1,22 +1,9 @@
 package acp
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-// protocolVersion is the version of the protocol that Parley speaks.
-const protocolVersion = 1
-
-// The methods of the protocol, version 1.
-const (
-	methodInitialize = "initialize"
-	methodNew        = "session/new"
-	methodLoad       = "session/load"
-	methodResume     = "session/resume"
-	methodPrompt     = "session/prompt"
-	methodCancel     = "session/cancel"
-	methodUpdate     = "session/update"
-	methodPermission = "session/request_permission"
-	methodRead       = "fs/read_text_file"
-	methodWrite      = "fs/write_text_file"
+	"example.org/parley/internal/acpwire"
 )
 
 // initialize is the first request.
@@ -39,18 +26,12 @@ type initialize struct {
 type initialized struct {
 	Version      int `json:"protocolVersion"`
 	Capabilities struct {
-		Load    bool               `json:"loadSession"`
-		Prompt  promptCapabilities `json:"promptCapabilities"`
+		Load    bool                       `json:"loadSession"`
+		Prompt  acpwire.PromptCapabilities `json:"promptCapabilities"`
 		Session struct {
 			Resume *struct{} `json:"resume"`
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
-}
-
-// promptCapabilities says what a prompt may contain besides texts and links.
-type promptCapabilities struct {
-	Images   bool `json:"image"`
-	Embedded bool `json:"embeddedContext"`
 }
 
 // sessionRequest opens a new session or resumes an earlier one.
@@ -60,54 +41,17 @@ type sessionRequest struct {
 	Servers   []struct{} `json:"mcpServers"`
 }
 
-// block is a piece of content.
-type block struct {
-	Type     string    `json:"type"`
-	Text     string    `json:"text,omitempty"`
-	Data     string    `json:"data,omitempty"` // base64
-	MIMEType string    `json:"mimeType,omitempty"`
-	URI      string    `json:"uri,omitempty"`
-	Name     string    `json:"name,omitempty"`
-	Resource *resource `json:"resource,omitempty"`
-}
-
-// resource is the content of a file.
-type resource struct {
-	MIMEType string `json:"mimeType,omitempty"`
-	Text     string `json:"text"`
-	URI      string `json:"uri"`
-}
-
 // promptRequest sends a prompt.
 type promptRequest struct {
-	ID     string  `json:"sessionId"`
-	Prompt []block `json:"prompt"`
+	ID     string          `json:"sessionId"`
+	Prompt []acpwire.Block `json:"prompt"`
 }
-
-// Why a prompt has ended.
-const (
-	stopTurn      = "end_turn"
-	stopTokens    = "max_tokens"
-	stopRequests  = "max_turn_requests"
-	stopRefusal   = "refusal"
-	stopCancelled = "cancelled"
-)
 
 // notification is an update about a session.
 type notification struct {
 	ID     string `json:"sessionId"`
 	Update update `json:"update"`
 }
-
-// The kinds of updates that are kept.
-const (
-	updateText      = "agent_message_chunk"
-	updateThought   = "agent_thought_chunk"
-	updateCall      = "tool_call"
-	updateCallAgain = "tool_call_update"
-	updatePlan      = "plan"
-	updateUsage     = "usage_update"
-)
 
 // update is one of them.
 type update struct {
@@ -130,22 +74,14 @@ type callUpdate struct {
 	Locations json.RawMessage `json:"locations"`
 }
 
-// The states of a call.
-const (
-	statusPending   = "pending"
-	statusRuns      = "in_progress"
-	statusCompleted = "completed"
-	statusFailed    = "failed"
-)
-
 // callContent is a piece of a call's output.
 type callContent struct {
-	Type       string  `json:"type"` // content, diff or terminal
-	Content    *block  `json:"content"`
-	Path       string  `json:"path"`
-	OldText    *string `json:"oldText"`
-	NewText    string  `json:"newText"`
-	TerminalID string  `json:"terminalId"`
+	Type       string         `json:"type"` // content, diff or terminal
+	Content    *acpwire.Block `json:"content"`
+	Path       string         `json:"path"`
+	OldText    *string        `json:"oldText"`
+	NewText    string         `json:"newText"`
+	TerminalID string         `json:"terminalId"`
 }
 
 // permissionRequest asks for permission to run a call.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/acpwire"
 	"example.org/parley/internal/confine"
 	"example.org/parley/internal/program"
 	"example.org/parley/internal/projectdir"
@@ -229,11 +230,11 @@ func (r *Runtime) start(of store.Fence, project string) (*session, error) {
 		calls:       map[string]*call{},
 		wake:        make(chan struct{}, 1),
 	}
-	s.conn = newConn(func(line []byte) error {
+	s.conn = acpwire.NewConn(func(line []byte) error {
 		_, err := process.Write(line)
 		return err
 	})
-	s.conn.told, s.conn.asked, s.conn.redact, s.conn.large = s.told, s.asked, r.redact, &r.large
+	s.conn.Told, s.conn.Asked, s.conn.Redact, s.conn.Large = s.told, s.asked, r.redact, &r.large
 	r.mu.Lock()
 	r.sessions[of.SessionID] = s
 	r.mu.Unlock()
@@ -265,14 +266,14 @@ func (r *Runtime) redact(line string) string {
 
 // introduce opens the program's session. fresh reports a new one.
 func (s *session) introduce(ctx context.Context, version string, earlier kept) (fresh bool, err error) {
-	hello := initialize{Version: protocolVersion}
+	hello := initialize{Version: acpwire.Version}
 	hello.Capabilities.Files.Read, hello.Capabilities.Files.Write = s.files.project != "", s.files.project != ""
 	hello.Client.Name, hello.Client.Version = "parley", version
 	var its initialized
-	if err := s.conn.request(ctx, methodInitialize, hello, &its); err != nil {
+	if err := s.conn.Request(ctx, acpwire.MethodInitialize, hello, &its); err != nil {
 		return false, err
 	}
-	if its.Version != protocolVersion {
+	if its.Version != acpwire.Version {
 		return false, errors.New("the agent speaks another version of the protocol than 1")
 	}
 	s.takes = its.Capabilities.Prompt
@@ -285,11 +286,11 @@ func (s *session) introduce(ctx context.Context, version string, earlier kept) (
 		s.mu.Lock()
 		s.replays = true
 		s.mu.Unlock()
-		err := s.conn.request(ctx, method, request, nil)
+		err := s.conn.Request(ctx, method, request, nil)
 		s.mu.Lock()
 		s.replays = false
 		s.mu.Unlock()
-		var refused *wireError
+		var refused *acpwire.Fault
 		switch {
 		case err == nil:
 			s.named(earlier)
@@ -302,7 +303,7 @@ func (s *session) introduce(ctx context.Context, version string, earlier kept) (
 	var made struct {
 		ID string `json:"sessionId"`
 	}
-	if err := s.conn.request(ctx, methodNew, request, &made); err != nil {
+	if err := s.conn.Request(ctx, acpwire.MethodNew, request, &made); err != nil {
 		return false, err
 	}
 	if made.ID == "" || len(made.ID) > maxOwnID {
@@ -325,9 +326,9 @@ func (s *session) named(own kept) {
 func (i *initialized) takesUp() string {
 	switch {
 	case i.Capabilities.Session.Resume != nil:
-		return methodResume
+		return acpwire.MethodResume
 	case i.Capabilities.Load:
-		return methodLoad
+		return acpwire.MethodLoad
 	}
 	return ""
 }

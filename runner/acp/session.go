@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/acpwire"
 	"example.org/parley/internal/program"
 )
 
@@ -36,10 +37,10 @@ type session struct {
 	id          parley.ID // of this server's session
 	files       files
 	process     *program.Process
-	conn        *conn
-	takes       promptCapabilities // set before the session is named
-	own         string             // the program's own name of its session
-	ended       chan struct{}      // closed when the process and all of its goroutines are gone
+	conn        *acpwire.Conn
+	takes       acpwire.PromptCapabilities // set before the session is named
+	own         string                     // the program's own name of its session
+	ended       chan struct{}              // closed when the process and all of its goroutines are gone
 	closing     sync.Once
 
 	mu      sync.Mutex // guards the fields below
@@ -82,8 +83,8 @@ func (s *session) toolName(sort string) string { return s.runtime.command.Name +
 
 // listen reads from the program until it ends.
 func (s *session) listen() {
-	err := s.conn.read(s.process.Output)
-	s.conn.end(s.process.Why(fmt.Errorf("the agent's process is gone: %w", err)))
+	err := s.conn.Read(s.process.Output)
+	s.conn.End(s.process.Why(fmt.Errorf("the agent's process is gone: %w", err)))
 	s.close()
 	s.poke()
 }
@@ -100,7 +101,7 @@ func (s *session) poke() {
 func (s *session) close() {
 	s.closing.Do(func() {
 		s.runtime.forget(s)
-		s.conn.end(errors.New("the agent's process was ended"))
+		s.conn.End(errors.New("the agent's process was ended"))
 		go func() { // ends with the process; Stop waits for it
 			_ = s.process.Close() // its error only says that pipes were closed already
 			close(s.ended)
@@ -110,7 +111,7 @@ func (s *session) close() {
 
 // told handles a notification.
 func (s *session) told(method string, params json.RawMessage) {
-	if method != methodUpdate {
+	if method != acpwire.MethodUpdate {
 		return
 	}
 	var told notification
@@ -122,7 +123,7 @@ func (s *session) told(method string, params json.RawMessage) {
 	if s.replays || s.own == "" || told.ID != s.own {
 		return // the record has it already
 	}
-	if told.Update.Kind == updateUsage {
+	if told.Update.Kind == acpwire.UpdateUsage {
 		s.spends.update(&told.Update) // also after a turn: it is charged to the next one
 		return
 	}
@@ -131,26 +132,26 @@ func (s *session) told(method string, params json.RawMessage) {
 		return // it belongs to no turn
 	}
 	switch u.Kind {
-	case updateText, updateThought:
-		var said block
+	case acpwire.UpdateText, acpwire.UpdateThought:
+		var said acpwire.Block
 		if json.Unmarshal(u.Content, &said) == nil {
-			s.say(u.Kind == updateThought, said.said())
+			s.say(u.Kind == acpwire.UpdateThought, said.Said())
 		}
-	case updateCall, updateCallAgain:
+	case acpwire.UpdateCall, acpwire.UpdateCallAgain:
 		c := s.callOf(u.CallID)
 		if c == nil {
 			return
 		}
 		s.update(c, &u.callUpdate, u.Content)
 		s.advance(c)
-	case updatePlan:
+	case acpwire.UpdatePlan:
 		s.plans++
 		c := s.callOf(callIDOfPlan + strconv.Itoa(s.plans))
 		if c == nil {
 			return
 		}
 		s.update(c, &callUpdate{Input: u.Entries}, nil)
-		c.sort, c.status = planName, statusCompleted
+		c.sort, c.status = planName, acpwire.StatusCompleted
 		s.advance(c)
 	}
 	s.poke()
@@ -175,9 +176,9 @@ func (s *session) callOf(id string) *call {
 // advance shows a call that has begun, and ends one that has ended.
 func (s *session) advance(c *call) {
 	switch c.status {
-	case statusRuns:
+	case acpwire.StatusRuns:
 		s.show(c)
-	case statusCompleted, statusFailed:
+	case acpwire.StatusCompleted, acpwire.StatusFailed:
 		s.show(c)
 		c.end()
 	}
@@ -218,7 +219,7 @@ func (s *session) bound() {
 		return
 	}
 	s.full = true
-	s.conn.end(errors.New("the agent said more than Parley keeps while its turn waited"))
+	s.conn.End(errors.New("the agent said more than Parley keeps while its turn waited"))
 	s.runtime.ending.Go(s.close) // in the background: it waits for the runtime, which may wait for this mutex
 }
 
@@ -231,20 +232,20 @@ func (s *session) update(c *call, u *callUpdate, content json.RawMessage) {
 func (s *session) asked(id json.RawMessage, method string, params json.RawMessage) {
 	var err error
 	switch method {
-	case methodPermission:
+	case acpwire.MethodPermission:
 		var request permissionRequest
 		if json.Unmarshal(params, &request) != nil || !s.askLeave(id, &request) {
-			err = s.conn.refuse(id, codeInvalidParams, errors.New("the request does not have the form of the protocol"))
+			err = s.conn.Refuse(id, acpwire.CodeInvalidParams, errors.New("the request does not have the form of the protocol"))
 		}
-	case methodRead:
+	case acpwire.MethodRead:
 		err = s.readFile(id, params)
-	case methodWrite:
+	case acpwire.MethodWrite:
 		err = s.writeFile(id, params)
 	default:
-		err = s.conn.refuse(id, codeNoMethod, errors.New("Parley has no method "+parley.Clip(method, 64)))
+		err = s.conn.Refuse(id, acpwire.CodeNoMethod, errors.New("Parley has no method "+parley.Clip(method, 64)))
 	}
 	if err != nil { // the program has stopped reading
-		s.conn.end(err)
+		s.conn.End(err)
 		s.close()
 	}
 }
@@ -261,7 +262,7 @@ func (s *session) askLeave(id json.RawMessage, request *permissionRequest) bool 
 		}
 		again.title, again.sort, again.input, again.locations = c.title, c.sort, c.input, c.locations
 		s.held += len(again.input) + len(again.locations)
-		c.status = statusPending
+		c.status = acpwire.StatusPending
 		c.end()
 		s.stands[request.Call.CallID] = again
 		c = again
@@ -309,7 +310,7 @@ func (s *session) answer(id json.RawMessage, option string) error {
 	if option != "" {
 		answer.Outcome.Kind, answer.Outcome.Option = "selected", option
 	}
-	return s.conn.respond(id, answer)
+	return s.conn.Respond(id, answer)
 }
 
 // refuse denies open permission requests: those of calls that have their result, or, for a cancel, all of them.
@@ -368,16 +369,16 @@ func (s *session) readFile(id, params json.RawMessage) error {
 		Limit *int   `json:"limit"`
 	}
 	if json.Unmarshal(params, &request) != nil || !s.is(request.ID) {
-		return s.conn.refuse(id, codeInvalidParams, errors.New("the request does not have the form of the protocol"))
+		return s.conn.Refuse(id, acpwire.CodeInvalidParams, errors.New("the request does not have the form of the protocol"))
 	}
 	if err := s.mayTouch("read_file", request.Path); err != nil {
-		return s.conn.refuse(id, codeInternal, err)
+		return s.conn.Refuse(id, acpwire.CodeInternal, err)
 	}
 	text, err := s.files.read(request.Path, request.Line, request.Limit)
 	if err != nil {
-		return s.conn.refuse(id, codeInternal, err)
+		return s.conn.Refuse(id, acpwire.CodeInternal, err)
 	}
-	return s.conn.respond(id, struct {
+	return s.conn.Respond(id, struct {
 		Content string `json:"content"`
 	}{text})
 }
@@ -389,16 +390,16 @@ func (s *session) writeFile(id, params json.RawMessage) error {
 		Content string `json:"content"`
 	}
 	if json.Unmarshal(params, &request) != nil || !s.is(request.ID) {
-		return s.conn.refuse(id, codeInvalidParams, errors.New("the request does not have the form of the protocol"))
+		return s.conn.Refuse(id, acpwire.CodeInvalidParams, errors.New("the request does not have the form of the protocol"))
 	}
 	err := s.mayTouch("write_file", request.Path)
 	if err == nil {
 		err = s.files.write(request.Path, request.Content)
 	}
 	if err != nil {
-		return s.conn.refuse(id, codeInternal, err)
+		return s.conn.Refuse(id, acpwire.CodeInternal, err)
 	}
-	return s.conn.respond(id, struct{}{})
+	return s.conn.Respond(id, struct{}{})
 }
 
 // mayTouch refuses file access outside a turn, and access that a grant denies to the matching file tool.
@@ -428,7 +429,7 @@ func (s *session) resultOf(c *call) (json.RawMessage, error) {
 	defer s.mu.Unlock()
 	result := c.result()
 	s.held -= c.release()
-	if result.Status == statusFailed {
+	if result.Status == acpwire.StatusFailed {
 		text := result.Text
 		if text == "" {
 			text = "The agent says that the call failed."
@@ -445,7 +446,7 @@ func (s *session) titleOf(c *call) string {
 }
 
 // begin sends a prompt of a turn.
-func (s *session) begin(turnID parley.ID, prompt []block) ([]byte, error) {
+func (s *session) begin(turnID parley.ID, prompt []acpwire.Block) ([]byte, error) {
 	body, err := json.Marshal(promptRequest{ID: s.own, Prompt: prompt})
 	if err != nil {
 		return nil, err
@@ -457,7 +458,7 @@ func (s *session) begin(turnID parley.ID, prompt []block) ([]byte, error) {
 	s.queue, s.queued, s.plans, s.held = nil, 0, 0, 0
 	s.calls, s.stands = map[string]*call{}, map[string]*call{}
 	s.mu.Unlock()
-	answer, err := s.conn.begin(methodPrompt, json.RawMessage(body))
+	answer, err := s.conn.Begin(acpwire.MethodPrompt, json.RawMessage(body))
 	if err != nil {
 		s.free(turnID)
 		s.close()
@@ -471,10 +472,10 @@ func (s *session) begin(turnID parley.ID, prompt []block) ([]byte, error) {
 		ended := prompted{}
 		select {
 		case f := <-answer:
-			ended.err = f.into(&stopped)
+			ended.err = f.Into(&stopped)
 			ended.stop = stopped.Reason
-		case <-s.conn.gone:
-			ended.err = s.conn.why()
+		case <-s.conn.Gone:
+			ended.err = s.conn.Why()
 		}
 		s.mu.Lock()
 		s.over = &ended
@@ -573,7 +574,7 @@ func (s *session) cancel(turnID parley.ID) {
 		return
 	}
 	if first {
-		if err := s.conn.notify(methodCancel, struct {
+		if err := s.conn.Notify(acpwire.MethodCancel, struct {
 			ID string `json:"sessionId"`
 		}{s.own}); err != nil {
 			s.close()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/internal/acpwire"
 	"example.org/parley/runner"
 	"example.org/parley/store"
 )
@@ -21,8 +22,8 @@ func listening() *session {
 		calls: map[string]*call{}, stands: map[string]*call{},
 	}
 	s.closing.Do(func() {}) // there is no process to end
-	s.conn = newConn(func([]byte) error { return nil })
-	s.conn.told, s.conn.asked = s.told, s.asked
+	s.conn = acpwire.NewConn(func([]byte) error { return nil })
+	s.conn.Told, s.conn.Asked = s.told, s.asked
 	return s
 }
 
@@ -51,11 +52,11 @@ func FuzzSession(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, input []byte) {
 		s := listening()
-		if err := s.conn.read(bytes.NewReader(input)); err == nil {
+		if err := s.conn.Read(bytes.NewReader(input)); err == nil {
 			t.Fatal("it goes on behind its end")
 		}
 		s.runtime.ending.Wait()
-		if s.conn.why() == nil && (s.queued > maxQueued || len(s.queue) > maxQueuedPieces) || len(s.calls) > maxCalls {
+		if s.conn.Why() == nil && (s.queued > maxQueued || len(s.queue) > maxQueuedPieces) || len(s.calls) > maxCalls {
 			t.Fatalf("%d bytes in %d pieces, and %d calls are kept", s.queued, len(s.queue), len(s.calls))
 		}
 		for i := range s.queue {
@@ -65,6 +66,13 @@ func FuzzSession(f *testing.F) {
 					t.Fatalf("a call with %q, %v", arguments, err)
 				}
 			}
+		}
+		held := 0
+		for _, c := range s.calls {
+			held += c.holds()
+		}
+		if held != s.held {
+			t.Fatalf("the calls hold %d bytes, counted as %d", held, s.held)
 		}
 		usage, cost := s.spends.charge()
 		if usage.InputTokens != nil && (*usage.InputTokens < 0 || *usage.InputTokens > parley.MaxLimitTokens) ||
@@ -127,7 +135,7 @@ func TestSpending(t *testing.T) {
 		t.Helper()
 		line := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"own","update":` +
 			`{"sessionUpdate":"usage_update",` + usage + "}}}\n"
-		if err := s.conn.read(strings.NewReader(line)); err != io.EOF { //nolint:errorlint // as it is
+		if err := s.conn.Read(strings.NewReader(line)); err != io.EOF { //nolint:errorlint // as it is
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/acpwire"
 	"example.org/parley/model"
 	"example.org/parley/runner"
 	"example.org/parley/store"
@@ -227,7 +228,7 @@ func (v *voice) Speak(said []parley.Message) (runner.Speech, error) {
 	if err != nil {
 		return runner.Speech{}, err
 	}
-	var blocks []block
+	var blocks []acpwire.Block
 	if v.again() {
 		if blocks, err = v.decided(); err != nil {
 			return runner.Speech{}, err
@@ -254,12 +255,12 @@ func (v *voice) Speak(said []parley.Message) (runner.Speech, error) {
 			}
 		}
 	}
-	more, ok := v.session.takes.blocksOf(shown)
+	more, ok := blocksOf(v.session.takes, shown)
 	if !ok {
 		return broken(model.NewError(parley.ClassModel, false, noImages, nil)), nil
 	}
 	if blocks = append(blocks, more...); len(blocks) == 0 {
-		blocks = append(blocks, block{Type: "text", Text: goOn})
+		blocks = append(blocks, acpwire.Block{Type: "text", Text: goOn})
 	}
 	v.spoke = true
 	v.session.busy()
@@ -287,9 +288,9 @@ func (v *voice) state() (state kept, err error) {
 
 // before returns what a program that does not know the conversation is told first: the instructions and the earlier
 // messages.
-func (v *voice) before() (blocks []block, err error) {
+func (v *voice) before() (blocks []acpwire.Block, err error) {
 	if text := v.turn.Instructions(); text != "" {
-		blocks = append(blocks, block{Type: "text", Text: "Instructions:\n" + text})
+		blocks = append(blocks, acpwire.Block{Type: "text", Text: "Instructions:\n" + text})
 	}
 	rows, err := v.turn.Record(store.MessageQuery{
 		Roles:      []parley.Role{parley.RoleUser, parley.RoleAssistant},
@@ -310,7 +311,7 @@ func (v *voice) before() (blocks []block, err error) {
 			text.WriteString("\n\n" + who + ": " + said)
 		}
 	}
-	return append(blocks, block{Type: "text", Text: text.String()}), nil
+	return append(blocks, acpwire.Block{Type: "text", Text: text.String()}), nil
 }
 
 // textOf returns the text of a message.
@@ -330,7 +331,7 @@ const goOn = "Go on."
 
 // decided returns what a program is told if its process ended while the turn waited: how its permission requests were
 // decided.
-func (v *voice) decided() (blocks []block, err error) {
+func (v *voice) decided() (blocks []acpwire.Block, err error) {
 	claim := v.turn.Claim()
 	rows, err := v.turn.Record(store.MessageQuery{
 		TurnID: claim.Fence.TurnID, Roles: []parley.Role{parley.RoleToolCall, parley.RoleToolResult},
@@ -363,24 +364,11 @@ func (v *voice) decided() (blocks []block, err error) {
 	if text.Len() > 0 {
 		blocks = append(
 			blocks,
-			block{Type: "text", Text: "Your process ended while its turn waited. What it had asked " +
+			acpwire.Block{Type: "text", Text: "Your process ended while its turn waited. What it had asked " +
 				"for:" + text.String() + "\n" + goOn},
 		)
 	}
 	return blocks, nil
-}
-
-// said returns the text of a block.
-func (b *block) said() string {
-	switch {
-	case b.Type == "resource_link":
-		return "[" + b.Name + "](" + b.URI + ")"
-	case b.Type == "resource" && b.Resource != nil && b.Resource.Text != "":
-		return b.Resource.Text
-	case b.Type == "text" || b.Text != "":
-		return b.Text
-	}
-	return "[" + parley.Clip(b.Type, 32) + "]"
 }
 
 // chunks yields what the program says until it waits for results of its calls or ends its turn.
@@ -479,7 +467,7 @@ func (s *session) yieldCall(c *call, block int, yield func(model.Chunk, error) b
 
 // outcome returns how a prompt ended: complete or failed.
 func (p *prompted) outcome() (parley.FinishReason, *model.Error) {
-	var refused *wireError
+	var refused *acpwire.Fault
 	switch {
 	case errors.As(p.err, &refused):
 		return "", model.NewError(parley.ClassModel, false, "the agent answered with an error: "+refused.Error(), nil)
@@ -487,15 +475,15 @@ func (p *prompted) outcome() (parley.FinishReason, *model.Error) {
 		return "", model.NewError(parley.ClassInterrupted, false, p.err.Error(), nil)
 	}
 	switch p.stop {
-	case stopTurn:
+	case acpwire.StopTurn:
 		return parley.FinishStop, nil
-	case stopTokens:
+	case acpwire.StopTokens:
 		return parley.FinishLength, nil
-	case stopRefusal:
+	case acpwire.StopRefusal:
 		return parley.FinishRefusal, nil
-	case stopRequests:
+	case acpwire.StopRequests:
 		return "", model.NewError(parley.ClassLimit, false, "the agent came to its own limit of requests", nil)
-	case stopCancelled:
+	case acpwire.StopCancelled:
 		return "", model.NewError(parley.ClassInterrupted, false, "the agent cancelled its turn by itself", nil)
 	}
 	return "", model.NewError(parley.ClassModel, false, "the agent ended its turn for an unknown reason", nil)
@@ -532,7 +520,7 @@ func (s *session) of(turnID parley.ID) bool {
 }
 
 // gone reports whether the process has ended.
-func (s *session) gone() bool { return s.conn.why() != nil }
+func (s *session) gone() bool { return s.conn.Why() != nil }
 
 // obey applies a turn's rules to the program's file methods.
 func (s *session) obey(denies func(string, json.RawMessage) bool) {

@@ -179,6 +179,9 @@ func lineageVersions(t *testing.T, w *world) {
 
 func lineageStale(t *testing.T, w *world) {
 	m := w.made(t)
+	polished := w.artifact(t, "polished", "rough") // what a transform writes over what it read is not stale by that
+	opened := w.transform(t, w.newTransform("polish", []parley.Artifact{polished}, replaces(&polished)))
+	w.ends(t, w.claim(t), &opened, "smooth")
 	stale := func() (node bool, listed []string) {
 		node = w.level(t, w.scope, false, lineageVersion(m.written.ID, 1)).Nodes[0].Stale
 		page, err := w.store.Artifacts(w.ctx, w.scope, store.ArtifactQuery{Stale: true})

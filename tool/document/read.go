@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sort"
 	"strings"
 
 	"example.org/parley"
@@ -103,7 +104,7 @@ func (d *desk) all(ctx context.Context, query store.ArtifactQuery) ([]parley.Art
 			found = append(found, more[i])
 		}
 	}
-	slices.SortStableFunc(found, func(a, b parley.Artifact) int { return cmp.Compare(b.UpdatedAt, a.UpdatedAt) })
+	sort.SliceStable(found, func(i, j int) bool { return found[i].UpdatedAt > found[j].UpdatedAt })
 	return found, err
 }
 

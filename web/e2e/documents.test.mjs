@@ -463,6 +463,16 @@ test('a project lists its runs and what they cost; a version whose input has mov
   await graph.getByText('stale').waitFor();
   await graph.locator('[data-node^="transform:"]').waitFor();
   await accessible(page, 'a stale version');
+  await page.getByRole('button', { name: 'Refresh…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.locator('li', { hasText: 'sum-up' }).waitFor();
+  await accessible(page, 'what a refresh would run');
+  await dialog.getByRole('button', { name: 'Run again' }).click();
+  await page.waitForURL(/\/runs\//);
+  await page.getByRole('status').getByText('completed', { exact: true }).waitFor();
+  await page.getByRole('link', { name: 'Summary', exact: true }).click();
+  await page.waitForURL(/version=2$/);
+  await page.locator('[data-content]').getByText('Other notes.').first().waitFor();
   right(page);
 });
 

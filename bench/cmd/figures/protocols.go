@@ -75,8 +75,8 @@ func interleaved(
 
 // protocols returns the server's own API and each protocol as targets: clients talk in sessions of their own.
 func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([]bench.Target, error) {
-	targets := make([]bench.Target, 4)
-	var sessions [4][]string
+	targets := make([]bench.Target, 5)
+	var sessions [5][]string
 	for i := range targets {
 		for range clients {
 			session, err := p.session(ctx, agent)
@@ -104,6 +104,11 @@ func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([
 	targets[3].Request = func(client int) []byte {
 		return bench.Post(p.addr, "/openai/v1/responses", "text/event-stream", fmt.Appendf(nil,
 			`{"model":%q,"stream":true,"conversation":"conv_%s","input":%q}`, agent, sessions[3][client], prompt))
+	}
+	targets[4].Name, targets[4].First = "AG-UI", []byte(`"TEXT_MESSAGE_CONTENT"`)
+	targets[4].Request = func(client int) []byte {
+		return bench.Post(p.addr, "/agui/"+agent, "text/event-stream", fmt.Appendf(nil,
+			`{"threadId":%q,"runId":"r","messages":[{"role":"user","content":%q}]}`, sessions[4][client], prompt))
 	}
 	return targets, nil
 }

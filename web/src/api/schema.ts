@@ -4769,49 +4769,49 @@ export interface components {
         };
         Parameters: {
             /** @description The end user, for the provider's abuse detection: an opaque id, never a name or an address. */
-            end_user: string | null;
+            end_user?: string | null;
             /**
              * Format: int64
              * @description Most tokens of one answer.
              */
-            max_tokens: number | null;
+            max_tokens?: number | null;
             /** @description Whether one answer may call several tools; by default the provider decides. */
-            parallel_tool_calls: boolean | null;
+            parallel_tool_calls?: boolean | null;
             /**
              * @description How much a reasoning model thinks.
              * @enum {string|null}
              */
-            reasoning_effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
+            reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
             /** @description Up to 16 texts by key that the provider stores beside the request. Anthropic accepts none. */
-            request_metadata: {
+            request_metadata?: {
                 [key: string]: string;
             } | null;
             /** @description The form of the model's answer: text, json_object, or json_schema with a schema. The provider enforces it. */
-            response_format: components["schemas"]["ResponseFormat"] | null;
+            response_format?: components["schemas"]["ResponseFormat"] | null;
             /**
              * Format: int64
              * @description Seed, for providers that accept one.
              */
-            seed: number | null;
+            seed?: number | null;
             /**
              * @description The tier at which the provider serves the request. Anthropic accepts auto and default.
              * @enum {string|null}
              */
-            service_tier: "auto" | "default" | "flex" | "priority" | null;
+            service_tier?: "auto" | "default" | "flex" | "priority" | null;
             /** @description Texts that end an answer and are left out of it; at most 16, of which OpenAI accepts 4. */
-            stop: string[] | null;
+            stop?: string[] | null;
             /**
              * Format: double
              * @description Sampling temperature, 0 to 2.
              */
-            temperature: number | null;
+            temperature?: number | null;
             /** @description auto lets the model decide whether to call tools, none prevents it, required or the name of a tool makes it call one in the first step of a turn. */
-            tool_choice: string | null;
+            tool_choice?: string | null;
             /**
              * Format: double
              * @description Nucleus sampling, 0 to 1.
              */
-            top_p: number | null;
+            top_p?: number | null;
         };
         Part: {
             /**
@@ -5090,7 +5090,9 @@ export interface components {
             /** @description What the model calls it. */
             name: string;
             /** @description JSON Schema of a json artifact; null for none. */
-            schema: unknown;
+            schema: {
+                [key: string]: unknown;
+            } | null;
             /** @description The artifact's name. */
             title: string;
         };

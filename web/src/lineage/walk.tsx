@@ -4,7 +4,9 @@ import { type KeyboardEvent, useLayoutEffect, useMemo, useRef, useState } from '
 import { request } from '../api/http';
 import type { Artifact, ID, Lineage, LineageNode } from '../api/types';
 import { fullTime } from '../components/format';
+import { useReader } from '../components/role';
 import { Badge, Button, cx, Failed, Loading, Select } from '../components/ui';
+import { Refresh } from './refresh';
 import { type Direction, kindOf, layered, linkOf, nameOf, walked, writersOf } from './graph';
 
 const WIDTH = 188; // of a node, in pixels
@@ -31,6 +33,7 @@ export function Walk({ document, version, part }: Props) {
   const [direction, setDirection] = useState<Direction>('up');
   const [depth, setDepth] = useState('10');
   const [listed, setListed] = useState(false);
+  const reader = useReader();
   const query = { version, direction, depth, ...part };
   const lineage = useQuery({
     queryKey: ['document', document.id, 'lineage', query],
@@ -53,6 +56,7 @@ export function Walk({ document, version, part }: Props) {
         <Button aria-pressed={listed} onClick={() => setListed(!listed)}>
           As a list
         </Button>
+        {!reader && direction === 'up' && version === document.version && lineage.data?.nodes.some((one) => one.stale) && <Refresh document={document.id} />}
       </div>
       {lineage.isPending && <Loading what="the lineage" />}
       {lineage.isError && <Failed error={lineage.error} onRetry={() => void lineage.refetch()} />}

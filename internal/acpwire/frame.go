@@ -1,4 +1,4 @@
-package acp
+package acpwire
 
 import (
 	"bufio"
@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// MaxFrameBytes bounds one message of a program, which is one line.
+	// MaxFrameBytes bounds one message, which is one line, unless a connection says otherwise.
 	MaxFrameBytes = 8 << 20
 	// largeFrame is the size from which messages are decoded one at a time per runtime: decoded, a message takes
 	// several times its size.
@@ -25,43 +25,48 @@ const (
 	maxErrorBytes = 4 << 10
 )
 
-// frame is a message of JSON-RPC 2.0: a request, a notification or a response.
-type frame struct {
+// Frame is a message of JSON-RPC 2.0: a request, a notification or a response.
+type Frame struct {
 	ID     json.RawMessage `json:"id,omitempty"` // absent: a notification
 	Method string          `json:"method,omitempty"`
 	Params json.RawMessage `json:"params,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
-	Error  *wireError      `json:"error,omitempty"`
+	Error  *Fault          `json:"error,omitempty"`
 }
 
-// wireError is the error of a response.
-type wireError struct {
+// Fault is the error of a response.
+type Fault struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
 }
 
 // Error returns the other side's message.
-func (e *wireError) Error() string {
+func (e *Fault) Error() string {
 	return fmt.Sprintf("%s (%d)", parley.Clip(e.Message, 512), e.Code)
 }
 
 // The error codes that Parley answers with.
 const (
-	codeNoMethod      = -32601
-	codeInvalidParams = -32602
-	codeInternal      = -32603
+	CodeUnreadable    = -32700
+	CodeNoMethod      = -32601
+	CodeInvalidParams = -32602
+	CodeInternal      = -32603
+	CodeCancelled     = -32800
+	CodeAuthenticate  = -32000
+	CodeNotFound      = -32002
 )
 
 // The reasons to refuse a line.
 var (
-	errLongFrame = fmt.Errorf("a message is longer than %d bytes", MaxFrameBytes)
-	errNoFrame   = errors.New("its output is not the Agent Client Protocol: a line is not a JSON-RPC 2.0 message")
+	ErrLongFrame = errors.New("a message is longer than the bound")
+	ErrNoFrame   = errors.New("its output is not the Agent Client Protocol: a line is not a JSON-RPC 2.0 message")
 )
 
 // nextLine reads the next line that is not empty. An error other than io.EOF says why the line is not a message.
-func nextLine(reader *bufio.Reader) ([]byte, error) {
+func nextLine(reader *bufio.Reader, longest int) ([]byte, error) {
 	for {
-		line, err := readLine(reader)
+		line, err := readLine(reader, longest)
 		if err != nil {
 			return nil, err
 		}
@@ -72,12 +77,12 @@ func nextLine(reader *bufio.Reader) ([]byte, error) {
 }
 
 // readLine reads a line within its bound. A line that the end of the stream cuts off does not count.
-func readLine(reader *bufio.Reader) ([]byte, error) {
+func readLine(reader *bufio.Reader, longest int) ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := reader.ReadSlice('\n') // at most the reader's buffer
-		if len(line)+len(piece) > MaxFrameBytes {
-			return nil, errLongFrame
+		if len(line)+len(piece) > longest {
+			return nil, fmt.Errorf("%w of %d bytes", ErrLongFrame, longest)
 		}
 		line = append(line, piece...)
 		if err == nil {
@@ -113,19 +118,19 @@ func mended(line []byte) []byte {
 	}
 }
 
-func parseFrame(line []byte) (frame, error) {
+func parseFrame(line []byte) (Frame, error) {
 	line = mended(line)
 	if line[0] != '{' || parley.CheckJSONBounds(line) != nil {
-		return frame{}, errNoFrame
+		return Frame{}, ErrNoFrame
 	}
 	read := struct {
 		Version string `json:"jsonrpc"`
-		frame
+		Frame
 	}{}
 	if err := json.Unmarshal(line, &read); err != nil || read.Version != "2.0" {
-		return frame{}, errNoFrame
+		return Frame{}, ErrNoFrame
 	}
-	f := read.frame
+	f := read.Frame
 	if bytes.Equal(f.ID, []byte("null")) {
 		f.ID = nil
 	}
@@ -133,16 +138,16 @@ func parseFrame(line []byte) (frame, error) {
 	case len(f.ID) > maxIDBytes, len(f.Method) > maxMethodBytes,
 		len(f.ID) > 0 && (f.ID[0] == '{' || f.ID[0] == '[' || f.ID[0] == 't' || f.ID[0] == 'f'),
 		f.Method == "" && len(f.ID) == 0:
-		return frame{}, errNoFrame
+		return Frame{}, ErrNoFrame
 	}
 	return f, nil
 }
 
 // encode writes a message as a line.
-func (f *frame) encode() ([]byte, error) {
+func (f *Frame) encode() ([]byte, error) {
 	line, err := json.Marshal(struct {
 		Version string `json:"jsonrpc"`
-		*frame
+		*Frame
 	}{"2.0", f})
 	return append(line, '\n'), err
 }
