@@ -45,7 +45,11 @@ func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	a := &authority{codes: map[string]url.Values{}, access: map[string]bool{}, refresh: map[string]bool{}}
 	server := sdk.NewServer(&sdk.Implementation{Name: "deployer", Version: "1"}, nil)
-	sdk.AddTool(server, &sdk.Tool{Name: "deploy", Annotations: &sdk.ToolAnnotations{DestructiveHint: new(false)}}, a.deploy)
+	sdk.AddTool(
+		server,
+		&sdk.Tool{Name: "deploy", Annotations: &sdk.ToolAnnotations{DestructiveHint: new(false)}},
+		a.deploy,
+	)
 	tools := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
 		&sdk.StreamableHTTPOptions{Stateless: true})
 	mux := http.NewServeMux()
@@ -149,7 +153,9 @@ func (a *authority) deploy(
 	if !ok {
 		return &sdk.CallToolResult{RequestState: "deployment 7", InputRequests: sdk.InputRequestMap{
 			"confirm": &sdk.ElicitParams{Message: "Deploy where?", RequestedSchema: json.RawMessage(
-				`{"type":"object","properties":{"where":{"type":"string","enum":["test","live"]}},"required":["where"]}`)},
+				`{"type":"object","properties":{"where":{"type":"string","enum":["test","live"]}},`+
+					`"required":["where"]}`,
+			)},
 		}}, nil, nil
 	}
 	where, _ := said.Content["where"].(string)
@@ -171,7 +177,10 @@ func (a *authority) authorizes(t *testing.T, at place, more ...string) error {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), turnDeadline)
 	defer stop()
-	command := exec.CommandContext(ctx, binary, append([]string{"tool-servers", "authorize", "cloud", "--data", at.dir}, more...)...)
+	command := exec.CommandContext(
+		ctx,
+		binary,
+		append([]string{"tool-servers", "authorize", "cloud", "--data", at.dir}, more...)...)
 	command.Env = at.environment()
 	var said bytes.Buffer
 	command.Stderr = &said
@@ -334,7 +343,12 @@ func (a *authority) survives(t *testing.T, s *server, at place) *server {
 func (s *server) ended(t *testing.T, session parley.ID, want string) {
 	t.Helper()
 	awaitEvent(t, s.client, session, parley.EventSessionCompleted)
-	if got := results(t, s.client, session); len(got) != 1 || !strings.Contains(got[0], want) || want == "" && got[0] != "" {
+	if got := results(
+		t,
+		s.client,
+		session,
+	); len(got) != 1 || !strings.Contains(got[0], want) ||
+		want == "" && got[0] != "" {
 		t.Errorf("results: %q, not %q", got, want)
 	}
 }

@@ -298,14 +298,14 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 				Scope:    parley.ScopeSession,
 				Covers:   parley.CoversTool,
 			}
+		case "n", "no":
+			input = client.DecisionInput{Decision: parley.DecideDeny, Comment: strings.TrimSpace(rest)}
 		default:
 			if approval.Question != nil && strings.HasPrefix(word, "{") {
 				input = client.DecisionInput{
 					Decision: parley.DecideApprove, Answer: json.RawMessage(strings.TrimSpace(line)),
 				}
 			}
-		case "n", "no":
-			input = client.DecisionInput{Decision: parley.DecideDeny, Comment: strings.TrimSpace(rest)}
 		}
 	}
 	decided, err := v.chat.server.DecideApproval(ctx, id, input)

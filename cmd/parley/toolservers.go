@@ -44,8 +44,14 @@ func secretKey(dir string, env func(string) string) ([]byte, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != oauth.KeyBytes {
-		return nil, parley.InvalidField(secretKeyVariable, "the key in it, or in %s, must be %d bytes in base64 (openssl "+
-			"rand -base64 %d)", path, oauth.KeyBytes, oauth.KeyBytes)
+		return nil, parley.InvalidField(
+			secretKeyVariable,
+			"the key in it, or in %s, must be %d bytes in base64 (openssl "+
+				"rand -base64 %d)",
+			path,
+			oauth.KeyBytes,
+			oauth.KeyBytes,
+		)
 	}
 	return key, nil
 }
@@ -65,8 +71,8 @@ func toolServerTrouble(s *parley.ToolServer) string {
 	return strings.TrimSpace(parley.ValueOf(s.Reason) + " " + parley.ValueOf(s.Do))
 }
 
-// toolServersAuthorizeCommand makes parley tool-servers authorize: it receives the authorization server's answer itself,
-// on this machine.
+// toolServersAuthorizeCommand makes parley tool-servers authorize: it receives the authorization server's answer
+// itself, on this machine.
 func toolServersAuthorizeCommand(shared *flags, term terminal) *cobra.Command {
 	port := 0
 	command := &cobra.Command{
@@ -79,7 +85,11 @@ func toolServersAuthorizeCommand(shared *flags, term terminal) *cobra.Command {
 			}
 			defer func() { _ = listener.Close() }()
 			redirect := "http://" + listener.Addr().String() + "/callback"
-			asked, err := server.AuthorizeToolServer(ctx, args[0], client.ToolServerAuthorizationInput{RedirectURI: redirect})
+			asked, err := server.AuthorizeToolServer(
+				ctx,
+				args[0],
+				client.ToolServerAuthorizationInput{RedirectURI: redirect},
+			)
 			if err != nil {
 				return err
 			}
@@ -101,8 +111,9 @@ func toolServersAuthorizeCommand(shared *flags, term terminal) *cobra.Command {
 			})
 		}),
 	}
-	command.Flags().IntVar(&port, "port", 0, "where this machine waits for the answer; 0 takes a free port. A client id "+
-		"of one's own may need the one that it was registered with")
+	command.Flags().
+		IntVar(&port, "port", 0, "where this machine waits for the answer; 0 takes a free port. A client id "+
+			"of one's own may need the one that it was registered with")
 	return command
 }
 
@@ -140,6 +151,9 @@ func callback(ctx context.Context, at net.Listener, state string) (client.ToolSe
 	case answer := <-answers:
 		return answer, nil
 	case <-ctx.Done():
-		return client.ToolServerAnswerInput{}, parley.Errorf(parley.CodeUnavailable, "nobody agreed in time; begin again")
+		return client.ToolServerAnswerInput{}, parley.Errorf(
+			parley.CodeUnavailable,
+			"nobody agreed in time; begin again",
+		)
 	}
 }

@@ -72,8 +72,14 @@ func clip(text string, most int) string {
 	return text[:min(len(text), most)]
 }
 
+// reply is an answer whose body is read.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+}
+
 // ask sends a request and decodes a JSON answer into to. It returns the status; a status beyond 299 is no error.
-func (c *Client) ask(ctx context.Context, r *http.Request, to any) (*http.Response, error) {
+func (c *Client) ask(ctx context.Context, r *http.Request, to any) (*reply, error) {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	if err := c.fits(r.URL.String()); err != nil {
@@ -96,7 +102,7 @@ func (c *Client) ask(ctx context.Context, r *http.Request, to any) (*http.Respon
 	case len(raw) > maxAnswer:
 		return nil, fmt.Errorf("its answer is longer than %d bytes", maxAnswer)
 	case to == nil:
-		return answer, nil
+		return &reply{answer.StatusCode, answer.Header}, nil
 	case answer.StatusCode/100 == 2:
 		if err := json.Unmarshal(raw, to); err != nil {
 			return nil, errors.New("its answer is not the JSON that OAuth prescribes")
@@ -107,7 +113,7 @@ func (c *Client) ask(ctx context.Context, r *http.Request, to any) (*http.Respon
 			return nil, refusal
 		}
 	}
-	return answer, nil
+	return &reply{answer.StatusCode, answer.Header}, nil
 }
 
 // fits refuses an address that is not for requests of this client.
@@ -253,7 +259,7 @@ func (c *Client) metadata(ctx context.Context, issuer string) (Server, error) {
 	return Server{}, errors.New("no metadata of an authorization server were found")
 }
 
-func (c *Client) get(ctx context.Context, address string, to any) (*http.Response, error) {
+func (c *Client) get(ctx context.Context, address string, to any) (*reply, error) {
 	r, err := http.NewRequest(http.MethodGet, address, nil) //nolint:noctx // ask adds it
 	if err != nil {
 		return nil, err

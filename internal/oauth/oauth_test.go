@@ -83,26 +83,88 @@ func TestHostileAuthorizationServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		path, says, issuer, want string
 	}{
-		"another resource":       {path: "/meta", says: `{"resource":"https://bank.example/mcp","authorization_servers":["https://x.example"]}`, want: "another resource"},
-		"a resource like ours":   {path: "/meta", says: `{"resource":"URL/mc","authorization_servers":["https://x.example"]}`, want: "another resource"},
-		"no server":              {path: "/meta", says: `{"resource":"URL/mcp"}`, want: "no authorization server"},
-		"a server of no scheme":  {path: "/meta", says: `{"resource":"URL/mcp","authorization_servers":["javascript:alert(1)"]}`, want: "not an https address"},
-		"another issuer":         {path: metadata, says: `{"issuer":"https://evil.example","token_endpoint":"URL/token"}`, want: "another one"},
-		"a script as a page":     {path: metadata, says: `{"issuer":"URL","authorization_endpoint":"javascript:alert(1)","token_endpoint":"URL/token"}`, want: "without https"},
-		"a file as an endpoint":  {path: metadata, says: `{"issuer":"URL","token_endpoint":"file:///etc/passwd"}`, want: "without https"},
-		"no page":                {path: metadata, says: `{"issuer":"URL","token_endpoint":"URL/token","registration_endpoint":"URL/register"}`, want: "no page"},
-		"plain PKCE":             {path: metadata, says: `{"issuer":"URL","authorization_endpoint":"URL/a","token_endpoint":"URL/token","registration_endpoint":"URL/register","code_challenge_methods_supported":["plain"]}`, want: "PKCE"},
-		"no registration":        {path: metadata, says: `{"issuer":"URL","authorization_endpoint":"URL/a","token_endpoint":"URL/token"}`, want: "registers no clients"},
-		"metadata without end":   {path: metadata, says: `{"issuer":"` + strings.Repeat("x", 1<<20), want: "no metadata"},
-		"metadata elsewhere":     {path: metadata, says: "→URL/token", want: "no metadata"},
-		"a client without id":    {path: "/register", says: `{"client_id":""}`, want: "usable id"},
-		"a token elsewhere":      {path: "/token", says: "→URL/elsewhere", want: "answered 307"},
-		"no token":               {path: "/token", says: `{"token_type":"Bearer"}`, want: "cannot be used"},
-		"a token with a header":  {path: "/token", says: `{"access_token":"a\r\nX: y","token_type":"Bearer"}`, want: "cannot be used"},
-		"a token of a kilometre": {path: "/token", says: `{"access_token":"` + strings.Repeat("a", 9<<10) + `","token_type":"Bearer"}`, want: "cannot be used"},
-		"another kind of token":  {path: "/token", says: `{"access_token":"a","token_type":"mac"}`, want: "of a kind"},
-		"no JSON":                {path: "/token", says: `<html>`, want: "not the JSON"},
-		"a mixed-up answer":      {path: "/none", issuer: "https://evil.example", want: "another authorization server"},
+		"another resource": {
+			path: "/meta",
+			says: `{"resource":"https://bank.example/mcp","authorization_servers":["https://x.example"]}`,
+			want: "another resource",
+		},
+		"a resource like ours": {
+			path: "/meta",
+			says: `{"resource":"URL/mc","authorization_servers":["https://x.example"]}`,
+			want: "another resource",
+		},
+		"no server": {
+			path: "/meta",
+			says: `{"resource":"URL/mcp"}`,
+			want: "no authorization server",
+		},
+		"a server of no scheme": {
+			path: "/meta",
+			says: `{"resource":"URL/mcp","authorization_servers":["javascript:alert(1)"]}`,
+			want: "not an https address",
+		},
+		"another issuer": {
+			path: metadata,
+			says: `{"issuer":"https://evil.example","token_endpoint":"URL/token"}`,
+			want: "another one",
+		},
+		"a script as a page": {
+			path: metadata,
+			says: `{"issuer":"URL","authorization_endpoint":"javascript:alert(1)",` +
+				`"token_endpoint":"URL/token"}`,
+			want: "without https",
+		},
+		"a file as an endpoint": {
+			path: metadata,
+			says: `{"issuer":"URL","token_endpoint":"file:///etc/passwd"}`,
+			want: "without https",
+		},
+		"no page": {
+			path: metadata,
+			says: `{"issuer":"URL","token_endpoint":"URL/token","registration_endpoint":"URL/register"}`,
+			want: "no page",
+		},
+		"plain PKCE": {
+			path: metadata,
+			says: `{"issuer":"URL","authorization_endpoint":"URL/a",` +
+				`"token_endpoint":"URL/token","registration_endpoint":"URL/register",` +
+				`"code_challenge_methods_supported":["plain"]}`,
+			want: "PKCE",
+		},
+		"no registration": {
+			path: metadata,
+			says: `{"issuer":"URL","authorization_endpoint":"URL/a","token_endpoint":"URL/token"}`,
+			want: "registers no clients",
+		},
+		"metadata without end": {
+			path: metadata,
+			says: `{"issuer":"` + strings.Repeat("x", 1<<20),
+			want: "no metadata",
+		},
+		"metadata elsewhere":  {path: metadata, says: "→URL/token", want: "no metadata"},
+		"a client without id": {path: "/register", says: `{"client_id":""}`, want: "usable id"},
+		"a token elsewhere":   {path: "/token", says: "→URL/elsewhere", want: "answered 307"},
+		"no token":            {path: "/token", says: `{"token_type":"Bearer"}`, want: "cannot be used"},
+		"a token with a header": {
+			path: "/token",
+			says: `{"access_token":"a\r\nX: y","token_type":"Bearer"}`,
+			want: "cannot be used",
+		},
+		"a token of a kilometre": {
+			path: "/token",
+			says: `{"access_token":"` + strings.Repeat("a", 9<<10) + `","token_type":"Bearer"}`,
+			want: "cannot be used",
+		},
+		"another kind of token": {
+			path: "/token",
+			says: `{"access_token":"a","token_type":"mac"}`,
+			want: "of a kind",
+		},
+		"no JSON": {path: "/token", says: `<html>`, want: "not the JSON"},
+		"a mixed-up answer": {
+			path: "/none", issuer: "https://evil.example",
+			want: "another authorization server",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +238,8 @@ func TestSealed(t *testing.T) {
 
 func FuzzChallenge(f *testing.F) {
 	for _, seed := range []string{
-		`Bearer resource_metadata="https://a/b", scope="x y"`, `Basic realm="a", Bearer error=invalid_token`, `Bearer "=`,
+		`Bearer resource_metadata="https://a/b", scope="x y"`,
+		`Basic realm="a", Bearer error=invalid_token`, `Bearer "=`,
 		`a="\`, `=,=`, `Bearer a=b,c="d\"e"`,
 	} {
 		f.Add(seed)
@@ -192,7 +255,9 @@ func FuzzChallenge(f *testing.F) {
 
 func TestChallenge(t *testing.T) {
 	t.Parallel()
-	got := oauth.Challenge(`Basic realm="r, \"s\"", Bearer error=invalid_token, Resource_Metadata="https://a/b", error=x`)
+	got := oauth.Challenge(
+		`Basic realm="r, \"s\"", Bearer error=invalid_token, Resource_Metadata="https://a/b", error=x`,
+	)
 	if got["realm"] != `r, "s"` || got["error"] != "invalid_token" || got["resource_metadata"] != "https://a/b" {
 		t.Errorf("%q", got)
 	}

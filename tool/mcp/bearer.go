@@ -102,13 +102,6 @@ func (b *bearer) get(ctx context.Context, stale string) (string, error) {
 	return fresh.Access, nil
 }
 
-// forget makes the next request read the row again.
-func (b *bearer) forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.token = oauth.Token{}
-}
-
 func (b *bearer) known(stale string) (string, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -61,10 +61,10 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 		&sdk.Implementation{Name: "parley", Title: "Parley", Version: l.options.Version},
 		&sdk.ClientOptions{
 			Logger: slog.New(quiet{l.log.Handler()}),
-			// Calls that need a person or the project come back and are made again; older servers would ask while a call
-			// goes on, so they are told of nothing.
+			// Calls that need a person or the project come back and are made again; older servers would ask while a
+			// call goes on, so they are told of nothing.
 			Capabilities: &sdk.ClientCapabilities{
-				RootsV2: &sdk.RootCapabilities{},
+				RootsV2: &sdk.RootCapabilities{}, //nolint:staticcheck // servers still ask for roots
 				Elicitation: &sdk.ElicitationCapabilities{
 					Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{},
 				},

@@ -55,7 +55,7 @@ func (s *inputState) put(result *sdk.CallToolResult, call *tool.Call) error {
 		switch asked := request.(type) {
 		case *sdk.ElicitParams:
 			s.Asked[id] = asked
-		case *sdk.ListRootsParams:
+		case *sdk.ListRootsParams: //nolint:staticcheck // servers still ask for roots
 			raw, err := json.Marshal(roots(call.ProjectPath))
 			if err != nil {
 				return err
@@ -68,12 +68,21 @@ func (s *inputState) put(result *sdk.CallToolResult, call *tool.Call) error {
 	return nil
 }
 
-// roots is the session's project, and nothing else.
-func roots(project string) *sdk.ListRootsResult {
-	list := &sdk.ListRootsResult{Roots: []*sdk.Root{}}
+// rootsAnswer has the session's project, and nothing else.
+type rootsAnswer struct {
+	Roots []root `json:"roots"`
+}
+
+type root struct {
+	Name string `json:"name"`
+	URI  string `json:"uri"`
+}
+
+func roots(project string) rootsAnswer {
+	list := rootsAnswer{Roots: []root{}}
 	if project != "" {
 		address := url.URL{Scheme: "file", Path: filepath.ToSlash(project)}
-		list.Roots = append(list.Roots, &sdk.Root{Name: filepath.Base(project), URI: address.String()})
+		list.Roots = append(list.Roots, root{filepath.Base(project), address.String()})
 	}
 	return list
 }
@@ -188,8 +197,12 @@ func (l *link) converse(
 			continue
 		}
 		if putOff++; putOff > maxPutOff {
-			return nil, nil, parley.Errorf(parley.CodeUnavailable, "The tool server %s puts the call off, %s times so far.",
-				quoted(l.server.Name), strconv.Itoa(putOff))
+			return nil, nil, parley.Errorf(
+				parley.CodeUnavailable,
+				"The tool server %s puts the call off, %s times so far.",
+				quoted(l.server.Name),
+				strconv.Itoa(putOff),
+			)
 		}
 		timer := time.NewTimer(loadPause)
 		select {

@@ -274,9 +274,13 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 // log.
 func (l *link) away(trouble error) error {
 	if waitsForPerson(trouble) {
-		return parley.WrapError(parley.CodeUnavailable, trouble, fmt.Sprintf("Not run: the tool server %s lets nobody in "+
-			"until a person has authorized it or corrected its credentials. Tell the user, or go on without it.",
-			quoted(l.server.Name)))
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			trouble,
+			fmt.Sprintf("Not run: the tool server %s lets nobody in "+
+				"until a person has authorized it or corrected its credentials. Tell the user, or go on without it.",
+				quoted(l.server.Name)),
+		)
 	}
 	return parley.WrapError(
 		parley.CodeUnavailable,

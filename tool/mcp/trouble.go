@@ -36,7 +36,8 @@ func (s Server) explain(trouble error) (reason, do string) {
 	switch {
 	case errors.As(trouble, &person):
 		if s.OAuth != nil && s.OAuth.Grant == GrantClient {
-			return person.reason, "Correct `client_id` and `client_secret` of its `oauth` in parley.yaml, and restart Parley."
+			return person.reason,
+				"Correct `client_id` and `client_secret` of its `oauth` in parley.yaml, and restart Parley."
 		}
 		return person.reason, "An admin authorizes it: `parley tool-servers authorize " + s.Name + "`."
 	case errors.Is(trouble, exec.ErrNotFound), errors.Is(trouble, fs.ErrNotExist):
