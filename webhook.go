@@ -31,6 +31,13 @@ type Webhook struct {
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"` // by people
 
+	// SessionID and TurnID are those of a push notification of another protocol, which ends with its turn; null for
+	// subscriptions.
+	SessionID ID `json:"session_id"`
+	TurnID    ID `json:"turn_id"`
+
+	// Push is how a push notification is sent; nil for subscriptions.
+	Push *WebhookPush `json:"-"`
 	// StartsAt is the time of the first event that is sent: its creation, or the end of the last time it was disabled.
 	StartsAt Time `json:"-"`
 	// Secret and Previous sign; Previous is empty without a rotation.
@@ -50,6 +57,17 @@ func (w Webhook) MarshalJSON() ([]byte, error) {
 		Secret *string       `json:"secret"`
 	}{(*plain)(&w), OrNull(w.Name), OrNull(w.Reason), OrNull(w.NewSecret)})
 }
+
+// WebhookPush is what a client of another protocol asks for with its push notifications.
+type WebhookPush struct {
+	ID          string `json:"id"` // the client's, one of its turn
+	Token       string `json:"token,omitempty"`
+	Scheme      string `json:"scheme,omitempty"` // of the header Authorization
+	Credentials string `json:"credentials,omitempty"`
+}
+
+// Serves reports whether the webhook is about a session at all; its filter may still leave it out.
+func (w *Webhook) Serves(session ID) bool { return w.SessionID.IsZero() || w.SessionID == session }
 
 // Size is about how many bytes the webhook holds.
 func (w Webhook) Size() int {
@@ -159,6 +177,9 @@ const (
 // The bounds of webhooks.
 const (
 	MaxWebhooksOfWorkspace  = 64
+	MaxPushesOfWorkspace    = 1000
+	MaxPushesOfTurn         = 16
+	MaxPushTokenBytes       = 4096 // and credentials
 	MaxWebhookURLBytes      = 2048
 	MaxWebhookPatterns      = 64
 	MaxWebhookPatternBytes  = 64

@@ -21,7 +21,14 @@ func acpClients(t *testing.T, at place) {
 	s := startAt(t, at)
 	key := s.at.newKey(t, "keys", "create", "--name", "editor", "--json")
 	state := filepath.Join(t.TempDir(), "state.json")
-	run, said := clientProgram(t, acpClient, "CHECKED_URL="+s.url, "CHECKED_KEY="+key, "STATE="+state, "PROGRAM="+binary)
+	run, said := clientProgram(
+		t,
+		acpClient,
+		"CHECKED_URL="+s.url,
+		"CHECKED_KEY="+key,
+		"STATE="+state,
+		"PROGRAM="+binary,
+	)
 	out := &lockedBuffer{}
 	run.Stdout = out
 	if err := run.Start(); err != nil {
@@ -50,6 +57,14 @@ func acpClients(t *testing.T, at place) {
 	}
 }
 
+// The program of docs/clients/acp.md is the one that runs here, and is short.
+func TestACPProgram(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	s.documentedProgram(t, "../docs/clients/acp.md", "clients/acp-program.mjs",
+		"PARLEY_ACP="+binary+" acp", "PARLEY_URL="+s.url)
+}
+
 // acpx runs the headless client of the same name, and returns the checks that it passed. Its files and terminals are
 // those of this machine.
 func (s *server) acpx(t *testing.T, key string) (passed []string) {
@@ -60,8 +75,10 @@ func (s *server) acpx(t *testing.T, key string) (passed []string) {
 		t.Helper()
 		program := filepath.Join(clientPackages(t), "acpx", "dist", "cli.js")
 		run, said := clientProgram(t, acpClient)
-		run.Args = append([]string{run.Args[0], program, "--agent", binary + " acp --agent " + agent + " --url " + s.url,
-			"--cwd", home}, arguments...)
+		run.Args = append(
+			[]string{run.Args[0], program, "--agent", binary + " acp --agent " + agent + " --url " + s.url,
+				"--cwd", home},
+			arguments...)
 		run.Env = append(run.Env, "PARLEY_KEY="+key, "HOME="+home)
 		out, err := run.Output()
 		if exitCode(err) != code || err != nil && code == 0 {
@@ -127,8 +144,12 @@ func parleyRunsParley(t *testing.T, at place) {
 		t.Fatal(err)
 	}
 	for round, text := range []string{"It is late.", "It is later."} {
-		posted, err := a.client.Post(t.Context(), session.ID, client.UserMessage(`[[{"reasoning":"Hm. "},{"text":"Let me `+
-			`see."},{"tool_call":{"name":"current_time","arguments":{}}}],[{"text":"`+text+`"}]]`))
+		posted, err := a.client.Post(
+			t.Context(),
+			session.ID,
+			client.UserMessage(`[[{"reasoning":"Hm. "},{"text":"Let me `+
+				`see."},{"tool_call":{"name":"current_time","arguments":{}}}],[{"text":"`+text+`"}]]`),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

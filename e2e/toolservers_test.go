@@ -153,7 +153,7 @@ func (a *authority) deploy(
 	if !ok {
 		return &sdk.CallToolResult{RequestState: "deployment 7", InputRequests: sdk.InputRequestMap{
 			"confirm": &sdk.ElicitParams{Message: "Deploy where?", RequestedSchema: json.RawMessage(
-				`{"type":"object","properties":{"where":{"type":"string","enum":["test","live"]}},`+
+				`{"type":"object","properties":{"where":{"type":"string","enum":["test","live"]}},` +
 					`"required":["where"]}`,
 			)},
 		}}, nil, nil

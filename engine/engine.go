@@ -253,7 +253,7 @@ func New(options Options) *Engine {
 		e.documents = artifact.NewPlaces()
 	}
 	if e.webhooks = options.Webhooks; e.webhooks == nil {
-		e.webhooks = webhook.NewSender(false)
+		e.webhooks = webhook.NewSender(false, nil)
 	}
 	e.quotas.sessions, e.quotas.storage = options.MaxSessions, options.MaxStorage
 	return e

@@ -487,7 +487,7 @@ func (e *Engine) ResendDelivery(
 		return parley.WebhookDelivery{}, parley.Errorf(parley.CodeNotFound, "the event of this delivery is gone")
 	}
 	ctx = context.WithoutCancel(ctx) // what was sent is noted, although nobody waits for it
-	outcome := e.webhooks.Send(ctx, &target, webhook.MessageID(delivery.ID), event.AppendFrame(nil, &events[0]))
+	outcome := e.webhooks.Send(ctx, &target, webhook.MessageID(delivery.ID), e.webhooks.Body(&target, &events[0]))
 	delivery.Attempts++
 	delivery.UpdatedAt = e.store.Now()
 	delivery.ResponseStatus, delivery.Error = nil, outcome.Error

@@ -169,7 +169,7 @@ func startServerIn(
 	}
 	w := worker.New(s.store, models, tools, s.hub, worker.Options{
 		Log: log, Slots: 64, Drain: 100 * time.Millisecond, Background: team.Tools(s.store),
-		Webhooks: webhook.NewSender(true),
+		Webhooks: webhook.NewSender(true, nil),
 	})
 	s.store.Listen(s.hub)
 	s.store.Listen(w)
@@ -181,7 +181,7 @@ func startServerIn(
 	s.engine = engine.New(
 		engine.Options{
 			Servers:   oneToolServer{s.store},
-			Webhooks:  webhook.NewSender(true),
+			Webhooks:  webhook.NewSender(true, nil),
 			Store:     s.store,
 			Models:    models,
 			Tools:     tools,

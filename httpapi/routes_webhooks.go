@@ -15,7 +15,8 @@ const (
 	webhookFields = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","name":"Tickets",` +
 		`"url":"https://example.com/hooks/parley","events":["session.*"],"filter":{"session_ids":[],"agent_ids":[],` +
 		`"project_ids":[],"tags":["support"],"types":[]},"status":"active","reason":null,"owner":{"kind":"person",` +
-		`"id":"` + otherIDExample + `","name":"ada"},"failing_since":null,"previous_secret_until":null,`
+		`"id":"` + otherIDExample + `","name":"ada"},"failing_since":null,"previous_secret_until":null,` +
+		`"session_id":null,"turn_id":null,`
 	webhookAnswerExample   = `{"delivered":true,"response_status":200,"error":null,"took_ms":41}`
 	webhookDeliveryExample = `{"id":"` + otherIDExample + `","webhook_id":"` + otherIDExample + `","session_id":"` +
 		sessionIDExample + `","event_sequence":7,"event_type":"session.completed","status":"dead","attempts":11,` +

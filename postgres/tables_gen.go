@@ -1773,7 +1773,7 @@ func insertScheduleRunArgs(to []arg, of *parley.ScheduleRun) []arg {
 // webhookColumns reads "w".
 const webhookColumns = "w.id, w.workspace_id, w.name, w.url, w.events, w.filter, w.status, w.reason, w.owner_kind, " +
 	"w.owner_id, w.owner_name, w.secret, w.previous, w.previous_until, w.failing_since, w.starts_at, " +
-	"w.revision, w.created_at, w.updated_at"
+	"w.session_id, w.turn_id, w.push, w.revision, w.created_at, w.updated_at"
 
 // fillWebhook reads webhookColumns.
 func fillWebhook(r *row, to *parley.Webhook) error {
@@ -1802,6 +1802,14 @@ func fillWebhook(r *row, to *parley.Webhook) error {
 	to.PreviousUntil = r.time()
 	to.FailingSince = r.time()
 	to.StartsAt = r.time()
+	to.SessionID = r.id()
+	to.TurnID = r.id()
+	if text := r.text(); text != "" {
+		to.Push = new(parley.WebhookPush)
+		if err := decode("push", text, to.Push); err != nil {
+			return err
+		}
+	}
 	to.Revision = r.int64()
 	to.CreatedAt = r.time()
 	to.UpdatedAt = r.time()
@@ -1815,9 +1823,10 @@ func scanWebhook(r *row) (found parley.Webhook, err error) {
 
 // insertWebhookColumns and insertWebhookPlaces are for an INSERT INTO webhooks, with the arguments of insertWebhookArgs.
 const insertWebhookColumns = "id, workspace_id, name, url, events, filter, status, reason, owner_kind, owner_id, owner_name, " +
-	"secret, previous, previous_until, failing_since, starts_at, revision, created_at, updated_at"
+	"secret, previous, previous_until, failing_since, starts_at, session_id, turn_id, push, revision, " +
+	"created_at, updated_at"
 
-const insertWebhookPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19"
+const insertWebhookPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22"
 
 // insertWebhookArgs appends the arguments of its columns.
 func insertWebhookArgs(to []arg, of *parley.Webhook) ([]arg, error) {
@@ -1826,6 +1835,10 @@ func insertWebhookArgs(to []arg, of *parley.Webhook) ([]arg, error) {
 		return nil, err
 	}
 	filter, err := encode(of.Filter)
+	if err != nil {
+		return nil, err
+	}
+	push, err := encodeMaybe(of.Push)
 	if err != nil {
 		return nil, err
 	}
@@ -1846,6 +1859,9 @@ func insertWebhookArgs(to []arg, of *parley.Webhook) ([]arg, error) {
 		of.PreviousUntil,
 		of.FailingSince,
 		int64(of.StartsAt),
+		of.SessionID,
+		of.TurnID,
+		push,
 		of.Revision,
 		of.CreatedAt,
 		of.UpdatedAt,
@@ -2927,6 +2943,7 @@ func purgedWithSession() []string {
 		"DELETE FROM parley.inbox_items WHERE workspace_id = $1 AND session_id = $2",
 		"DELETE FROM parley.deliveries WHERE workspace_id = $1 AND session_id = $2",
 		"DELETE FROM parley.pipeline_runs WHERE workspace_id = $1 AND id = $2",
+		"DELETE FROM parley.webhooks WHERE workspace_id = $1 AND session_id = $2",
 		"DELETE FROM parley.webhook_lanes WHERE workspace_id = $1 AND session_id = $2",
 		"DELETE FROM parley.webhook_deliveries WHERE workspace_id = $1 AND session_id = $2",
 		"DELETE FROM parley.knowledge_blocks WHERE workspace_id = $1 AND session_id = $2",

@@ -17,14 +17,15 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 		return parley.Webhook{}, err
 	}
 	audit := store.AuditFrom(ctx)
+	push, most := transition.WebhookBound(&webhook)
 	for range lookAgain {
 		b := tenant(webhook.WorkspaceID)
 		b.write(
 			"SELECT pg_advisory_xact_lock(hashtextextended('webhooks ' || $1::uuid::text, 48))",
 			webhook.WorkspaceID,
 		)
-		b.write("SELECT parley.stale() WHERE (SELECT count(*) FROM parley.webhooks WHERE workspace_id = $1) >= $2",
-			webhook.WorkspaceID, parley.MaxWebhooksOfWorkspace)
+		b.write("SELECT parley.stale() WHERE (SELECT count(*) FROM parley.webhooks WHERE workspace_id = $1 "+
+			"AND (turn_id IS NOT NULL) = $3) >= $2", webhook.WorkspaceID, most, push)
 		b.write("INSERT INTO parley.webhooks ("+insertWebhookColumns+") VALUES ("+insertWebhookPlaces+")", args...)
 		b.audit(audit.Entries(parley.ID{}, webhook.ID))
 		err = s.send(ctx, b)
@@ -33,7 +34,7 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 			audit.Wrote()
 			return webhook, nil
 		case stateOf(err) == stateStale:
-			return parley.Webhook{}, transition.TooManyWebhooks()
+			return parley.Webhook{}, transition.TooManyWebhooks(most)
 		case !unknown(err) || ctx.Err() != nil:
 			return parley.Webhook{}, mapError(err)
 		}
@@ -112,6 +113,9 @@ func (s *Store) Webhooks(
 	if !query.OwnerID.IsZero() {
 		l.must("w.owner_id = ?", query.OwnerID)
 	}
+	if !query.TurnID.IsZero() {
+		l.must("w.turn_id = ?", query.TurnID)
+	}
 	word, after := direction(!query.Descending)
 	if !query.AfterID.IsZero() {
 		l.must("w.id "+after+" ?", query.AfterID)
@@ -183,7 +187,7 @@ func (s *Store) SubscribedWebhooks(ctx context.Context, limit int) ([]store.Subs
 
 const lanesBehind = "SELECT w.workspace_id, w.id, s.id FROM parley.webhooks w " +
 	"JOIN parley.sessions s ON s.workspace_id = w.workspace_id AND s.deleted_at IS NULL " +
-	"AND s.updated_at >= greatest(w.starts_at, $1::bigint) " +
+	"AND s.updated_at >= greatest(w.starts_at, $1::bigint) AND (w.session_id IS NULL OR w.session_id = s.id) " +
 	"JOIN parley.heads h ON h.workspace_id = s.workspace_id AND h.session_id = s.id " +
 	"LEFT JOIN parley.webhook_lanes l ON l.workspace_id = w.workspace_id AND l.webhook_id = w.id " +
 	"AND l.session_id = s.id " +

@@ -1104,7 +1104,7 @@ CREATE TABLE webhooks (
   revision       INTEGER NOT NULL,
   created_at     INTEGER NOT NULL,
   updated_at     INTEGER NOT NULL
-) WITHOUT ROWID;
+, session_id BLOB, turn_id BLOB, push TEXT) WITHOUT ROWID;
 
 CREATE INDEX webhooks_workspace ON webhooks (workspace_id, id);
 
@@ -1305,6 +1305,8 @@ CREATE INDEX pipeline_runs_due ON pipeline_runs (due_at) WHERE due_at IS NOT NUL
 CREATE INDEX pipeline_runs_recent ON pipeline_runs (workspace_id, id);
 
 CREATE INDEX pipeline_runs_project ON pipeline_runs (workspace_id, project_id, id) WHERE project_id IS NOT NULL;
+
+CREATE INDEX webhooks_session ON webhooks (session_id) WHERE session_id IS NOT NULL;
 
 CREATE TABLE tool_authorizations (
   id            BLOB NOT NULL PRIMARY KEY,

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "04dd06e8a3f682d3e1a59afe12147fa22b4546d2b1080d808ed29cc962fd4997"
+const schemaHash = "ce1b28d0d79c68595d94d50ac2f5411d02b928919a31b8b204bf5e599338a540"

@@ -13,13 +13,15 @@ import (
 func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parley.Webhook, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Webhook, error) {
 		made := webhook // the closure may run again
-		full, err := tx.has("SELECT 1 FROM webhooks WHERE workspace_id = ? LIMIT 1 OFFSET ?",
-			made.WorkspaceID, parley.MaxWebhooksOfWorkspace-1)
+		push, most := transition.WebhookBound(&made)
+		full, err := tx.has(
+			"SELECT 1 FROM webhooks WHERE workspace_id = ? AND (turn_id IS NOT NULL) = ? LIMIT 1 OFFSET ?",
+			made.WorkspaceID, push, most-1)
 		if err != nil {
 			return parley.Webhook{}, err
 		}
 		if full {
-			return parley.Webhook{}, transition.TooManyWebhooks()
+			return parley.Webhook{}, transition.TooManyWebhooks(most)
 		}
 		transition.BeginWebhook(&made, tx.now)
 		tx.means = made.ID
@@ -116,6 +118,9 @@ func (s *Store) Webhooks(
 	l.must("w.workspace_id = ?", workspaceID)
 	if !query.OwnerID.IsZero() {
 		l.must("w.owner_id = ?", query.OwnerID)
+	}
+	if !query.TurnID.IsZero() {
+		l.must("w.turn_id = ?", query.TurnID)
 	}
 	word, after := direction(!query.Descending)
 	if !query.AfterID.IsZero() {
@@ -217,7 +222,7 @@ func (s *Store) SubscribedWebhooks(ctx context.Context, limit int) (webhooks []s
 // lanesBehind reads lanes by session and webhook; ?2 and ?3 are the lane after which it begins.
 const lanesBehind = "SELECT w.workspace_id, w.id, s.id FROM webhooks w INDEXED BY webhooks_active " +
 	"JOIN sessions s INDEXED BY sessions_recent ON s.workspace_id = w.workspace_id AND s.deleted_at IS NULL " +
-	"AND s.updated_at >= max(w.starts_at, ?1) " +
+	"AND s.updated_at >= max(w.starts_at, ?1) AND (w.session_id IS NULL OR w.session_id = s.id) " +
 	"JOIN heads h ON h.session_id = s.id " +
 	"LEFT JOIN webhook_lanes l ON l.webhook_id = w.id AND l.session_id = s.id " +
 	"WHERE w.status = 'active' AND h.next_event - 1 > coalesce(l.through, 0) AND l.due_at IS NULL " +

@@ -10,6 +10,7 @@ import (
 // WebhookQuery lists webhooks by id, oldest first unless Descending.
 type WebhookQuery struct {
 	OwnerID    parley.ID // zero: of anybody
+	TurnID     parley.ID // zero: of any turn, or of none
 	Descending bool
 	AfterID    parley.ID
 	Limit      int
@@ -25,7 +26,8 @@ type WebhookDeliveryQuery struct {
 
 // Webhooks stores subscriptions, and what came of the deliveries that failed.
 type Webhooks interface {
-	// CreateWebhook stores a webhook. CodeConflict if the workspace has MaxWebhooksOfWorkspace.
+	// CreateWebhook stores a webhook. CodeConflict if the workspace has MaxWebhooksOfWorkspace or, of those with a
+	// turn, MaxPushesOfWorkspace. It sets StartsAt unless it is set.
 	CreateWebhook(ctx context.Context, webhook parley.Webhook) (parley.Webhook, error)
 	// UpdateWebhook stores a changed webhook. CodeConflict unless its Revision is the current one, which goes up by
 	// one; CodeNotFound. If StartsAt differs, its lanes begin anew there.

@@ -18,7 +18,7 @@ type Store interface {
 	store.SearchIndex
 	store.AuditLinker
 
-	store.WebhookLanes
+	laneStore
 	Events(ctx context.Context, scope store.Scope, sessionID parley.ID, after int64, limit int) ([]parley.Event, error)
 
 	DueSchedules(ctx context.Context, limit int) (store.DueSchedules, error)

@@ -2,12 +2,12 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"time"
 
 	"example.org/parley"
-	"example.org/parley/event"
 	"example.org/parley/internal/webhook"
 	"example.org/parley/store"
 )
@@ -33,7 +33,7 @@ const (
 
 // postman sends events to webhooks.
 type postman struct {
-	store   store.WebhookLanes
+	store   laneStore
 	events  eventSource
 	sender  *webhook.Sender
 	options *Options
@@ -55,6 +55,12 @@ type postman struct {
 	missed   bool                      // so must the next one, in its time
 	full     bool                      // there are more webhooks than a process serves, as the log says
 	due      map[store.Lane]bool       // what the latest look found due
+}
+
+// laneStore is what the postman writes.
+type laneStore interface {
+	store.WebhookLanes
+	DeleteWebhook(ctx context.Context, workspaceID, id parley.ID) error
 }
 
 // eventSource is what the postman reads.
@@ -142,13 +148,18 @@ func (p *postman) subscribe(ctx context.Context) error {
 	for i := range active {
 		hook := &active[i]
 		one := p.hooks[hook.ID]
-		if one == nil || one.hook.Revision != hook.Revision {
-			p.anew = true
-		}
+		fresh := one == nil || one.hook.Revision != hook.Revision
 		if one == nil {
 			one = &endpoint{width: 1, fails: hook.FailingSince != 0}
 		}
 		one.hook = hook // runs keep the one that they began with
+		switch {
+		case !fresh:
+		case hook.SessionID.IsZero():
+			p.anew = true
+		default:
+			p.offer(one, hook.SessionID)
+		}
 		hooks[hook.ID] = one
 		p.of[hook.WorkspaceID] = append(p.of[hook.WorkspaceID], one)
 	}
@@ -158,6 +169,7 @@ func (p *postman) subscribe(ctx context.Context) error {
 		}
 	}
 	p.hooks = hooks
+	p.start()
 	return nil
 }
 
@@ -294,7 +306,7 @@ func (p *postman) queue(lanes []store.Lane) {
 
 // offer queues a lane, and has a pass find it later if there is no room. mu is held.
 func (p *postman) offer(one *endpoint, session parley.ID) {
-	switch fits := p.add(one, session); {
+	switch fits := !one.hook.Serves(session) || p.add(one, session); {
 	case fits:
 	case one.fails:
 		one.skipped = true
@@ -437,6 +449,9 @@ func (p *postman) run(hook *store.SubscribedWebhook, one *endpoint, lane store.L
 	}
 	move := store.LaneMove{HeldLane: held, Seen: held.Through}
 	switch err = p.send(ctx, hook, one, &move); {
+	case errors.Is(err, errTurnOver):
+		err := p.store.DeleteWebhook(context.WithoutCancel(ctx), hook.WorkspaceID, hook.ID)
+		return p.failed(ctx, err)
 	case parley.ErrorCode(err) == parley.CodeNotFound:
 		move.Seen = math.MaxInt64 // the session is gone: nothing is left to send
 	case err != nil:
@@ -499,13 +514,16 @@ func (p *postman) send(
 		for i := range events {
 			e := &events[i]
 			move.Seen = max(move.Seen, e.Sequence)
-			if hook.Wants(e.Type) {
+			if body := p.bodyOf(hook, e); body != nil {
 				if time.Since(began) > webhookRun {
 					move.Seen = move.Through // there is more to send
 					return nil
 				}
-				if !p.sendOne(ctx, hook, one, e, move) {
+				if !p.sendOne(ctx, hook, one, e, body, move) {
 					return nil
+				}
+				if hook.Push != nil && e.Type.EndsTurn() {
+					return errTurnOver
 				}
 			}
 			move.Through, move.Attempts = e.Sequence, 0
@@ -516,16 +534,28 @@ func (p *postman) send(
 	}
 }
 
+// errTurnOver says that a push notification has done all that it is for, because its turn is over.
+var errTurnOver = errors.New("worker: the turn of a push notification is over")
+
+// bodyOf returns what is posted about an event; nil for nothing.
+func (p *postman) bodyOf(hook *store.SubscribedWebhook, e *parley.Event) []byte {
+	if !hook.Wants(e.Type) {
+		return nil
+	}
+	return p.sender.Body(&hook.Webhook, e)
+}
+
 // sendOne sends an event, and reports whether the lane moves past it.
 func (p *postman) sendOne(
 	ctx context.Context,
 	hook *store.SubscribedWebhook,
 	one *endpoint,
 	e *parley.Event,
+	body []byte,
 	move *store.LaneMove,
 ) (past bool) {
 	id := parley.WebhookDeliveryID(hook.ID, e)
-	outcome := p.sender.Send(ctx, &hook.Webhook, webhook.MessageID(id), event.AppendFrame(nil, e))
+	outcome := p.sender.Send(ctx, &hook.Webhook, webhook.MessageID(id), body)
 	if ctx.Err() != nil && !outcome.OK() { // the process stops: somebody sends it again
 		move.Wait = time.Millisecond
 		return false

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -102,7 +103,7 @@ func newPost(t *testing.T) *post {
 // employ has another postman, as another process would.
 func (p *post) employ() {
 	options := p.rig.options
-	options.Webhooks = webhook.NewSender(true)
+	options.Webhooks = webhook.NewSender(true, nil)
 	options = options.withDefaults()
 	p.postman, p.round = newPostman(p.broken, &options), webhookRound{}
 	p.Cleanup(p.end)
@@ -292,5 +293,45 @@ func TestTooManyWebhooksAreLoggedOnce(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "more active webhooks than"); n != 1 {
 		t.Errorf("it is logged %d times:\n%s", n, log.String())
+	}
+}
+
+// A push notification is told of its own turn alone, and ends with it.
+func TestPushesEndWithTheirTurn(t *testing.T) {
+	t.Parallel()
+	p := newPost(t)
+	p.must(p.rig.store.DeleteWebhook(t.Context(), p.scope.WorkspaceID, p.hook.ID))
+	options := p.rig.options
+	options.Webhooks = webhook.NewSender(true, func(turn parley.ID, e *parley.Event) []byte {
+		if !e.Type.EndsTurn() || !bytes.Contains(e.Data, []byte(turn.String())) {
+			return nil
+		}
+		return []byte(`{}`)
+	})
+	options = options.withDefaults()
+	p.postman = newPostman(p.broken, &options)
+	t.Cleanup(p.end)
+	session := p.session(parley.Settings{}, nil)
+	first, second := p.postElsewhere(session, "one").Turn.ID, p.postElsewhere(session, "two").Turn.ID
+	push := p.hook
+	push.ID, push.SessionID, push.TurnID, push.StartsAt = parley.NewID(), session, second, 1
+	push.Push = &parley.WebhookPush{ID: "p"}
+	push, err := p.rig.store.CreateWebhook(t.Context(), push)
+	p.must(err)
+	for _, c := range []struct {
+		turn     parley.ID
+		requests int
+		left     bool
+	}{{first, 0, true}, {second, 1, false}} {
+		_, err := p.rig.store.RequestCancel(t.Context(), p.scope, session, c.turn, false)
+		p.must(err)
+		p.look()
+		p.note(push.WorkspaceID, session)
+		p.runs.Wait()
+		_, err = p.rig.store.Webhook(t.Context(), p.scope.WorkspaceID, push.ID)
+		if left := parley.ErrorCode(err) != parley.CodeNotFound; left != c.left || p.requests() != c.requests {
+			t.Errorf("after the end of %s the push is there: %t, and %d were sent; want %t, %d", c.turn, left,
+				p.requests(), c.left, c.requests)
+		}
 	}
 }

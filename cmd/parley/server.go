@@ -26,6 +26,7 @@ import (
 	"example.org/parley/model"
 	"example.org/parley/postgres"
 	"example.org/parley/protocol"
+	"example.org/parley/protocol/a2a"
 	"example.org/parley/protocol/agui"
 	"example.org/parley/protocol/aisdk"
 	mcpserver "example.org/parley/protocol/mcp"
@@ -167,7 +168,7 @@ func (s *server) openWorker(ctx context.Context, tools tool.Source) error {
 		Runtimes:    s.ports(),
 		MaxStorage:  int64(s.settings.MaxStorage),
 		Background:  team.Tools(s.store),
-		Webhooks:    webhook.NewSender(s.settings.Webhooks.AllowPrivate),
+		Webhooks:    webhook.NewSender(s.settings.Webhooks.AllowPrivate, a2a.Notification),
 	})
 	s.store.Listen(s.worker)
 	return s.worker.Start(ctx)
@@ -275,7 +276,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		MaxSessions: s.settings.MaxSessions,
 		MaxStorage:  int64(s.settings.MaxStorage),
 		Runtimes:    s.runtimeNames(),
-		Webhooks:    webhook.NewSender(s.settings.Webhooks.AllowPrivate),
+		Webhooks:    webhook.NewSender(s.settings.Webhooks.AllowPrivate, a2a.Notification),
 		Log:         s.log,
 	}
 	if s.worker != nil {
@@ -313,10 +314,10 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		WrongKey: s.telemetry.WrongKey,
 		Engine:   verbs,
 		Streams:  streams,
-		Mounts: []protocol.Mount{
+		Mounts: append([]protocol.Mount{
 			openai.Mount(verbs, streams), aisdk.Mount(verbs, streams), agui.Mount(verbs, streams),
 			mcpserver.Mount(verbs, streams, version),
-		},
+		}, a2a.Mounts(verbs, streams, version)...),
 		LocalToken:     token,
 		LocalSince:     since,
 		Loopback:       s.loopback,

@@ -12,6 +12,7 @@ import (
 	"example.org/parley/engine"
 	"example.org/parley/httpapi"
 	"example.org/parley/protocol"
+	"example.org/parley/protocol/a2a"
 	"example.org/parley/protocol/agui"
 	"example.org/parley/protocol/aisdk"
 	"example.org/parley/protocol/mcp"
@@ -22,9 +23,9 @@ var pathVariable = regexp.MustCompile(`\{(\w+)\}`)
 
 // mounts are other people's protocols: ways into the server like its own routes.
 func mounts() []protocol.Mount {
-	return []protocol.Mount{
+	return append([]protocol.Mount{
 		openai.Mount(nil, nil), aisdk.Mount(nil, nil), agui.Mount(nil, nil), mcp.Mount(nil, nil, ""),
-	}
+	}, a2a.Mounts(nil, nil, "")...)
 }
 
 // each calls a function for every route and each of its paths, including twins. Routes that delete come last.
@@ -233,6 +234,7 @@ func foreignSessions(t *testing.T, s *target) {
 				t.Errorf("the refusal of %s reveals %s", params, told)
 			}
 		}
+		s.foreignTasks(key, victim)
 		for _, path := range []string{"/parley", "/parley/connect"} {
 			got := s.ask(key, http.MethodPost, agui.Prefix+path, `{"threadId":"`+victim.ids["session"]+`","runId":"r",`+
 				`"messages":[],"resume":[{"interruptId":"approval:`+victim.ids["approval"]+
@@ -251,6 +253,35 @@ func foreignSessions(t *testing.T, s *target) {
 		}
 	}
 	s.whole(victim)
+}
+
+// foreignTasks requires that tasks and contexts of others do not exist for a client of A2A. Its
+// streams find them in the same way.
+func (s *target) foreignTasks(key string, victim estate) {
+	s.Helper()
+	const push = "TaskPushNotificationConfig"
+	message := `"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hello"}],`
+	turn := `"taskId":"` + victim.ids["turn"] + `"`
+	for params, methods := range map[string][]string{
+		`"id":"` + victim.ids["turn"] + `"`:                      {"GetTask", "CancelTask"},
+		`"contextId":"` + victim.ids["session"] + `"`:            {"ListTasks"},
+		message + turn + "}":                                     {"SendMessage"},
+		message + `"contextId":"` + victim.ids["session"] + `"}`: {"SendMessage"},
+		turn + `,"url":"https://example.com/"`:                   {"Create" + push},
+		turn + `,"id":"x"`:                                       {"Get" + push, "Delete" + push},
+		turn:                                                     {"List" + push + "s"},
+	} {
+		for _, method := range methods {
+			got := s.ask(key, http.MethodPost, a2a.Prefix, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+
+				params+`}}`, a2a.VersionHeader, "1.0")
+			if got.status != http.StatusOK || !strings.Contains(got.body, `"error":{"code":-3`) {
+				s.Errorf("%s of %s: status %d: %.200s", method, params, got.status, got.body)
+			}
+			if told := victim.tells(got, params); told != "" {
+				s.Errorf("the refusal of %s reveals %s", method, told)
+			}
+		}
+	}
 }
 
 // ownersOnly are the path variables of things that belong to somebody, in a private session.

@@ -238,11 +238,22 @@ async function ask() {
   assert.equal(e.text(), 'Which city?\n- Oslo')
   assert.deepEqual(await e.prompt(own.sessionId, 'Rome'), { stopReason: 'end_turn' })
   assert.deepEqual([e.text(), e.of('tool_call_update').map((u) => u.rawOutput)], ['Thanks.', ['Rome']])
+  const both = script(['Which city?', 'Which day?'].map((q) =>
+    ({ tool_call: { name: 'ask_user', arguments: { question: q } } })), [{ text: 'Thanks twice.' }])
+  const said = []
+  for (const words of [both, 'Rome', 'Monday']) {
+    assert.deepEqual(await e.prompt(own.sessionId, words), { stopReason: 'end_turn' })
+    said.push(e.text())
+  }
+  assert.deepEqual(said, ['Which city?', 'Which day?', 'Thanks twice.'])
   const forms = await editor({ elicitation: { form: {} } })
   await forms.ask('session/resume', { sessionId: own.sessionId, cwd })
   forms.fill = ({ message }) => ({ action: 'accept', content: { answer: message === 'Which city?' ? 'Oslo' : '' } })
   assert.deepEqual(await forms.prompt(own.sessionId, question), { stopReason: 'end_turn' })
   assert.deepEqual([forms.text(), forms.calls()[0].rawOutput], ['Thanks.', 'Oslo'])
+  forms.fill = ({ message }) => ({ action: message === 'Which day?' ? 'decline' : 'accept', content: { answer: 'Rome' } })
+  assert.deepEqual(await forms.prompt(own.sessionId, both), { stopReason: 'end_turn' })
+  assert.deepEqual([forms.text(), forms.calls().map((c) => c.status)], ['Thanks twice.', ['completed', 'failed']])
   await forms.close()
   ok('questions')
 

@@ -103,10 +103,15 @@ async function ask() {
   const tools = [{ name: 'weather', description: '', parameters: { type: 'object', properties: { city: { type: 'string' } } } }]
   const own = new Agent('own')
   const call = (city) => ({ tool_call: { name: 'weather', arguments: { city } } })
-  await own.say(script([{ text: 'Let me look.' }, call('Oslo'), call('Rome')], [{ text: 'Cold and warm.' }]), 'sim/script', { tools })
+  const looks = script([{ text: 'Let me look.' }, call('Oslo'), call('Rome')], [{ text: 'Cold and warm.' }])
+  await own.say(looks, 'sim/script', { tools })
   const calls = own.messages.flatMap((m) => m.toolCalls ?? [])
   assert.equal(own.outcome, 'success')
   assert.deepEqual(own.finished.outcome.pendingToolCallIds, calls.map((c) => c.id))
+  await assert.rejects(new Agent('own').say('Never mind.'), /HTTP 409.*results/)
+  const early = new Agent('own', { path: '/connect' })
+  await early.go()
+  assert.deepEqual([early.outcome, early.finished.metadata.parley.waits_for], ['success', 'tool_result'])
   for (const c of calls) {
     const { city } = JSON.parse(c.function.arguments)
     own.messages.push({ id: crypto.randomUUID(), role: 'tool', toolCallId: c.id, content: city === 'Oslo' ? '-3' : '31' })
@@ -122,6 +127,7 @@ async function ask() {
   for (const made of [
     { slug: 'asks', name: 'Asks', tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask' }] },
     { slug: 'wants', name: 'Wants', tools: ['ask_user'] },
+    { slug: 'tight', name: 'Tight', model: 'sim/echo', limits: { session_tokens: 50 } },
     { slug: 'leads', name: 'Leads', tools: [{ name: 'clock', description: 'Knows the time.', agent: 'asks' }] },
   ]) assert.equal((await post('/v1/agents', { model: 'sim/script', ...made })).status, 201)
   const time = { tool_call: { name: 'current_time', arguments: {} } }
@@ -136,7 +142,6 @@ async function ask() {
     assert(!isInterruptExpired(waiting))
     const bypass = new Agent(`approve-${approved}`, { slug: 'asks' })
     await assert.rejects(bypass.say('Never mind.'), /HTTP 409.*open interrupts/)
-    await bypass.detachActiveRun()
     const connected = new Agent(`approve-${approved}`, { slug: 'asks', path: '/connect' })
     await connected.go()
     assert.deepEqual(connected.pendingInterrupts, [waiting])
@@ -170,6 +175,24 @@ async function ask() {
   assert.deepEqual(answers, ['The user declined to answer.', 'red'])
   ok('questions as interrupts')
 
+  for (const status of ['resolved', 'cancelled']) {
+    const tight = new Agent(`tight-${status}`, { slug: 'tight' })
+    await tight.say('Hello.')
+    const [limit] = tight.pendingInterrupts
+    assert.equal(limit.reason, 'parley:limit')
+    assert(limit.message.length > 20)
+    if (status === 'resolved') {
+      const raised = await fetch(`${url}/v1/sessions/${session(tight)}`, {
+        method: 'PATCH', headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ limits: { session_tokens: 50_000 } }),
+      })
+      assert.equal(raised.status, 200)
+    }
+    await tight.go(undefined, { resume: [{ interruptId: limit.id, status }] })
+    assert.equal(tight.outcome, status === 'resolved' ? 'success' : 'cancelled')
+  }
+  ok('limits as interrupts')
+
   const leads = new Agent('leads', { slug: 'leads' })
   const inner = script([time], [{ text: 'It is late.' }])
   const delegate = { tool_call: { name: 'clock', arguments: { task: inner } } }
@@ -198,6 +221,8 @@ async function ask() {
   assert.equal(context.outcome, 'success')
   assert(context.of('CUSTOM')[0].value.includes('cannot be used'))
   assert(context.of('RAW').some((e) => e.source === 'parley' && e.event.type === 'session.started'))
+  const { data } = await (await fetch(`${url}/v1/sessions/${session(context)}/messages`, { headers })).json()
+  assert.equal(data[0].context_note, 'The open page: seven')
   const kept = new Agent('context')
   await kept.go()
   assert.deepEqual(kept.messages[0].content.map((p) => p.type), ['text', 'image'])
@@ -243,17 +268,22 @@ async function ask() {
   ok('an aborted request ends no turn')
 
   assert.deepEqual(warned.filter((said) => said.includes('[ag-ui]')), [], 'the client found the events odd')
+  const parked = new Agent('parked', { slug: 'asks' })
+  await parked.say(script([{ tool_call: { name: 'current_time', arguments: {} } }], [{ text: 'Late.' }]), 'sim/script')
+  assert.equal(parked.outcome, 'interrupt')
   const left = new Agent('left')
   left.say('Go on without me.', 'sim/lorem-300-5')
   await until(() => left.texts().length > 1 && left.last().length > 40)
-  writeFileSync(state, JSON.stringify({ id: left.threadId, said: left.last() }))
+  writeFileSync(state, JSON.stringify({ id: left.threadId, waits: parked.threadId }))
   process.exit(0)
 }
 
 async function reload() {
-  const { id, said } = JSON.parse(readFileSync(state, 'utf8'))
-  const left = new Agent('', {})
+  const { id, waits } = JSON.parse(readFileSync(state, 'utf8'))
+  const left = new Agent('')
   left.threadId = id
+  const held = new Agent('', { slug: 'asks' })
+  held.threadId = waits
   await left.go()
   assert.equal(left.outcome, 'success')
   assert.equal(left.texts()[0], 'Go on without me.')
@@ -261,6 +291,12 @@ async function reload() {
   await left.say('And now?', 'sim/echo')
   assert.equal(left.last(), 'And now?')
   ok('an answer survives a kill')
+
+  await held.go()
+  const [open] = held.pendingInterrupts
+  await held.go(undefined, { resume: [{ interruptId: open.id, status: 'resolved', payload: { approved: true } }] })
+  assert.deepEqual([held.outcome, held.last()], ['success', 'Late.'])
+  ok('an interrupt survives a kill')
 }
 
 await (phase === 'reload' ? reload : ask)()

@@ -40,7 +40,8 @@ var rules = []struct {
 	{
 		"runner/acp",
 		[]string{
-			".", "internal/confine", "internal/projectdir", "internal/program", "model", "runner", "store", "tool",
+			".", "internal/acpwire", "internal/confine", "internal/projectdir", "internal/program", "model", "runner", "store",
+			"tool",
 		},
 	},
 	{"internal/confine", nil},
@@ -110,9 +111,12 @@ var rules = []struct {
 	{"llm/record", []string{".", "model", "tool"}}, // it records what tools answer, too
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
-	{"internal/webhook", []string{".", "internal/netguard"}},
+	{"internal/webhook", []string{".", "event", "internal/netguard"}},
 	{"internal/oauth", []string{"internal/netguard"}},
 	{"internal/lineedit", nil},
+	{"internal/acpwire", []string{"."}},
+	// A client of a server, for editors.
+	{"internal/editor", []string{".", "client", "event", "internal/acpwire"}},
 	{"internal/inflight", []string{"."}},
 	{"internal/cgroup", nil},
 	{"internal/zones", nil},

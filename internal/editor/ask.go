@@ -146,6 +146,15 @@ type question struct {
 	parley.Question
 }
 
+// text is the question with its suggestions.
+func (q *question) text() string {
+	said := q.Question.Question
+	for _, option := range q.Options {
+		said += "\n- " + option
+	}
+	return said
+}
+
 // questions reads what the agent asks, in order.
 func (t *turn) questions(ctx context.Context) (asked []question, err error) {
 	of, err := t.x.server.api.Turn(ctx, t.id)
@@ -164,8 +173,8 @@ func (t *turn) questions(ctx context.Context) (asked []question, err error) {
 	return asked, err
 }
 
-// askQuestions asks the editor's user what the agent asks. An editor without forms shows the question as the answer: the
-// prompt ends, and the next one answers it.
+// askQuestions asks the editor's user what the agent asks. An editor without forms shows the question as the answer:
+// the prompt ends, and the next one answers it.
 func (t *turn) askQuestions(ctx context.Context) *end {
 	s := t.x.server
 	var asked []question
@@ -180,19 +189,22 @@ func (t *turn) askQuestions(ctx context.Context) *end {
 		return nil
 	}
 	if offers := s.editorOffers(); offers.Elicitation != nil && offers.Elicitation.Form != nil {
-		t.x.server.work.Go(func() { t.fill(ctx, &asked[0]) }) // ends with the answer, or with the turn
+		t.x.server.work.Go(func() { // ends with the answers, or with the turn
+			for i := range asked {
+				t.fill(ctx, &asked[i])
+			}
+		})
 		return nil
 	}
-	said := asked[0].Question.Question
-	for _, option := range asked[0].Options {
-		said += "\n- " + option
-	}
-	t.v.says(said)
+	t.v.says(asked[0].text())
 	return &end{reason: acpwire.StopTurn}
 }
 
-// fill asks one question by a form. The turn waits again for the next one.
+// fill asks one question by a form.
 func (t *turn) fill(ctx context.Context, asked *question) {
+	if ctx.Err() != nil {
+		return
+	}
 	hint := "Any answer."
 	if len(asked.Options) > 0 {
 		hint = "Suggested: " + strings.Join(asked.Options, "; ")

@@ -75,9 +75,8 @@ func (v *view) describe(id, name string, arguments json.RawMessage) *callUpdate 
 		told.Title = parley.Clip(given.Title, maxTitle)
 		return told
 	}
-	for _, about := range []string{
-		given.Path, given.Query, given.URL, strings.Join(append([]string{given.Command}, given.Args...), " "), given.Question,
-	} {
+	command := strings.Join(append([]string{given.Command}, given.Args...), " ")
+	for _, about := range []string{given.Path, given.Query, given.URL, command, given.Question} {
 		if about = strings.TrimSpace(about); about != "" {
 			told.Title = parley.Clip(name+" "+strings.Join(strings.Fields(about), " "), maxTitle)
 			break

@@ -102,8 +102,8 @@ func Serve(ctx context.Context, options Options) error {
 	return err
 }
 
-// asked takes a request. What the editor says first is answered before the next line is read; other requests do not wait
-// for each other.
+// asked takes a request. What the editor says first is answered before the next line is read; other requests do not
+// wait for each other.
 func (s *server) asked(id json.RawMessage, method string, params json.RawMessage) {
 	if method == acpwire.MethodInitialize {
 		s.answer(id, func() (any, error) { return s.initialize(params) })
@@ -113,7 +113,11 @@ func (s *server) asked(id json.RawMessage, method string, params json.RawMessage
 	case s.places <- struct{}{}:
 	default:
 		s.answer(id, func() (any, error) {
-			return nil, parley.Errorf(parley.CodeRateLimited, "%d requests are running; wait until one has ended", maxAtOnce)
+			return nil, parley.Errorf(
+				parley.CodeRateLimited,
+				"%d requests are running; wait until one has ended",
+				maxAtOnce,
+			)
 		})
 		return
 	}

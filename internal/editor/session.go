@@ -139,6 +139,9 @@ func (s *server) open(ctx context.Context, params json.RawMessage) (any, error) 
 	if err := arguments(params, &given); err != nil {
 		return nil, err
 	}
+	if given.Directory == "" {
+		return nil, parley.InvalidField("cwd", "is missing; name the session's directory")
+	}
 	if err := parley.CheckText("cwd", given.Directory, maxDirectory); err != nil {
 		return nil, err
 	}
@@ -201,6 +204,9 @@ func (s *server) where(ctx context.Context, id string) (of parley.Session, err e
 func (s *server) take(ctx context.Context, params json.RawMessage, history bool) (any, error) {
 	var given setup
 	if err := arguments(params, &given); err != nil {
+		return nil, err
+	}
+	if err := parley.CheckText("cwd", given.Directory, maxDirectory); err != nil {
 		return nil, err
 	}
 	of, err := s.where(ctx, given.ID)
@@ -405,7 +411,10 @@ func (x *session) claim(ctx context.Context) error {
 	change, changes := client.SessionPatch{}, false
 	if kept := remembered(&of); kept.Program != s.own {
 		kept.Program = s.own
-		change.Metadata, changes = parley.Change[json.RawMessage]{Set: true, Value: remembering(of.Metadata, kept)}, true
+		change.Metadata, changes = parley.Change[json.RawMessage]{
+			Set:   true,
+			Value: remembering(of.Metadata, kept),
+		}, true
 	}
 	offers := s.editorOffers()
 	if missing := offers.rules(&agent, &of); len(missing) > 0 {

@@ -100,8 +100,8 @@ func (x *session) settings(of *parley.Session) (s parley.Settings) {
 	return s
 }
 
-// calledFor reads which calls of the editor's tools wait for their results, in order. A turn waits for results only once
-// nobody has to approve a call any more, so these may run; those of a later step may not, and are left out.
+// calledFor reads which calls of the editor's tools wait for their results, in order. A turn waits for results only
+// once nobody has to approve a call any more, so these may run; those of a later step may not, and are left out.
 func (t *turn) calledFor(ctx context.Context) (calls []parley.ToolCallContent, err error) {
 	of, err := t.x.server.api.Turn(ctx, t.id)
 	if err != nil || of.Status != parley.TurnWaiting || of.WaitReason != parley.WaitToolResult {
@@ -127,10 +127,9 @@ func (t *turn) unanswered(ctx context.Context, step int) (open []parley.ToolCall
 		switch {
 		case err != nil:
 			return nil, err
-		case m.Step != step:
-		case m.Role == parley.RoleToolResult:
+		case m.Role == parley.RoleToolResult: // those of clients belong to no step
 			answered[m.ToolCallID] = true
-		case m.Status == parley.MessageCompleted && json.Unmarshal(m.Content, &call) == nil:
+		case m.Step == step && m.Status == parley.MessageCompleted && json.Unmarshal(m.Content, &call) == nil:
 			calls = append(calls, call)
 		}
 	}
@@ -141,6 +140,9 @@ func (t *turn) unanswered(ctx context.Context, step int) (open []parley.ToolCall
 	}
 	return open, nil
 }
+
+// errUnknown is the result of a command that may have run.
+var errUnknown = parley.Errorf(parley.CodeUnavailable, parley.EffectUnknown)
 
 // answerTools runs the calls of the editor's tools that the turn waits for, and posts their results.
 func (t *turn) answerTools(ctx context.Context) {
@@ -167,7 +169,7 @@ func (t *turn) answerTools(ctx context.Context) {
 		t.ran[call.ID] = true
 		var result any
 		if late && call.Name == commandTool && !t.again(ctx, call) {
-			err = errors.New(parley.EffectUnknown)
+			err = errUnknown
 		} else {
 			result, err = t.runTool(ctx, call)
 		}

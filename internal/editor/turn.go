@@ -34,8 +34,19 @@ type turn struct {
 func (x *session) follow(v *view, id parley.ID, after int64) *turn {
 	ctx, stop := context.WithCancel(x.server.listens)
 	t := &turn{
-		x: x, v: v, ctx: ctx, stop: stop, id: id, after: after, posted: make(chan struct{}),
-		cancelled: make(chan struct{}), asks: map[parley.ID]func(){}, due: make(chan struct{}, 1), ran: map[string]bool{},
+		x:      x,
+		v:      v,
+		ctx:    ctx,
+		stop:   stop,
+		id:     id,
+		after:  after,
+		posted: make(chan struct{}),
+		cancelled: make(
+			chan struct{},
+		),
+		asks: map[parley.ID]func(){},
+		due:  make(chan struct{}, 1),
+		ran:  map[string]bool{},
 	}
 	if !id.IsZero() {
 		close(t.posted)
@@ -99,16 +110,14 @@ func (s *server) prompt(ctx context.Context, params json.RawMessage) (any, error
 	t := x.follow(newView(x), parley.ID{}, 0)
 	withdrawn := context.AfterFunc(ctx, t.cancel) // the editor withdraws the request
 	defer withdrawn()
-	err = t.begin(t.ctx, given.Prompt)
+	over, err := t.begin(t.ctx, given.Prompt)
 	close(t.posted)
-	if err != nil {
+	reason := acpwire.StopTurn
+	if err != nil || over {
 		t.forget()
-		if t.isCancelled() {
-			return stopped(acpwire.StopCancelled), nil
-		}
-		return nil, err
+	} else {
+		reason, err = t.run(t.ctx)
 	}
-	reason, err := t.run(t.ctx)
 	switch {
 	case t.isCancelled():
 		return stopped(acpwire.StopCancelled), nil
@@ -127,12 +136,13 @@ func stopped(reason string) any {
 	}{reason}
 }
 
-// begin posts the message of a prompt, or answers the question that the session's turn waits for.
-func (t *turn) begin(ctx context.Context, prompt []acpwire.Block) error {
+// begin posts the message of a prompt, or answers the question that the session's turn waits for. over reports that the
+// prompt has ended: the turn waits for the answer to another question.
+func (t *turn) begin(ctx context.Context, prompt []acpwire.Block) (over bool, err error) {
 	s := t.x.server
 	parts, err := s.partsOf(ctx, prompt)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var of parley.Session
 	if err := s.patiently(ctx, func() (err error) {
@@ -141,31 +151,37 @@ func (t *turn) begin(ctx context.Context, prompt []acpwire.Block) error {
 		}
 		return err
 	}); err != nil {
-		return err
+		return false, err
 	}
 	if of.Status == parley.SessionWaiting && of.WaitReason == parley.WaitInput {
 		t.id, t.after = of.TurnID, of.LastEvent
 		if asked, err := t.questions(ctx); err != nil {
-			return err
+			return false, err
 		} else if len(asked) > 0 {
 			t.post(ctx, asked[0].call, textOf(parts), nil)
-			return nil
+			if len(asked) > 1 {
+				t.v.says(asked[1].text())
+			}
+			return len(asked) > 1, nil
 		}
 		t.id = parley.ID{}
 	}
 	content, err := parley.EncodeContent(parley.UserContent{Parts: parts})
 	if err != nil {
-		return err
+		return false, err
 	}
 	input := client.MessageInput{Role: parley.RoleUser, Content: content, Settings: t.x.settings(&of)}
 	key := client.IdempotencyKey(parley.NewID().String())
-	return s.patiently(ctx, func() error {
+	return false, s.patiently(ctx, func() error {
 		posted, err := s.api.Post(ctx, t.at, input, key)
 		if err != nil {
 			return err
 		}
 		if t.id, t.after = posted.Message.TurnID, posted.EventSequence; t.id.IsZero() {
-			return parley.Errorf(parley.CodeConflict, "the message steers the turn that runs, and has no answer of its own")
+			return parley.Errorf(
+				parley.CodeConflict,
+				"the message steers the turn that runs, and has no answer of its own",
+			)
 		}
 		return nil
 	})
@@ -193,29 +209,39 @@ func (t *turn) run(ctx context.Context) (reason string, err error) {
 			}
 		}
 	})
-	if err := t.takeUp(ctx); err != nil {
+	ended, err := t.takeUp(ctx)
+	for err == nil && ended == nil {
+		err = t.x.server.patiently(ctx, func() (err error) {
+			ended, err = t.watch(ctx)
+			return err
+		})
+	}
+	if err != nil {
 		return "", err
 	}
-	var ended *end
-	err = t.x.server.patiently(ctx, func() error {
-		for frame, err := range t.x.server.api.WatchSession(ctx, t.at, client.WatchSessionQuery{After: t.after}) {
-			if err != nil {
-				return err
-			}
-			t.after = max(t.after, frame.ID)
-			if ended = t.happened(ctx, &frame); ended != nil {
-				return nil
-			}
+	return ended.reason, ended.err
+}
+
+// watch follows the turn's stream until the turn ends, or the stream breaks. What breaks after it has told something is
+// not an error: it is taken up again, with all the time that this may take.
+func (t *turn) watch(ctx context.Context) (*end, error) {
+	heard := false
+	for frame, err := range t.x.server.api.WatchSession(ctx, t.at, client.WatchSessionQuery{After: t.after}) {
+		switch {
+		case err != nil && heard && parley.ErrorCode(err) == parley.CodeUnavailable:
+			return nil, nil
+		case err != nil:
+			return nil, err
 		}
-		return nil
-	})
-	switch {
-	case ended != nil:
-		return ended.reason, ended.err
-	case err == nil:
-		err = ctx.Err()
+		heard, t.after = true, max(t.after, frame.ID)
+		if ended := t.happened(ctx, &frame); ended != nil {
+			return ended, nil
+		}
 	}
-	return "", err
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return nil, parley.Errorf(parley.CodeUnavailable, "the stream ended before the turn, which goes on")
 }
 
 // end is how a prompt ends.
@@ -225,25 +251,24 @@ type end struct {
 }
 
 // takeUp asks for what a turn waits for already: no event says it again.
-func (t *turn) takeUp(ctx context.Context) error {
+func (t *turn) takeUp(ctx context.Context) (*end, error) {
 	if !t.late {
-		return nil
+		return nil, nil
 	}
 	of, err := t.x.server.api.Session(ctx, t.at)
 	if err != nil || of.TurnID != t.id || of.Status != parley.SessionWaiting {
-		return err
+		return nil, err
 	}
 	page, err := t.x.server.api.SessionApprovals(ctx, t.at, client.SessionApprovalsQuery{
 		Status: []parley.ApprovalState{parley.ApprovalPending},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range page.Data {
 		t.askLeave(ctx, page.Data[i].ID)
 	}
-	t.waits(ctx, &event.SessionWaiting{TurnID: t.id, Reason: of.WaitReason})
-	return nil
+	return t.waits(ctx, &event.SessionWaiting{TurnID: t.id, Reason: of.WaitReason}), nil
 }
 
 // happened tells the editor of an event, and returns how the turn ends with it; nil if it goes on.

@@ -8,7 +8,10 @@ import (
 
 // BeginWebhook sets what a new webhook gets from the store.
 func BeginWebhook(w *parley.Webhook, now parley.Time) {
-	w.Revision, w.StartsAt, w.CreatedAt, w.UpdatedAt = 1, now, now, now
+	w.Revision, w.CreatedAt, w.UpdatedAt = 1, now, now
+	if w.StartsAt == 0 {
+		w.StartsAt = now
+	}
 }
 
 // NoteDelivery sets the times of a delivery that a move of a lane notes; due is the time of the lane's next attempt.
@@ -26,9 +29,17 @@ func PausesWebhook(w *parley.Webhook, now parley.Time) bool {
 }
 
 // TooManyWebhooks is the error for a webhook beyond the bound of its workspace.
-func TooManyWebhooks() error {
+func TooManyWebhooks(most int) error {
 	return parley.Errorf(parley.CodeConflict,
-		"this workspace has %d webhooks, and no more are allowed; delete one first", parley.MaxWebhooksOfWorkspace)
+		"this workspace has %d webhooks, and no more are allowed; delete one first", most)
+}
+
+// WebhookBound returns whether a webhook is a push notification, and how many such a workspace may have.
+func WebhookBound(w *parley.Webhook) (push bool, most int) {
+	if w.TurnID.IsZero() {
+		return false, parley.MaxWebhooksOfWorkspace
+	}
+	return true, parley.MaxPushesOfWorkspace
 }
 
 // WebhookMovedOn is the error for a change of a webhook that somebody changed meanwhile.

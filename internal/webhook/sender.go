@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/event"
 	"example.org/parley/internal/netguard"
 )
 
@@ -60,14 +61,32 @@ type Outcome struct {
 // OK reports whether the endpoint took the request.
 func (o *Outcome) OK() bool { return o.Error == "" }
 
+// Notification is what a push notification of another protocol says about an event of its turn; nil for nothing.
+type Notification func(turn parley.ID, e *parley.Event) []byte
+
 // Sender sends requests. It is safe for concurrent use.
-type Sender struct{ client *http.Client }
+type Sender struct {
+	client *http.Client
+	notify Notification
+}
 
 // NewSender makes a Sender; allowPrivate lets it send to loopback and private networks too. Redirects are not followed.
-func NewSender(allowPrivate bool) *Sender {
+// notify makes the bodies of push notifications; without it none are sent.
+func NewSender(allowPrivate bool, notify Notification) *Sender {
 	client := netguard.NewClient(netguard.Options{AllowPrivate: allowPrivate})
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Sender{client}
+	return &Sender{client, notify}
+}
+
+// Body returns what is posted about an event to a webhook; nil for nothing.
+func (s *Sender) Body(w *parley.Webhook, e *parley.Event) []byte {
+	switch {
+	case w.Push == nil:
+		return event.AppendFrame(nil, e)
+	case s.notify == nil:
+		return nil
+	}
+	return s.notify(w.TurnID, e)
 }
 
 // Close closes idle connections.
@@ -101,6 +120,16 @@ func (s *Sender) post(ctx context.Context, w *parley.Webhook, id string, body []
 		"Webhook-Signature": Sign(id, at, body, secrets...),
 	} {
 		request.Header.Set(name, value)
+	}
+	if push := w.Push; push != nil {
+		request.Header.Set("Content-Type", "application/a2a+json")
+		if push.Token != "" { // the protocol's packages look under either name
+			request.Header.Set("X-A2A-Notification-Token", push.Token)
+			request.Header.Set("A2A-Notification-Token", push.Token)
+		}
+		if push.Scheme != "" {
+			request.Header.Set("Authorization", push.Scheme+" "+push.Credentials)
+		}
 	}
 	response, err := s.client.Do(request)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestPrivateAddressesNeedLeave(t *testing.T) {
 	asked := false
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	defer server.Close()
-	sender := webhook.NewSender(false)
+	sender := webhook.NewSender(false, nil)
 	defer sender.Close()
 	outcome := sender.Send(t.Context(), &parley.Webhook{URL: server.URL}, "msg_1", []byte("{}"))
 	if outcome.OK() || asked || !strings.Contains(outcome.Error, "allow_private") {
@@ -66,7 +66,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	sender := webhook.NewSender(true)
+	sender := webhook.NewSender(true, nil)
 	defer sender.Close()
 	send := func(path string) webhook.Outcome {
 		return sender.Send(t.Context(), &parley.Webhook{URL: server.URL + path}, "msg_1", []byte("{}"))
@@ -101,7 +101,7 @@ func TestWhatOthersSayStaysHere(t *testing.T) {
 		_, _ = io.Copy(io.Discard, conn) // until the sender hangs up
 		_ = conn.Close()
 	}()
-	sender := webhook.NewSender(true)
+	sender := webhook.NewSender(true, nil)
 	defer sender.Close()
 	url := "http://" + listener.Addr().String()
 	const want = "the endpoint's answer could not be read"

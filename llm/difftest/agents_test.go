@@ -19,7 +19,7 @@ func TestOpenAIAgentsClientOfParley(t *testing.T) {
 		Environment: sdk.EnvironmentParamUnion{OfParamNone: &none},
 		Agent: sdk.BetaAgentSessionNewParamsAgent{
 			Model: sdk.String("sim/script"),
-			Tools: []sdk.AgentToolParamUnion{sdk.AgentToolParamOfParamFunction("look", "Looks.", parameters)},
+			Tools: []sdk.AgentToolParamUnion{sdk.AgentToolParamOfParamFunction("Looks.", "look", parameters)},
 		},
 	})
 	if err != nil {

@@ -18,10 +18,18 @@ import (
 // startDeadline bounds the start of a server.
 const startDeadline = 30 * time.Second
 
-// served runs the real binary with a new database until the end of the test, and returns the vendor's client of it.
+// served is the vendor's client of a server that runs until the end of the test.
 func served(t *testing.T) sdk.Client {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "parley")
+	_, url := running(t)
+	return sdk.NewClient(option.WithBaseURL(url+"/openai/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
+}
+
+// running runs the real binary with a new database until the end of the test, and returns its path and the server's
+// address.
+func running(t *testing.T) (binary, url string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "parley")
 	build := exec.Command("go", "build", "-o", binary, "./cmd/parley")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
@@ -52,11 +60,11 @@ func served(t *testing.T) sdk.Client {
 		if !ok {
 			t.Fatalf("the server said %q", line)
 		}
-		return sdk.NewClient(option.WithBaseURL(url+"/openai/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
+		return binary, url
 	case <-time.After(startDeadline):
 		t.Fatal("the server did not start")
 	}
-	return sdk.Client{}
+	return "", ""
 }
 
 // The vendor's Go client, unmodified, talks to a server that it knows by its address alone.

@@ -51,6 +51,9 @@ func TestRequestsAreBounded(t *testing.T) {
 	if _, err := partsOf(json.RawMessage(many(maxParts+1, `{"type":"text"}`))); fieldOf(err) != "messages.content" {
 		t.Errorf("too many parts: %v", err)
 	}
+	if parts, err := partsOf(nil); err != nil || len(parts) > 0 { // a result that is an error has none
+		t.Errorf("no content has the parts %v, %v", parts, err)
+	}
 }
 
 // TestWhatIsNew: of a thread's messages those behind the last answer count, and of the user's the last one.
@@ -119,7 +122,7 @@ func TestAnswersToInterrupts(t *testing.T) {
 			{ID: "approval:unknown", Status: statusResolved},
 			{ID: open[c.to].ID, Status: c.status, Payload: json.RawMessage(c.given)},
 		}}
-		do, err := r.answers(open)
+		do, err := r.decisions(open)
 		if c.right && (err != nil || len(do) != 1) || !c.right && fieldOf(err) != "resume[1].payload" {
 			t.Errorf("%s %s to %s: %d answers, %v", c.status, c.given, open[c.to].ID, len(do), err)
 		}
@@ -152,7 +155,7 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		r.settings(&parley.Agent{})
-		if _, err := r.answers([]interrupt{{ID: "approval:1"}, {ID: "question:1"}, {ID: "limit:1"}}); err != nil &&
+		if _, err := r.decisions([]interrupt{{ID: "approval:1"}, {ID: "question:1"}, {ID: "limit:1"}}); err != nil &&
 			parley.ErrorCode(err) != parley.CodeInvalid {
 			t.Errorf("the answers: %v", err)
 		}

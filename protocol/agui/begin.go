@@ -117,18 +117,28 @@ func (w *writer) post(ctx context.Context) error {
 	return nil
 }
 
-// refuseOpen refuses a message while interrupts are open: the client must answer them.
+// refuseOpen refuses a message while the turn waits for somebody: it would wait as long as that, unseen.
 func (w *writer) refuseOpen(ctx context.Context) error {
 	session, err := w.api.engine.Session(ctx, w.x.Principal, w.thread.session)
-	if err != nil || session.TurnID.IsZero() {
+	if err != nil || session.Status != parley.SessionWaiting {
 		return err
 	}
 	open, err := w.api.pending(ctx, w.x.Principal, session.ID, session.TurnID)
-	if err == nil && len(open) > 0 {
-		err = parley.Errorf(parley.CodeConflict,
-			"The thread has open interrupts: answer or cancel each in resume. The first is %s.", open[0].ID)
+	if err != nil {
+		return err
 	}
-	return err
+	if session.WaitReason == parley.WaitBudget {
+		open = append(open, limitReached(session.TurnID, ""))
+	}
+	switch {
+	case len(open) > 0:
+		return parley.Errorf(parley.CodeConflict,
+			"The thread has open interrupts: answer or cancel each in resume. The first is %s.", open[0].ID)
+	case session.WaitReason == parley.WaitToolResult:
+		return parley.Errorf(parley.CodeConflict,
+			"The thread waits for results of the client's tools: send a message of the role tool for each call.")
+	}
+	return nil
 }
 
 // opened notes the session that the thread goes on in.
@@ -216,14 +226,18 @@ func (w *writer) goOn(ctx context.Context) error {
 			return err
 		}
 		if before.WaitReason == parley.WaitBudget {
-			open = append(open, limitReached(w.turn, ""))
+			limit := limitReached(w.turn, "")
+			open = append(open, limit)
+			for i := range r.Resume {
+				w.patient = w.patient || r.Resume[i].ID == limit.ID && r.Resume[i].Status == statusResolved
+			}
 		}
-		answers, err := r.answers(open)
+		decided, err := r.decisions(open)
 		if err != nil {
 			return err
 		}
-		for _, answer := range answers {
-			if err := answer(ctx, a, x, t.session); err != nil && parley.ErrorCode(err) != parley.CodeConflict {
+		for _, decide := range decided {
+			if err := decide(ctx, a, x, t.session); err != nil && parley.ErrorCode(err) != parley.CodeConflict {
 				return err
 			}
 		}
@@ -306,6 +320,9 @@ func (w *writer) look(ctx context.Context) error {
 	}
 	if turn.Status.Finished() {
 		w.ending = w.finished(&turn)
+		return nil
+	}
+	if w.patient && turn.WaitReason == parley.WaitBudget {
 		return nil
 	}
 	return w.paused(ctx, &turn, "")

@@ -127,12 +127,14 @@ func limitReached(turn parley.ID, sentence string) interrupt {
 	return interrupt{ID: kindLimit + ":" + turn.String(), Reason: reasonLimit, Message: sentence}
 }
 
-// answers does what the entries of a resume say about the interrupts that are open. They are all checked first. An
-// entry that names no open interrupt, perhaps since it was answered before, is left out with a warning.
-func (r *request) answers(
-	open []interrupt,
-) ([]func(context.Context, *api, *protocol.Exchange, parley.ID) error, error) {
-	var do []func(context.Context, *api, *protocol.Exchange, parley.ID) error
+// decision does what an entry of a resume says, in the thread's session.
+type decision func(ctx context.Context, a *api, x *protocol.Exchange, session parley.ID) error
+
+// decisions returns what the entries of a resume decide about the interrupts that are open: all are checked before the
+// first is done. An entry that names no open interrupt, perhaps since it was answered before, is left out with a
+// warning.
+func (r *request) decisions(open []interrupt) ([]decision, error) {
+	var do []decision
 	for i := range r.Resume {
 		entry := &r.Resume[i]
 		at := 0
@@ -146,7 +148,7 @@ func (r *request) answers(
 			)
 			continue
 		}
-		one, err := entry.answer(&open[at], fmt.Sprintf("resume[%d].payload", i))
+		one, err := entry.decision(&open[at], fmt.Sprintf("resume[%d].payload", i))
 		if err != nil {
 			return nil, err
 		}
@@ -155,10 +157,8 @@ func (r *request) answers(
 	return do, nil
 }
 
-// answer returns what an entry does.
-func (e *resumeEntry) answer(
-	to *interrupt, field string,
-) (func(ctx context.Context, a *api, x *protocol.Exchange, session parley.ID) error, error) {
+// decision returns what an entry decides about its interrupt. field names its payload.
+func (e *resumeEntry) decision(to *interrupt, field string) (decision, error) {
 	cancelled := e.Status == statusCancelled
 	switch kind, _, _ := strings.Cut(to.ID, ":"); kind {
 	case kindApproval:
@@ -173,12 +173,12 @@ func (e *resumeEntry) answer(
 		if len(said.Edited) > 0 && string(said.Edited) != "null" {
 			return nil, parley.InvalidField(field, "cannot edit arguments: deny the call, and say why in comment")
 		}
-		decision := engine.DecisionInput{Decision: parley.DecideDeny, Comment: said.Comment}
+		input := engine.DecisionInput{Decision: parley.DecideDeny, Comment: said.Comment}
 		if !cancelled && *said.Approved {
-			decision.Decision = parley.DecideApprove
+			input.Decision = parley.DecideApprove
 		}
 		return func(ctx context.Context, a *api, x *protocol.Exchange, _ parley.ID) error {
-			_, err := a.engine.Decide(ctx, x.Principal, to.target, decision)
+			_, err := a.engine.Decide(ctx, x.Principal, to.target, input)
 			return err
 		}, nil
 	case kindQuestion:

@@ -336,6 +336,9 @@ const (
 
 // partsOf reads a message's content: a text, or a list of parts.
 func partsOf(content json.RawMessage) ([]part, error) {
+	if len(content) == 0 {
+		return nil, nil
+	}
 	var text string
 	if json.Unmarshal(content, &text) == nil {
 		return []part{{Type: partText, Text: text}}, nil

@@ -112,7 +112,11 @@ func (a *api) approve(ctx context.Context, c *chat, p *agentPlace, e *agentEvent
 	approval, err := a.engine.Approval(ctx, c.x.Principal, id)
 	if parley.ErrorCode(err) == parley.CodeNotFound ||
 		err == nil && approval.SessionID != p.session.ID && approval.RootID != p.session.ID {
-		return parley.Errorf(parley.CodeNotFound, "Approval request with id '%s' not found.", parley.Clip(e.RequestID, 64))
+		return parley.Errorf(
+			parley.CodeNotFound,
+			"Approval request with id '%s' not found.",
+			parley.Clip(e.RequestID, 64),
+		)
 	}
 	if err != nil {
 		return err

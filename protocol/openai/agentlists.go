@@ -12,7 +12,7 @@ import (
 	"example.org/parley/store"
 )
 
-// listed is an entry of a list with its id.
+// entry is one of a list, with its id.
 type entry struct {
 	id    string
 	value any

@@ -106,7 +106,9 @@ func (a *api) agentSessionObject(
 		Usage: usageOf(s.Statistics.Tokens), VaultIDs: []string{},
 	}
 	if s.Instructions != "" {
-		o.Agent.Instructions = new(strings.TrimPrefix(parley.ValueOf(o.Agent.Instructions)+"\n\n"+s.Instructions, "\n\n"))
+		o.Agent.Instructions = new(
+			strings.TrimPrefix(parley.ValueOf(o.Agent.Instructions)+"\n\n"+s.Instructions, "\n\n"),
+		)
 	}
 	o.RequiredActions = []requiredAction{}
 	if o.Status == sessionRequires {
@@ -213,7 +215,7 @@ func (a *api) createAgentSession(x *protocol.Exchange) error {
 	}
 	x.W.Header().Set(SessionHeader, opened.Session.ID.String())
 	if r.Stream {
-		return a.streamNewSession(x, &opened.Session)
+		return a.streamNewSession(x, &opened.Session, opened.Posted != nil)
 	}
 	return a.sendSession(x, &opened.Session)
 }
@@ -348,8 +350,8 @@ func (a *api) watchAgentSession(x *protocol.Exchange) error {
 	return w.answer()
 }
 
-// streamNewSession streams a session that was just opened, until it is idle.
-func (a *api) streamNewSession(x *protocol.Exchange, s *parley.Session) error {
+// streamNewSession streams a session that was just opened, until it is idle. Its turn may be over by now.
+func (a *api) streamNewSession(x *protocol.Exchange, s *parley.Session, turn bool) error {
 	var w *agentWatch
 	var err error
 	stream.Aside(func() {
@@ -358,6 +360,6 @@ func (a *api) streamNewSession(x *protocol.Exchange, s *parley.Session) error {
 	if err != nil {
 		return err
 	}
-	w.untilIdle = true
+	w.untilIdle, w.nothing = true, !turn
 	return w.answer()
 }

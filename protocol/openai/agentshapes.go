@@ -372,7 +372,13 @@ func agentItems(
 
 func newAgentCall(id parley.ID, turn string, content *parley.ToolCallContent) *agentCall {
 	return &agentCall{
-		callPrefix + id.String(), "function_call", statusInProgress, content.ID, content.Name, argumentsOf(content), turn,
+		callPrefix + id.String(),
+		"function_call",
+		statusInProgress,
+		content.ID,
+		content.Name,
+		argumentsOf(content),
+		turn,
 	}
 }
 

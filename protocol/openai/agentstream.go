@@ -22,6 +22,7 @@ type agentWatch struct {
 	number  int // of the next event: it makes its id
 
 	untilIdle bool // the stream ends when the session has nothing to do
+	nothing   bool // it has nothing to do
 	gone      bool // the client is
 
 	turn  parley.ID              // whose events were sent last
@@ -74,8 +75,7 @@ func (w *agentWatch) answer() error {
 	}
 	var err error
 	stream.Aside(func() { err = w.session(ctx, kind) })
-	idle := w.untilIdle && sessionState(&w.place.session) == sessionIdle
-	if err == nil && !idle && w.frames.Flush() == nil {
+	if err == nil && !w.nothing && w.frames.Flush() == nil {
 		err = w.watch.Relay(ctx, w, w.x.Leave)
 	}
 	if err != nil && ctx.Err() == nil {

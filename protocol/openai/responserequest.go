@@ -188,7 +188,10 @@ func (r *responseRequest) uncompact() error {
 	}
 	r.compacted, r.said = r.said[0].ToolCallID, r.said[1:]
 	if r.Previous != "" || r.conversation != "" {
-		return parley.InvalidField("input", "has a compaction item, which excludes previous_response_id and conversation")
+		return parley.InvalidField(
+			"input",
+			"has a compaction item, which excludes previous_response_id and conversation",
+		)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (a *api) socket(x *protocol.Exchange) error {
 	x.Outlast()
 	s, done, err := accept(x, key)
 	if err != nil {
-		return nil //nolint:nilerr // the client is gone
+		return nil // the client is gone
 	}
 	k := &kept{}
 	ctx, stop := context.WithCancel(context.WithValue(x.R.Context(), keptKey{}, k))
@@ -123,7 +123,7 @@ func (a *api) socket(x *protocol.Exchange) error {
 		err := a.socketMessage(ctx, x, s, k, m.text)
 		m.free()
 		if err != nil {
-			return nil //nolint:nilerr // the client is gone
+			return nil // the client is gone
 		}
 	}
 	return nil

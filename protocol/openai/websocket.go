@@ -61,7 +61,10 @@ func handshake(r *http.Request) (key string, err error) {
 	}
 	switch {
 	case !upgrades || !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
-		return "", parley.Errorf(parley.CodeInvalid, "GET of this path opens a WebSocket. To create a response, POST it.")
+		return "", parley.Errorf(
+			parley.CodeInvalid,
+			"GET of this path opens a WebSocket. To create a response, POST it.",
+		)
 	case r.Header.Get("Sec-WebSocket-Version") != "13":
 		return "", parley.InvalidField("Sec-WebSocket-Version", "must be 13")
 	case wrong != nil || len(raw) != 16:
@@ -151,7 +154,8 @@ func (s *socket) message() (text []byte, free func(), err error) {
 		case opcode == opBinary:
 			return nil, free, closing(closeKind)
 		case opcode == opText && started, opcode == opContinue && !started,
-			opcode > opBinary && opcode < opClose, opcode > opPong, opcode >= opClose && (!final || length > maxControl):
+			opcode > opBinary && opcode < opClose, opcode > opPong,
+			opcode >= opClose && (!final || length > maxControl):
 			return nil, free, closing(closeProtocol)
 		case opcode < opClose && (int64(len(text))+length > MaxBody || len(frees) == maxFragments):
 			return nil, free, closing(closeTooLarge)

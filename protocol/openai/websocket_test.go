@@ -62,10 +62,13 @@ func TestSocketMessages(t *testing.T) {
 		err  error
 		says string // beside the message
 	}{
-		"masked":               {sent: masked, text: "hi"},
-		"medium":               {sent: frame(0x81, long[:300]), text: long[:300]},
-		"long":                 {sent: frame(0x81, long), text: long},
-		"fragments":            {sent: append(append(frame(0x01, "a"), frame(0x89, "ping")...), frame(0x80, "b")...), text: "ab", says: "\x8a\x04ping"},
+		"masked": {sent: masked, text: "hi"},
+		"medium": {sent: frame(0x81, long[:300]), text: long[:300]},
+		"long":   {sent: frame(0x81, long), text: long},
+		"fragments": {
+			sent: append(append(frame(0x01, "a"), frame(0x89, "ping")...), frame(0x80, "b")...), text: "ab",
+			says: "\x8a\x04ping",
+		},
 		"a pong":               {sent: append(frame(0x8A, ""), frame(0x81, "a")...), text: "a"},
 		"a close":              {sent: frame(0x88, "\x03\xe8"), err: closing(closeNormal)},
 		"binary":               {sent: frame(0x82, "a"), err: closing(closeKind)},
@@ -87,7 +90,16 @@ func TestSocketMessages(t *testing.T) {
 		s, w, held := reading(c.sent)
 		text, free, err := s.message()
 		if string(text) != c.text || !errors.Is(err, c.err) || w.String() != c.says {
-			t.Errorf("%s: %d bytes, %v, %q; want %d, %v, %q", name, len(text), err, w.String(), len(c.text), c.err, c.says)
+			t.Errorf(
+				"%s: %d bytes, %v, %q; want %d, %v, %q",
+				name,
+				len(text),
+				err,
+				w.String(),
+				len(c.text),
+				c.err,
+				c.says,
+			)
 		}
 		if err == nil {
 			if *held < int64(len(text)) {

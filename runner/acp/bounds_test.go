@@ -17,8 +17,13 @@ import (
 // atPrompt is a session whose program is at a prompt, and of which a test plays the program.
 func atPrompt() *session {
 	s := &session{
-		runtime: &Runtime{}, own: "own", turnID: parley.NewID(), conn: acpwire.NewConn(func([]byte) error { return nil }),
-		calls: map[string]*call{}, stands: map[string]*call{}, wake: make(chan struct{}, 1),
+		runtime: &Runtime{},
+		own:     "own",
+		turnID:  parley.NewID(),
+		conn:    acpwire.NewConn(func([]byte) error { return nil }),
+		calls:   map[string]*call{},
+		stands:  map[string]*call{},
+		wake:    make(chan struct{}, 1),
 	}
 	s.closing.Do(func() {}) // there is no process to end
 	return s

@@ -33,7 +33,10 @@ func TestWhatWasSaidAsBlocks(t *testing.T) {
 		takes acpwire.PromptCapabilities
 		file  acpwire.Block
 	}{
-		{acpwire.PromptCapabilities{}, acpwire.Block{Type: "text", Text: "<file name=\"a 'b'.txt\">\ntext of it\n</file>"}},
+		{
+			acpwire.PromptCapabilities{},
+			acpwire.Block{Type: "text", Text: "<file name=\"a 'b'.txt\">\ntext of it\n</file>"},
+		},
 		{acpwire.PromptCapabilities{Embedded: true}, acpwire.Block{Type: "resource", Resource: &acpwire.Resource{
 			MIMEType: "text/plain", Text: "text of it",
 			URI: "parley://files/" + id.String() + "/a%20%22b%22.txt",

@@ -235,7 +235,11 @@ func (s *session) asked(id json.RawMessage, method string, params json.RawMessag
 	case acpwire.MethodPermission:
 		var request permissionRequest
 		if json.Unmarshal(params, &request) != nil || !s.askLeave(id, &request) {
-			err = s.conn.Refuse(id, acpwire.CodeInvalidParams, errors.New("the request does not have the form of the protocol"))
+			err = s.conn.Refuse(
+				id,
+				acpwire.CodeInvalidParams,
+				errors.New("the request does not have the form of the protocol"),
+			)
 		}
 	case acpwire.MethodRead:
 		err = s.readFile(id, params)
@@ -369,7 +373,11 @@ func (s *session) readFile(id, params json.RawMessage) error {
 		Limit *int   `json:"limit"`
 	}
 	if json.Unmarshal(params, &request) != nil || !s.is(request.ID) {
-		return s.conn.Refuse(id, acpwire.CodeInvalidParams, errors.New("the request does not have the form of the protocol"))
+		return s.conn.Refuse(
+			id,
+			acpwire.CodeInvalidParams,
+			errors.New("the request does not have the form of the protocol"),
+		)
 	}
 	if err := s.mayTouch("read_file", request.Path); err != nil {
 		return s.conn.Refuse(id, acpwire.CodeInternal, err)
@@ -390,7 +398,11 @@ func (s *session) writeFile(id, params json.RawMessage) error {
 		Content string `json:"content"`
 	}
 	if json.Unmarshal(params, &request) != nil || !s.is(request.ID) {
-		return s.conn.Refuse(id, acpwire.CodeInvalidParams, errors.New("the request does not have the form of the protocol"))
+		return s.conn.Refuse(
+			id,
+			acpwire.CodeInvalidParams,
+			errors.New("the request does not have the form of the protocol"),
+		)
 	}
 	err := s.mayTouch("write_file", request.Path)
 	if err == nil {

@@ -158,6 +158,7 @@ func (w *world) fillSchedules(t *testing.T) {
 func (w *world) fillWebhooks(t *testing.T, session parley.ID) {
 	t.Helper()
 	hook := w.webhook(t, func(h *parley.Webhook) { h.Previous, h.PreviousUntil = []byte{0, 0xff}, 1_900_000_000_000 })
+	w.webhook(t, pushOf(session, parley.NewID()))
 	lane := laneOf(&hook, session)
 	w.move(t, store.LaneMove{
 		HeldLane: w.hold(t, lane), Noted: []parley.WebhookDelivery{failedDelivery(lane, 11, parley.DeliveryDead)},

@@ -29,6 +29,7 @@ func testWebhooks(t *testing.T, open Open) {
 		"ADayOfFailuresPauses":           webhookPauses,
 		"DisabledAndEnabledBeginsAnew":   webhookBeginsAnew,
 		"ChangesAreAudited":              webhookAudited,
+		"APushIsOfOneTurn":               pushOfOneTurn,
 	})
 }
 
@@ -160,6 +161,45 @@ func webhookLists(t *testing.T, w *world) {
 	_, err = w.store.Webhook(w.ctx, there, first.ID)
 	refused(t, "Webhook of another workspace", err, parley.CodeNotFound)
 	refused(t, "DeleteWebhook there", w.store.DeleteWebhook(w.ctx, there, first.ID), parley.CodeNotFound)
+}
+
+// pushOf changes a webhook into a push notification of a session's turn.
+func pushOf(session, turn parley.ID) func(*parley.Webhook) {
+	return func(h *parley.Webhook) {
+		h.SessionID, h.TurnID, h.StartsAt = session, turn, 1_700_000_000_000
+		h.Push = &parley.WebhookPush{ID: "ü", Token: "t", Scheme: "Bearer", Credentials: "c"}
+	}
+}
+
+func pushOfOneTurn(t *testing.T, w *world) {
+	session, other, turn := w.session(t), w.session(t), parley.NewID()
+	w.exchange(t, session, "one", "1")
+	w.exchange(t, other, "two", "2")
+	push := w.webhook(t, pushOf(session, turn))
+	if diff := cmp.Diff(push, w.webhookNow(t, push.ID)); diff != "" || push.StartsAt != 1_700_000_000_000 {
+		t.Errorf("starts at %d, as created and as read:\n%s", push.StartsAt, diff)
+	}
+	w.webhook(t, pushOf(session, parley.NewID()))
+	rows, err := w.store.Webhooks(w.ctx, w.scope.WorkspaceID, store.WebhookQuery{TurnID: turn, Limit: 10})
+	must(t, "Webhooks", err)
+	if len(rows) != 1 || rows[0].ID != push.ID {
+		t.Errorf("the turn has %+v", rows)
+	}
+	lanes, err := w.store.LanesBehind(w.ctx, 0, store.Lane{}, 10)
+	must(t, "LanesBehind", err)
+	for _, lane := range lanes {
+		if lane.SessionID != session {
+			t.Errorf("a push is behind in another session: %+v", lane)
+		}
+	}
+	if len(lanes) != 2 {
+		t.Errorf("behind are %+v; want one lane of each push", lanes)
+	}
+	webhooksBounded(t, w) // pushes do not count
+	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, session))
+	w.drainOutbox(t)
+	_, err = w.store.Webhook(w.ctx, w.scope.WorkspaceID, push.ID)
+	refused(t, "a push of a deleted session", err, parley.CodeNotFound)
 }
 
 func webhookChanged(t *testing.T, w *world) {

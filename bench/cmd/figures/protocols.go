@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"example.org/parley/bench"
@@ -75,8 +76,8 @@ func interleaved(
 
 // protocols returns the server's own API and each protocol as targets: clients talk in sessions of their own.
 func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([]bench.Target, error) {
-	targets := make([]bench.Target, 5)
-	var sessions [5][]string
+	targets := make([]bench.Target, 6)
+	var sessions [6][]string
 	for i := range targets {
 		for range clients {
 			session, err := p.session(ctx, agent)
@@ -109,6 +110,14 @@ func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([
 	targets[4].Request = func(client int) []byte {
 		return bench.Post(p.addr, "/agui/"+agent, "text/event-stream", fmt.Appendf(nil,
 			`{"threadId":%q,"runId":"r","messages":[{"role":"user","content":%q}]}`, sessions[4][client], prompt))
+	}
+	targets[5].Name, targets[5].First = "A2A", []byte(`"artifactUpdate"`)
+	var sent atomic.Int64
+	targets[5].Request = func(client int) []byte {
+		return bench.Post(p.addr, "/a2a/"+agent, "text/event-stream\r\nA2A-Version: 1.0", fmt.Appendf(nil,
+			`{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":{"messageId":"%d-%d",`+
+				`"role":"ROLE_USER","contextId":%q,"parts":[{"text":%q}]}}}`,
+			client, sent.Add(1), sessions[5][client], prompt)) // each its own: one that comes again is not sent again
 	}
 	return targets, nil
 }

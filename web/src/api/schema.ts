@@ -8298,8 +8298,12 @@ export interface components {
             /** @enum {string|null} */
             reason: "failing" | null;
             secret: string | null;
+            /** Format: uuid */
+            session_id: string;
             /** @enum {string} */
             status: "active" | "paused" | "disabled";
+            /** Format: uuid */
+            turn_id: string | null;
             /** Format: date-time */
             updated_at: string;
             url: string;

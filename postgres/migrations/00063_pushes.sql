@@ -1,0 +1,12 @@
+-- +goose Up
+
+-- Push notifications of other protocols: webhooks for one turn, which end with it.
+ALTER TABLE parley.webhooks
+  ADD COLUMN session_id uuid,  -- its session; null: a subscription
+  ADD COLUMN turn_id    uuid,
+  ADD COLUMN push       text;  -- JSON: what the client sent for its requests
+CREATE INDEX webhooks_session ON parley.webhooks (workspace_id, session_id) WHERE session_id IS NOT NULL;
+
+-- +goose Down
+DROP INDEX parley.webhooks_session;
+ALTER TABLE parley.webhooks DROP COLUMN push, DROP COLUMN turn_id, DROP COLUMN session_id;
