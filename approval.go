@@ -81,7 +81,33 @@ const (
 	AskedByRule      ApprovalReason = "rule"          // a grant says so, or the tool's annotations
 	AskedAgentChange ApprovalReason = "agent_changed" // somebody changed the agent's rules so that it would run
 	AskedToolChange  ApprovalReason = "tool_changed"  // the tool is new to the session, or has changed
+	AskedByTool      ApprovalReason = "tool_asks"     // the tool itself asks a person while it runs
 )
+
+// The bounds of what a tool asks, in bytes.
+const (
+	MaxToolQuestion = 64 << 10  // its text, its schema, and an answer, each
+	MaxToolState    = 256 << 10 // what its server wants back with the answer
+)
+
+// ToolQuestion is what a tool asks a person while it runs, through an approval: to approve is to answer, to deny is to
+// decline.
+type ToolQuestion struct {
+	Message string `json:"message"`
+	// Schema is the JSON Schema of the answer, an object; null if the person answers at URL instead.
+	Schema *json.RawMessage `json:"schema"`
+	// URL is where the person does something before they approve; null for an answer here.
+	URL string `json:"url,omitempty"`
+}
+
+// MarshalJSON writes null for absent fields.
+func (q ToolQuestion) MarshalJSON() ([]byte, error) {
+	type plain ToolQuestion
+	return EncodeJSON(struct {
+		*plain
+		URL *string `json:"url"`
+	}{(*plain)(&q), OrNull(q.URL)})
+}
 
 // Approver is a person who has approved.
 type Approver struct {
@@ -136,9 +162,13 @@ type Approval struct {
 	ApprovedBy   []Approver `json:"approved_by"`   // in order
 	RequesterIDs []ID       `json:"requester_ids"` // principals that asked for the call and may not approve it
 
-	Named  bool   `json:"-"` // a rule says who approves: the approval is for this call only
-	Digest string `json:"-"` // of the tool at the time of the question
-	Rules  Hash   `json:"-"` // the agent's rules about it
+	Question *ToolQuestion   `json:"question"` // what the tool asks; null if a person is asked about the call
+	Answer   json.RawMessage `json:"answer"`   // to the question
+
+	Carried json.RawMessage `json:"-"` // what the tool gets back with the answer to its question
+	Named   bool            `json:"-"` // a rule says who approves: the approval is for this call only
+	Digest  string          `json:"-"` // of the tool at the time of the question
+	Rules   Hash            `json:"-"` // the agent's rules about it
 }
 
 // Needed returns how many people must approve.
@@ -164,6 +194,8 @@ func (a *Approval) Why() string {
 		return "The agent was changed: " + a.ToolName + " would now run without asking."
 	case AskedToolChange:
 		return "The tool " + a.ToolName + " is new to this conversation, or has changed."
+	case AskedByTool:
+		return "The tool " + a.ToolName + " asks before it goes on: " + a.Question.Message
 	}
 	return ""
 }
@@ -178,6 +210,12 @@ func (a *Approval) InTree() AcceptedChange {
 	change := a.Change()
 	change.AgentID = ID{}
 	return change
+}
+
+// Runs reports whether the call may run now: it is approved, or its tool is to hear what came of its question.
+func (a *Approval) Runs() bool {
+	return a.State == ApprovalApproved ||
+		a.Question != nil && (a.State == ApprovalDenied || a.State == ApprovalExpired)
 }
 
 // MayBeApprovedBy refuses those who asked for the call and those who have already approved it.
@@ -217,9 +255,10 @@ func (a Approval) MarshalJSON() ([]byte, error) {
 // Decision answers an approval.
 type Decision struct {
 	Decision ApprovalDecision
-	Scope    ApprovalScope  // of an approval; "" is once
-	Covers   ApprovalCovers // of an approval for the session; "" is call
-	Comment  string         // the model reads the comment of a denial
+	Scope    ApprovalScope   // of an approval; "" is once
+	Covers   ApprovalCovers  // of an approval for the session; "" is call
+	Comment  string          // the model reads the comment of a denial
+	Answer   json.RawMessage // of an approval, to a tool's question
 	By       Author
 }
 

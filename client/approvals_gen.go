@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -110,6 +111,9 @@ type DecisionInput struct {
 	// For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the
 	// tool.
 	Covers parley.ApprovalCovers `json:"covers,omitempty"`
+	// To the question of a tool (question.schema), when you approve: an object that fits the schema. Absent for
+	// everything else.
+	Answer json.RawMessage `json:"answer,omitempty"`
 	// Kept with the decision; the model reads the comment of a denial.
 	Comment string `json:"comment,omitempty"`
 }

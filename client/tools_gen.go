@@ -12,6 +12,121 @@ import (
 	"example.org/parley"
 )
 
+// ToolServersQuery are the query parameters of ToolServers; zero values are left out.
+type ToolServersQuery struct {
+	// Rows per page; all by default.
+	Limit int
+	// The next of the previous page.
+	Cursor string
+}
+
+func (q *ToolServersQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	return v.Values
+}
+
+// ToolServers lists tool servers. The servers of the Model Context Protocol in parley.yaml, by name, as the answering
+// process sees them for this workspace: an unauthorized one says what to do, and is not tried until somebody does it.
+//
+// GET /v1/tool-servers
+func (c *Client) ToolServers(
+	ctx context.Context,
+	query ToolServersQuery,
+	options ...Option,
+) (Page[parley.ToolServer], error) {
+	return send[Page[parley.ToolServer]](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/tool-servers",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// AllToolServers ranges over the results of ToolServers, page by page, starting at query.Cursor; query.Limit is the
+// size of a page. It ends after an error.
+func (c *Client) AllToolServers(
+	ctx context.Context,
+	query ToolServersQuery,
+	options ...Option,
+) iter.Seq2[parley.ToolServer, error] {
+	return pages(query.Cursor, func(cursor string) (Page[parley.ToolServer], error) {
+		query.Cursor = cursor
+		return c.ToolServers(ctx, query, options...)
+	})
+}
+
+// ForgetToolServerAuthorization forgets a tool server's authorization. Deletes the workspace's tokens; processes
+// notice within ten seconds.
+//
+// DELETE /v1/tool-servers/{tool_server}/authorization
+func (c *Client) ForgetToolServerAuthorization(ctx context.Context, toolServer string, options ...Option) error {
+	return c.sendOnly(ctx, request{
+		method:  http.MethodDelete,
+		path:    "/v1/tool-servers/" + url.PathEscape(toolServer) + "/authorization",
+		options: options,
+	})
+}
+
+// AuthorizeToolServer begins to authorize a tool server. Returns the address where you authorize the server for the
+// whole workspace (OAuth, with PKCE). Its answer comes to redirect_uri; pass it on with the PUT, as the same
+// principal, within 15 minutes. What was authorized before stays so until then. 409 if people do not authorize this
+// server, or its authorization server cannot be used.
+//
+// POST /v1/tool-servers/{tool_server}/authorization
+func (c *Client) AuthorizeToolServer(
+	ctx context.Context,
+	toolServer string,
+	input ToolServerAuthorizationInput,
+	options ...Option,
+) (parley.ToolServerRequest, error) {
+	return send[parley.ToolServerRequest](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/tool-servers/" + url.PathEscape(toolServer) + "/authorization",
+		input:   input,
+		options: options,
+	})
+}
+
+// ToolServerAuthorizationInput asks where a tool server is authorized.
+type ToolServerAuthorizationInput struct {
+	// Where the authorization server sends the person with its answer: https, or http on the person's own machine.
+	// Whoever serves it passes the answer on with completeToolServerAuthorization.
+	RedirectURI string `json:"redirect_uri"`
+}
+
+// CompleteToolServerAuthorization completes the authorization of a tool server. Takes the parameters with which the
+// authorization server sent you to redirect_uri, once. The tokens are stored encrypted. 409 if you have not asked, or
+// the authorization server refuses.
+//
+// PUT /v1/tool-servers/{tool_server}/authorization
+func (c *Client) CompleteToolServerAuthorization(
+	ctx context.Context,
+	toolServer string,
+	input ToolServerAnswerInput,
+	options ...Option,
+) (parley.ToolServer, error) {
+	return send[parley.ToolServer](ctx, c, request{
+		method:  http.MethodPut,
+		path:    "/v1/tool-servers/" + url.PathEscape(toolServer) + "/authorization",
+		input:   input,
+		options: options,
+	})
+}
+
+// ToolServerAnswerInput is the answer, as it came to the redirect address.
+type ToolServerAnswerInput struct {
+	// The parameter state.
+	State string `json:"state"`
+	// The parameter code; absent if there is an error.
+	Code string `json:"code,omitempty"`
+	// The parameter iss, if there is one.
+	Iss string `json:"iss,omitempty"`
+	// The parameter error, if there is one.
+	Error string `json:"error,omitempty"`
+}
+
 // ToolsQuery are the query parameters of Tools; zero values are left out.
 type ToolsQuery struct {
 	// Rows per page; all by default.

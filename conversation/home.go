@@ -138,6 +138,7 @@ func (h *Home) Resume(ctx context.Context, id parley.ID) (*Conversation, error) 
 type noTools struct{}
 
 func (noTools) Tool(string) (tool.Tool, bool) { return nil, false }
+func (n noTools) For(parley.ID) tool.Source   { return n }
 func (noTools) Expects(string) bool           { return false }
 func (noTools) Await(context.Context)         {}
 func (noTools) Tools() []tool.Tool            { return nil }

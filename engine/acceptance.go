@@ -26,7 +26,7 @@ func (e *Engine) accepts(
 		refs := pending[0]
 		pending = pending[1:]
 		for i := range refs {
-			digests = append(digests, e.digestsOf(ctx, &refs[i])...)
+			digests = append(digests, e.digestsOf(ctx, scope, &refs[i])...)
 			if refs[i].Agent == nil || len(accepted.Agents) >= parley.MaxAcceptedAgents {
 				continue
 			}
@@ -77,24 +77,25 @@ func (e *Engine) acceptsPatch(
 }
 
 // digestsOf returns the digests of the tools that an entry matches now.
-func (e *Engine) digestsOf(ctx context.Context, ref *parley.ToolRef) (digests []string) {
+func (e *Engine) digestsOf(ctx context.Context, scope store.Scope, ref *parley.ToolRef) (digests []string) {
 	if own := ref.Digest(); own != "" {
 		return []string{own}
 	}
 	if e.tools == nil {
 		return nil
 	}
+	tools := e.tools.For(scope.WorkspaceID)
 	prefix, pattern := ref.Pattern()
-	if pattern || e.tools.Expects(ref.Name) {
-		e.awaitTools(ctx)
+	if pattern || tools.Expects(ref.Name) {
+		awaitTools(ctx, tools)
 	}
 	if !pattern {
-		if one, ok := e.tools.Tool(ref.Name); ok {
+		if one, ok := tools.Tool(ref.Name); ok {
 			digests = append(digests, tool.Digest(one))
 		}
 		return digests
 	}
-	for _, one := range e.tools.Tools() {
+	for _, one := range tools.Tools() {
 		if strings.HasPrefix(one.Definition().Name, prefix) {
 			digests = append(digests, tool.Digest(one))
 		}
@@ -107,10 +108,10 @@ func (e *Engine) digestsOf(ctx context.Context, ref *parley.ToolRef) (digests []
 const toolsPatience = 10 * time.Second
 
 // awaitTools returns immediately once every tool server has been tried.
-func (e *Engine) awaitTools(ctx context.Context) {
+func awaitTools(ctx context.Context, tools tool.Source) {
 	ctx, stop := context.WithTimeout(ctx, toolsPatience)
 	defer stop()
-	e.tools.Await(ctx)
+	tools.Await(ctx)
 }
 
 // accept lets a new session begin with what its owner accepts: its agent as it is.
@@ -142,13 +143,13 @@ func (e *Engine) acceptedBy(
 	var digests []string
 	if patch.Tools.Value != nil {
 		for i := range *patch.Tools.Value {
-			digests = append(digests, e.digestsOf(ctx, &(*patch.Tools.Value)[i])...)
+			digests = append(digests, e.digestsOf(ctx, scope, &(*patch.Tools.Value)[i])...)
 		}
 	}
 	if patch.Grants.Value == nil || e.tools == nil {
 		return digests, nil
 	}
-	for _, one := range e.tools.Tools() {
+	for _, one := range e.tools.For(scope.WorkspaceID).Tools() {
 		for _, grant := range *patch.Grants.Value {
 			if grant.Effect == parley.GrantAllow && grant.Concerns(one.Definition().Name) {
 				digests = append(digests, tool.Digest(one))

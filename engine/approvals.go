@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 
 	"example.org/parley"
+	"example.org/parley/internal/schema"
 	"example.org/parley/store"
 )
 
@@ -20,6 +22,7 @@ type DecisionInput struct {
 	Decision parley.ApprovalDecision `json:"decision" enum:"approve,deny"`
 	Scope    parley.ApprovalScope    `json:"scope,omitempty" enum:"once,session,change,tree" doc:"once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed; tree is session for every call of the tool, and holds in all tool sessions of the same root, as long as the tool and the agent's rules about it stay the same."`
 	Covers   parley.ApprovalCovers   `json:"covers,omitempty" enum:"call,tool" doc:"For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the tool."`
+	Answer   json.RawMessage         `json:"answer,omitempty" doc:"To the question of a tool (question.schema), when you approve: an object that fits the schema. Absent for everything else."`
 	Comment  string                  `json:"comment,omitempty" doc:"Kept with the decision; the model reads the comment of a denial."`
 }
 
@@ -146,6 +149,11 @@ func (e *Engine) Decide(
 			return parley.Approval{}, err
 		}
 	}
+	if decision.Decision == parley.DecideApprove {
+		if decision.Answer, err = e.answerTo(ctx, scope, id, input.Answer); err != nil {
+			return parley.Approval{}, err
+		}
+	}
 	run := e.offer(scope.WorkspaceID, true)
 	decided, err := e.store.DecideApproval(ctx, scope, id, decision, run.processID())
 	run.settle(decided.Claim)
@@ -153,6 +161,49 @@ func (e *Engine) Decide(
 		call.about(in(decided.Approval.SessionID, id))
 	}
 	return decided.Approval, err
+}
+
+// answerTo checks the answer to a tool's question; any other approval takes none.
+func (e *Engine) answerTo(
+	ctx context.Context,
+	scope store.Scope,
+	id parley.ID,
+	answer json.RawMessage,
+) (json.RawMessage, error) {
+	if string(answer) == "null" {
+		answer = nil
+	}
+	approval, err := e.store.Approval(ctx, scope, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case approval.Question == nil || approval.Question.Schema == nil:
+		if answer != nil {
+			return nil, parley.InvalidField("answer", "nothing is asked that has an answer here")
+		}
+		return nil, nil
+	case answer == nil:
+		return nil, parley.InvalidField("answer", "is missing: the tool asks a question; approve with an answer that "+
+			"fits its schema, or deny")
+	case len(answer) > parley.MaxToolQuestion:
+		return nil, parley.InvalidField("answer", "is longer than %d bytes", parley.MaxToolQuestion)
+	}
+	canonical, err := parley.CanonicalJSON(answer)
+	if err != nil || canonical[0] != '{' {
+		return nil, parley.InvalidField("answer", "must be a JSON object")
+	}
+	wanted, err := schema.Read(*approval.Question.Schema)
+	wrong := ""
+	if err == nil {
+		wrong, err = wanted.Check(ctx, canonical)
+	}
+	if err != nil {
+		return nil, parley.InvalidField("answer", "cannot be checked: %s", parley.Clip(err.Error(), 300))
+	}
+	if wrong != "" {
+		return nil, parley.InvalidField("answer", "does not fit what the tool asks for: %s", parley.Clip(wrong, 300))
+	}
+	return canonical, nil
 }
 
 // mayLast refuses a lasting permission to anyone but the session's owner and admins.

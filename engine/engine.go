@@ -164,6 +164,7 @@ type Options struct {
 	Models     model.Source
 	Providers  []model.ProviderInfo // for people: what is or could be configured
 	Tools      tool.Source          // nil: agents can name no server tools
+	Servers    ToolServers          // those that Tools come from; nil: none
 	Middleware []model.Middleware   // the program's own, the same as the workers'
 	Runner     runner.Worker        // nil: this process runs no turns; others find them in the store
 	Runtimes   []string             // runtimes beside standard that agents may use, if Runner is nil
@@ -184,6 +185,7 @@ type Engine struct {
 	models     model.Source
 	providers  []model.ProviderInfo
 	tools      tool.Source
+	servers    ToolServers
 	runner     runner.Worker
 	dry        runner.DryRunner
 	others     []string // runtimes, if there is no runner
@@ -229,6 +231,7 @@ func New(options Options) *Engine {
 		models:     options.Models,
 		providers:  options.Providers,
 		tools:      options.Tools,
+		servers:    options.Servers,
 		runner:     options.Runner,
 		others:     options.Runtimes,
 		dry:        options.DryRunner,

@@ -59,6 +59,7 @@ const (
 	ReadRaw         Verb = "raw.read"
 	ReadWebhooks    Verb = "webhooks.read"
 	WriteWebhooks   Verb = "webhooks.write"
+	AuthorizeTools  Verb = "tools.authorize"
 )
 
 // Reach says on which sessions, agents and files a role may use a verb.
@@ -169,7 +170,8 @@ var permissions = [...]Permission{
 	{ReadPipelines, "read and list runs of pipelines", ReachVisible, ReachVisible, ReachAll},
 	{RunPipelines, "start, cancel and retry runs of pipelines", ReachNone, ReachVisible, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
-	{ReadTools, "list tools", ReachAll, ReachAll, ReachAll},
+	{ReadTools, "list tools and tool servers", ReachAll, ReachAll, ReachAll},
+	{AuthorizeTools, "authorize tool servers for the workspace, and end that", ReachNone, ReachNone, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
 	{ReadWorkspace, "read the workspace's settings", ReachAll, ReachAll, ReachAll},
 	{WriteWorkspace, "change the workspace's settings", ReachNone, ReachNone, ReachAll},

@@ -37,9 +37,10 @@ type survey struct {
 
 // surveyAgents compares the active agents of a workspace with what this server has.
 func (e *Engine) surveyAgents(ctx context.Context, workspaceID parley.ID) ([]ToolInfo, error) {
-	s := survey{tools: e.tools, runtimes: e.runtimes(), agents: map[string][]string{}, absent: map[string]ToolInfo{}}
+	s := survey{runtimes: e.runtimes(), agents: map[string][]string{}, absent: map[string]ToolInfo{}}
 	if e.tools != nil {
-		s.faults = e.tools.Faults()
+		s.tools = e.tools.For(workspaceID)
+		s.faults = s.tools.Faults()
 	}
 	query := store.AgentQuery{Status: parley.AgentActive, Limit: surveyPage}
 	for range maxSurveyed / surveyPage {

@@ -18,13 +18,15 @@ type hopeful struct{}
 
 func (hopeful) Tool(string) (tool.Tool, bool) { return nil, false }
 func (hopeful) Tools() []tool.Tool            { return nil }
+func (h hopeful) For(parley.ID) tool.Source   { return h }
 func (hopeful) Expects(name string) bool      { return strings.Contains(name, "__") }
 func (hopeful) Await(context.Context)         {}
 func (hopeful) Faults() []tool.Fault          { return nil }
 
 type troubled struct{ hopeful }
 
-func (troubled) Expects(name string) bool { return strings.HasPrefix(name, "slow__") }
+func (f troubled) For(parley.ID) tool.Source { return f }
+func (troubled) Expects(name string) bool    { return strings.HasPrefix(name, "slow__") }
 func (troubled) Faults() []tool.Fault {
 	return []tool.Fault{
 		{Name: "away__*", Source: "mcp/away", Reason: "it is away", Do: "Start it."},

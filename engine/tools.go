@@ -30,7 +30,7 @@ func (e *Engine) Tools(ctx context.Context, principal parley.Principal, paging P
 	if err != nil {
 		return Page[ToolInfo]{}, err
 	}
-	infos := append(e.usableTools(), unusable...)
+	infos := append(e.usableTools(principal.WorkspaceID), unusable...)
 	sort.SliceStable(infos, func(i, j int) bool { return infos[i].Name < infos[j].Name })
 	const list = "tools"
 	return wholePage(list, infos, paging,
@@ -39,11 +39,11 @@ func (e *Engine) Tools(ctx context.Context, principal parley.Principal, paging P
 }
 
 // usableTools are the server's tools, by name.
-func (e *Engine) usableTools() (infos []ToolInfo) {
+func (e *Engine) usableTools(workspaceID parley.ID) (infos []ToolInfo) {
 	if e.tools == nil {
 		return nil
 	}
-	for _, tool := range e.tools.Tools() {
+	for _, tool := range e.tools.For(workspaceID).Tools() {
 		definition := tool.Definition()
 		infos = append(infos, ToolInfo{
 			Name: definition.Name, Description: definition.Description, Parameters: definition.Parameters,

@@ -228,6 +228,13 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 		do("resendWebhookDelivery", reflect.TypeFor[parley.WebhookDelivery](), 200, "POST", delivery+"/resend", "")
 		do("listWebhooks", reflect.TypeFor[page[parley.Webhook]](), 200, "GET", "/v1/webhooks", "")
 	}
+	cloud, servers := "/v1/tool-servers/cloud/authorization", reflect.TypeFor[page[parley.ToolServer]]()
+	do("listToolServers", servers, 200, "GET", "/v1/tool-servers", "")
+	do("authorizeToolServer", reflect.TypeFor[parley.ToolServerRequest](), 200, "POST", cloud,
+		`{"redirect_uri":"http://127.0.0.1:1/"}`)
+	do("completeToolServerAuthorization", reflect.TypeFor[parley.ToolServer](), 200, "PUT", cloud,
+		`{"state":"s","code":"c"}`)
+	do("listToolServers", servers, 200, "GET", "/v1/tool-servers", "")
 	known := reflect.TypeFor[parley.KnowledgeItem]()
 	for _, kind := range parley.KnowledgeKinds() {
 		made := idOf(do("createKnowledgeItem", known, 201, "POST", "/v1/knowledge",

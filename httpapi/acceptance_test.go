@@ -44,9 +44,10 @@ func (c *changing) Tools() []tool.Tool {
 	one, _ := c.Tool("mcp__act")
 	return []tool.Tool{one}
 }
-func (c *changing) Expects(string) bool   { return false }
-func (c *changing) Await(context.Context) {}
-func (c *changing) Faults() []tool.Fault  { return nil }
+func (c *changing) For(parley.ID) tool.Source { return c }
+func (c *changing) Expects(string) bool       { return false }
+func (c *changing) Await(context.Context)     {}
+func (c *changing) Faults() []tool.Fault      { return nil }
 
 // changed is the tool as it was when it was found.
 type changed struct {

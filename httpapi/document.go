@@ -379,6 +379,8 @@ func pathAbout(name string) string {
 		return "The " + name + "'s id or slug."
 	case "client":
 		return "The name that a window or tab has given itself."
+	case "tool_server":
+		return "The server's name in parley.yaml."
 	case "version":
 		return "The version's number, from 1."
 	}
@@ -394,7 +396,7 @@ func pathParameter(name string) *huma.Param {
 		Schema:      &huma.Schema{Type: huma.TypeString},
 	}
 	switch name {
-	case "agent", "lead", "definition", "client":
+	case "agent", "lead", "definition", "client", "tool_server":
 	case "version":
 		s := integer(1, 1<<30)
 		p.Schema = &s

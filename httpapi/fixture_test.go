@@ -180,6 +180,7 @@ func startServerIn(
 	s.audit = engine.NewAuditLog(s.behind, log)
 	s.engine = engine.New(
 		engine.Options{
+			Servers:   oneToolServer{s.store},
 			Webhooks:  webhook.NewSender(true, nil),
 			Store:     s.store,
 			Models:    models,

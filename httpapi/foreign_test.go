@@ -147,6 +147,8 @@ func (e estate) fill(path string) string {
 		e.definition,
 		"{run}",
 		e.run,
+		"{tool_server}",
+		"none",
 		"{webhook}",
 		e.webhook,
 		"{delivery}",

@@ -25,9 +25,10 @@ func (l longTools) Tools() (all []tool.Tool) {
 	}
 	return all
 }
-func (longTools) Expects(string) bool   { return false }
-func (longTools) Await(context.Context) {}
-func (longTools) Faults() []tool.Fault  { return nil }
+func (l longTools) For(parley.ID) tool.Source { return l }
+func (longTools) Expects(string) bool         { return false }
+func (longTools) Await(context.Context)       {}
+func (longTools) Faults() []tool.Fault        { return nil }
 
 type longTool struct {
 	name   string

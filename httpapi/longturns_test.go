@@ -49,6 +49,7 @@ type dumps struct{}
 
 func (dumps) Tools() []tool.Tool                 { return []tool.Tool{dump{}} }
 func (dumps) Tool(name string) (tool.Tool, bool) { return dump{}, name == "dump" }
+func (d dumps) For(parley.ID) tool.Source        { return d }
 func (dumps) Expects(string) bool                { return false }
 func (dumps) Await(context.Context)              {}
 func (dumps) Faults() []tool.Fault               { return nil }
@@ -96,6 +97,7 @@ func (l *lateRecord) source() builtin.Source {
 }
 func (l *lateRecord) Tools() []tool.Tool                 { return l.source().Tools() }
 func (l *lateRecord) Tool(name string) (tool.Tool, bool) { return l.source().Tool(name) }
+func (l *lateRecord) For(parley.ID) tool.Source          { return l }
 func (*lateRecord) Expects(string) bool                  { return false }
 func (*lateRecord) Await(context.Context)                {}
 func (*lateRecord) Faults() []tool.Fault                 { return nil }

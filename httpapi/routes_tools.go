@@ -3,7 +3,16 @@ package httpapi
 import (
 	"net/http"
 
+	"example.org/parley"
 	"example.org/parley/engine"
+)
+
+const (
+	toolServerExample = `{"name":"tickets","state":"connected","authorizable":true,"authorized_by":{"kind":"person",` +
+		`"id":"` + otherIDExample + `","name":"ada"},"authorized_at":"` + timeExample + `","tools":12,"reason":null,` +
+		`"do":null}`
+	toolRequestExample = `{"url":"https://login.example.com/authorize?client_id=parley","state":"EXAMPLE",` +
+		`"expires_at":"` + timeExample + `"}`
 )
 
 // toolRoutes returns the routes that list tools.
@@ -21,6 +30,61 @@ func toolRoutes() []route {
 			query:   wholePaging(),
 			serve:   serveTools,
 			answers: listed[engine.ToolInfo](toolExample),
+		},
+		{
+			method: http.MethodGet,
+			paths:  []string{"/v1/tool-servers"},
+			name:   "listToolServers",
+			tag:    "tools",
+			verb:   engine.ReadTools,
+			says:   "List tool servers",
+			about: "The servers of the Model Context Protocol in parley.yaml, by name, as the answering process sees " +
+				"them for this workspace: an unauthorized one says what to do, and is not tried until somebody " +
+				"does it.",
+			query:   wholePaging(),
+			serve:   serveToolServers,
+			answers: listed[parley.ToolServer](toolServerExample),
+		},
+		{
+			method: http.MethodPost,
+			paths:  []string{"/v1/tool-servers/{tool_server}/authorization"},
+			name:   "authorizeToolServer",
+			tag:    "tools",
+			verb:   engine.AuthorizeTools,
+			says:   "Begin to authorize a tool server",
+			about: "Returns the address where you authorize the server for the whole workspace (OAuth, with PKCE). " +
+				"Its answer comes to redirect_uri; pass it on with the PUT, as the same principal, within 15 " +
+				"minutes. What was authorized before stays so until then. 409 if people do not authorize this server, or its " +
+				"authorization server cannot be used.",
+			input:   inputOf[engine.ToolServerAuthorizationInput](`{"redirect_uri":"http://127.0.0.1:52801/callback"}`),
+			serve:   serveAuthorizeToolServer,
+			answers: found[parley.ToolServerRequest]("Where to authorize.", toolRequestExample),
+			fails:   conflicting(),
+		},
+		{
+			method: http.MethodPut,
+			paths:  []string{"/v1/tool-servers/{tool_server}/authorization"},
+			name:   "completeToolServerAuthorization",
+			tag:    "tools",
+			verb:   engine.AuthorizeTools,
+			says:   "Complete the authorization of a tool server",
+			about: "Takes the parameters with which the authorization server sent you to redirect_uri, once. The " +
+				"tokens are stored encrypted. 409 if you have not asked, or the authorization server refuses.",
+			input:   inputOf[engine.ToolServerAnswerInput](`{"state":"EXAMPLE","code":"example-code"}`),
+			serve:   serveCompleteToolServer,
+			answers: found[parley.ToolServer]("The server.", toolServerExample),
+			fails:   conflicting(),
+		},
+		{
+			method:  http.MethodDelete,
+			paths:   []string{"/v1/tool-servers/{tool_server}/authorization"},
+			name:    "forgetToolServerAuthorization",
+			tag:     "tools",
+			verb:    engine.AuthorizeTools,
+			says:    "Forget a tool server's authorization",
+			about:   "Deletes the workspace's tokens; processes notice within ten seconds.",
+			serve:   serveForgetToolServer,
+			answers: nothing("Forgotten."),
 		},
 	}
 }

@@ -26,6 +26,9 @@ var freeJSON = map[string]string{
 	"ArtifactInput.content":      "a document, JSON or a text",
 	"VersionInput.content":       "a document, JSON or a text",
 	"JSONEdit.value":             "a value in a document",
+	"ToolQuestion.schema":        "a JSON Schema of the tool's server",
+	"Approval.answer":            "an object by that schema",
+	"DecisionInput.answer":       "an object by that schema",
 	"JSONEditInput.value":        "a value in a document",
 }
 

@@ -18,6 +18,7 @@ const (
 	OperationParkRefused    Operation = "park_refused"
 	OperationOpenChild      Operation = "open_child"
 	OperationUseApprovals   Operation = "use_approvals"
+	OperationAskTool        Operation = "ask_tool"
 	OperationFinishTurn     Operation = "finish_turn"
 	OperationReleaseTurn    Operation = "release_turn"
 	OperationRenewLease     Operation = "renew_lease"
@@ -41,6 +42,7 @@ func Operations() []Operation {
 		OperationParkRefused,
 		OperationOpenChild,
 		OperationUseApprovals,
+		OperationAskTool,
 		OperationFinishTurn,
 		OperationReleaseTurn,
 		OperationRenewLease,

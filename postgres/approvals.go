@@ -26,6 +26,11 @@ func (s *Store) UseApprovals(ctx context.Context, fence store.Fence, uses []stor
 	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.UseApprovals(fence, uses) })
 }
 
+// AskTool implements store.Approvals.
+func (s *Store) AskTool(ctx context.Context, fence store.Fence, ask store.Ask) error {
+	return alone(ctx, s, fence.WorkspaceID, func(a *attempt) error { return a.tx.AskTool(fence, ask) })
+}
+
 // Approval implements store.Approvals.
 func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (parley.Approval, error) {
 	var l filter

@@ -1106,7 +1106,7 @@ func insertApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 
 // updateApprovalSet is for an UPDATE of approvals, with the arguments of updateApprovalArgs.
 const updateApprovalSet = "state = $3, scope = $4, covers = $5, decided_kind = $6, decided_id = $7, decided_name = $8, " +
-	"comment = $9, decided_at = $10, used_at = $11, approved_by = $12"
+	"comment = $9, decided_at = $10, used_at = $11, terms = $12, approved_by = $13"
 
 // updateApprovalArgs appends the arguments of its columns.
 func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
@@ -1114,7 +1114,7 @@ func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 	if of.Approvers != "" {
 		approvedBy = of.Approvers
 	}
-	return append(slices.Grow(to, 12),
+	return append(slices.Grow(to, 13),
 		string(of.State),
 		string(of.Scope),
 		string(of.Covers),
@@ -1124,6 +1124,7 @@ func updateApprovalArgs(to []arg, of *transition.ApprovalRow) []arg {
 		of.Comment,
 		of.DecidedAt,
 		of.UsedAt,
+		of.Terms,
 		approvedBy,
 	)
 }
@@ -1900,6 +1901,77 @@ func updateWebhookArgs(to []arg, of *parley.Webhook) ([]arg, error) {
 		of.Revision,
 		of.UpdatedAt,
 	), nil
+}
+
+// toolAuthorizationColumns reads "o".
+const toolAuthorizationColumns = "o.id, o.workspace_id, o.server, o.tokens, o.request, o.owner_kind, o.owner_id, o.owner_name, " +
+	"o.revision, o.created_at, o.updated_at, o.authorized_at"
+
+// fillToolAuthorization reads toolAuthorizationColumns.
+func fillToolAuthorization(r *row, to *parley.ToolAuthorization) error {
+	to.ID = r.id()
+	to.WorkspaceID = r.id()
+	to.Server = r.text()
+	to.Tokens = r.bytes()
+	to.Request = r.bytes()
+	to.Owner.Kind = parley.AuthorKind(r.text())
+	to.Owner.ID = r.id()
+	to.Owner.Name = r.text()
+	to.Revision = r.int64()
+	to.CreatedAt = r.time()
+	to.UpdatedAt = r.time()
+	to.AuthorizedAt = r.time()
+	return nil
+}
+
+func scanToolAuthorization(r *row) (found parley.ToolAuthorization, err error) {
+	err = fillToolAuthorization(r, &found)
+	return found, err
+}
+
+// insertToolAuthorizationColumns and insertToolAuthorizationPlaces are for an INSERT INTO tool_authorizations, with the arguments of insertToolAuthorizationArgs.
+const insertToolAuthorizationColumns = "id, workspace_id, server, tokens, request, owner_kind, owner_id, owner_name, revision, created_at, " +
+	"updated_at, authorized_at"
+
+const insertToolAuthorizationPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12"
+
+// insertToolAuthorizationArgs appends the arguments of its columns.
+func insertToolAuthorizationArgs(to []arg, of *parley.ToolAuthorization) []arg {
+	return append(to,
+		of.ID,
+		of.WorkspaceID,
+		of.Server,
+		of.Tokens,
+		of.Request,
+		string(of.Owner.Kind),
+		of.Owner.ID,
+		of.Owner.Name,
+		of.Revision,
+		of.CreatedAt,
+		of.UpdatedAt,
+		of.AuthorizedAt,
+	)
+}
+
+// updateToolAuthorizationSet is for an UPDATE of tool_authorizations, with the arguments of updateToolAuthorizationArgs.
+const updateToolAuthorizationSet = "tokens = $3, request = $4, owner_kind = $5, owner_id = $6, owner_name = $7, revision = $8, " +
+	"updated_at = $9, authorized_at = $10"
+
+// updateToolAuthorizationPlace1 is the placeholder of an argument after these.
+const updateToolAuthorizationPlace1 = "$11"
+
+// updateToolAuthorizationArgs appends the arguments of its columns.
+func updateToolAuthorizationArgs(to []arg, of *parley.ToolAuthorization) []arg {
+	return append(slices.Grow(to, 10),
+		of.Tokens,
+		of.Request,
+		string(of.Owner.Kind),
+		of.Owner.ID,
+		of.Owner.Name,
+		of.Revision,
+		of.UpdatedAt,
+		of.AuthorizedAt,
+	)
 }
 
 // webhookDeliveryColumns reads "d".

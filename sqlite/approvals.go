@@ -28,6 +28,11 @@ func (s *Store) UseApprovals(ctx context.Context, fence store.Fence, uses []stor
 	return s.write(ctx, func(tx *txn) error { return tx.core.UseApprovals(fence, uses) })
 }
 
+// AskTool implements store.Approvals.
+func (s *Store) AskTool(ctx context.Context, fence store.Fence, ask store.Ask) error {
+	return s.write(ctx, func(tx *txn) error { return tx.core.AskTool(fence, ask) })
+}
+
 // Approval implements store.Approvals.
 func (s *Store) Approval(ctx context.Context, scope store.Scope, id parley.ID) (approval parley.Approval, err error) {
 	var l list

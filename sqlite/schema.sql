@@ -1308,6 +1308,23 @@ CREATE INDEX pipeline_runs_project ON pipeline_runs (workspace_id, project_id, i
 
 CREATE INDEX webhooks_session ON webhooks (session_id) WHERE session_id IS NOT NULL;
 
+CREATE TABLE tool_authorizations (
+  id            BLOB NOT NULL PRIMARY KEY,
+  workspace_id  BLOB NOT NULL,
+  server        TEXT NOT NULL,
+  tokens        BLOB,                       -- encrypted; NULL until somebody has authorized
+  request       BLOB,                       -- encrypted; NULL unless a person is asked
+  owner_kind    TEXT NOT NULL,
+  owner_id      BLOB NOT NULL,
+  owner_name    TEXT NOT NULL,
+  revision      INTEGER NOT NULL,
+  created_at    INTEGER NOT NULL,
+  updated_at    INTEGER NOT NULL,
+  authorized_at INTEGER
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX tool_authorizations_server ON tool_authorizations (workspace_id, server);
+
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 
 INSERT INTO search_pass VALUES (1, NULL, 0, NULL);

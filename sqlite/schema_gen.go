@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "31d5f3060200ceed9eafd97f395a26072edd3ec85b2a32090b9cfac9b8072400"
+const schemaHash = "ce1b28d0d79c68595d94d50ac2f5411d02b928919a31b8b204bf5e599338a540"

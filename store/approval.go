@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"example.org/parley"
@@ -19,6 +20,9 @@ type Ask struct {
 	Named        bool                  // a rule names the approvers
 	Digest       string                // of the tool's current definition
 	Rules        parley.Hash           // the agent's rules about the tool
+
+	Question *parley.ToolQuestion // of AskTool: what the tool asks
+	State    json.RawMessage      // of AskTool: what it gets back with the answer
 }
 
 // ApprovalUse starts an approved call.
@@ -64,9 +68,13 @@ type Approvals interface {
 		claimBy parley.ID,
 	) (Decided, error)
 	// UseApprovals records, before the tools run, which approvals the calls of the running turn use; an approval is
-	// used once. CodeConflict unless each is approved and unused, its call has no result, and the three fingerprints
+	// used once. CodeConflict unless each is approved and unused (or the denied or expired question
+	// of a tool), its call has no result, and the three fingerprints
 	// (the approval's, the recorded call's, the given one) are equal.
 	UseApprovals(ctx context.Context, fence Fence, uses []ApprovalUse) error
+	// AskTool records a question that a tool asks while its call of the running turn is open; the turn then waits as
+	// for other approvals. Repeating it changes nothing. CodeConflict if the call has its result.
+	AskTool(ctx context.Context, fence Fence, ask Ask) error
 	Approval(ctx context.Context, scope Scope, id parley.ID) (parley.Approval, error)
 	// Approvals lists the approvals of the sessions that the scope may see. CodeNotFound for a foreign SessionID.
 	Approvals(ctx context.Context, scope Scope, query ApprovalQuery) ([]parley.Approval, error)

@@ -16,6 +16,7 @@ type Store interface {
 	Outside
 	Shares
 	ForeignIDs
+	ToolAuthorizations
 	Loops
 	Leases
 	Sessions

@@ -42,6 +42,15 @@ func Join(sources ...Source) (*Registry, error) {
 	return &Registry{sources: slices.Clone(sources)}, nil
 }
 
+// For implements Source.
+func (r *Registry) For(workspaceID parley.ID) Source {
+	own := &Registry{sources: make([]Source, len(r.sources))}
+	for i, source := range r.sources {
+		own.sources[i] = source.For(workspaceID)
+	}
+	return own
+}
+
 // Tool finds a tool by its exact name.
 func (r *Registry) Tool(name string) (Tool, bool) {
 	for _, source := range r.sources {

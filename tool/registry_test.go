@@ -41,8 +41,10 @@ func (s *source) Tool(name string) (tool.Tool, bool) {
 	}
 	return nil, false
 }
-func (*source) Await(context.Context) {}
-func (*source) Faults() []tool.Fault  { return nil }
+func (*source) Await(context.Context)       {}
+func (*source) Faults() []tool.Fault        { return nil }
+func (s *source) For(parley.ID) tool.Source { return s }
+
 func (s *source) Expects(name string) bool {
 	return s.expects != "" && strings.HasPrefix(name, s.expects)
 }

@@ -25,7 +25,33 @@ type Result struct {
 	// Send is what the calling session sends to another agent with this result; nil: nothing. It is recorded with the
 	// result, or the model gets an error instead of both.
 	Send *parley.Sending
+	// Ask is what the tool asks a person before it can go on, instead of a result. The call waits, without a worker, and
+	// is made again with the answer, perhaps by another process.
+	Ask *Question
 }
+
+// Question is what a tool asks, with what it needs back beside the answer.
+type Question struct {
+	parley.ToolQuestion
+	State json.RawMessage
+}
+
+// Answer is what came of a question.
+type Answer struct {
+	State   json.RawMessage // of the question
+	Action  AnswerAction
+	Content json.RawMessage // of AnswerAccept: an object that fits the question's schema; nil without one
+}
+
+// AnswerAction is what a person did about a question.
+type AnswerAction string
+
+// What people do.
+const (
+	AnswerAccept  AnswerAction = "accept"
+	AnswerDecline AnswerAction = "decline"
+	AnswerCancel  AnswerAction = "cancel" // nobody answered in time
+)
 
 // Piece is one thing in a result: a text, an object or a link as a part of the record, or the bytes of a file. For a
 // file the part names at most Name and MediaType; the worker stores the bytes, detects their type, and replaces the
@@ -41,6 +67,8 @@ func JSON(raw json.RawMessage, err error) (Result, error) { return Result{JSON: 
 // Source finds the server's tools by name. Its tools may change while it is used: a server behind it may come, go, or
 // offer others.
 type Source interface {
+	// For returns the source as a workspace sees it: with the tools of servers that its people have authorized.
+	For(workspaceID parley.ID) Source
 	Tool(name string) (Tool, bool)
 	Tools() []Tool // by name
 	// Expects reports whether a tool of this name may appear later: it belongs to something configured that has not
@@ -87,6 +115,7 @@ type Call struct {
 	Arguments   json.RawMessage // a JSON object
 	ProjectPath string          // the session's project directory; "" without one
 	TraceParent string          // W3C, of this tool's run; "" for none
+	Answer      *Answer         // to what an earlier run of this call asked; nil for its first run
 
 	// Progress reports how far the call has come, as often as the tool likes; it never blocks. nil if nobody wants to
 	// know.

@@ -170,6 +170,13 @@ func (f *faults) PendingSteers(ctx context.Context, fence store.Fence) ([]parley
 	return f.Store.PendingSteers(ctx, fence)
 }
 
+func (f *faults) AskTool(ctx context.Context, fence store.Fence, ask store.Ask) error {
+	if err := f.before("AskTool"); err != nil {
+		return err
+	}
+	return f.Store.AskTool(ctx, fence, ask)
+}
+
 func (f *faults) UseApprovals(ctx context.Context, fence store.Fence, uses []store.ApprovalUse) error {
 	if err := f.before("UseApprovals"); err != nil {
 		return err

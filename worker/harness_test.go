@@ -239,9 +239,10 @@ func (f fakeTools) Tools() (tools []tool.Tool) {
 	}
 	return tools
 }
-func (f fakeTools) Expects(string) bool   { return false }
-func (f fakeTools) Await(context.Context) {}
-func (f fakeTools) Faults() []tool.Fault  { return nil }
+func (f fakeTools) For(parley.ID) tool.Source { return f }
+func (f fakeTools) Expects(string) bool       { return false }
+func (f fakeTools) Await(context.Context)     {}
+func (f fakeTools) Faults() []tool.Fault      { return nil }
 
 // recorder stores the events of all commits and wakes those who wait for one.
 type recorder struct {

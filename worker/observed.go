@@ -273,6 +273,10 @@ func (s *observedStore) UseApprovals(ctx context.Context, fence store.Fence, use
 	return s.wrote(observe.OperationUseApprovals, func() error { return s.turnStore.UseApprovals(ctx, fence, uses) })
 }
 
+func (s *observedStore) AskTool(ctx context.Context, fence store.Fence, ask store.Ask) error {
+	return s.wrote(observe.OperationAskTool, func() error { return s.turnStore.AskTool(ctx, fence, ask) })
+}
+
 func (s *observedStore) FinishTurn(
 	ctx context.Context,
 	fence store.Fence,

@@ -161,12 +161,16 @@ func (r *rules) permit(call *toolCall) error {
 	return err
 }
 
-// asks returns the questions of a step that is settling.
-func (r *rules) asks(calls []toolCall) (asks []store.Ask) {
-	seconds := cmp.Or(
+// timeout is how long people may take.
+func (r *rules) timeout() time.Duration {
+	return time.Duration(cmp.Or(
 		parley.ValueOf(setting.ApprovalTimeout.Nearest(&r.claim.Agent.Settings, &r.claim.Session.Settings)),
 		parley.DefaultApprovalTimeout,
-	)
+	)) * time.Second
+}
+
+// asks returns the questions of a step that is settling.
+func (r *rules) asks(calls []toolCall) (asks []store.Ask) {
 	for i := range calls {
 		if calls[i].approval != nil {
 			a := calls[i].approval
@@ -175,7 +179,7 @@ func (r *rules) asks(calls []toolCall) (asks []store.Ask) {
 				store.Ask{
 					ApprovalID:   a.ID,
 					ToolCallID:   calls[i].id,
-					Timeout:      time.Duration(seconds) * time.Second,
+					Timeout:      r.timeout(),
 					Reason:       a.Reason,
 					Approvers:    a.Approvers,
 					RequesterIDs: a.RequesterIDs,
@@ -227,6 +231,8 @@ func (r *rules) heed(call *toolCall, effect parley.GrantEffect, again bool) {
 	case a.State == parley.ApprovalPending && effect == parley.GrantDeny:
 		call.refusal = resultForbidden
 	case a.State == parley.ApprovalPending:
+	case a.Question != nil && a.State != parley.ApprovalCancelled: // the tool hears what came of it
+		r.heedAnswer(call, effect, again)
 	case a.State == parley.ApprovalExpired:
 		call.refusal = resultNoAnswer
 	case a.State == parley.ApprovalCancelled:
@@ -249,6 +255,23 @@ func (r *rules) heed(call *toolCall, effect parley.GrantEffect, again bool) {
 		case a.State == parley.ApprovalApproved && a.Digest != "" && a.Digest != r.digestOf(call):
 			call.refusal = resultOtherTool
 		}
+	}
+}
+
+// heedAnswer applies the answer to a tool's question: the call goes on with it.
+func (r *rules) heedAnswer(call *toolCall, effect parley.GrantEffect, again bool) {
+	a := call.approval
+	switch {
+	case call.lost:
+		call.refusal = resultAskerGone
+	case a.UsedAt != 0 && !again:
+		call.refusal = parley.EffectUnknown
+	case effect == parley.GrantDeny:
+		call.refusal = resultForbidden
+	case a.UsedAt != 0:
+		call.cleared = true
+	case a.Digest != r.digestOf(call):
+		call.refusal = resultOtherTool
 	}
 }
 
@@ -291,7 +314,7 @@ func (t *tools) useApprovals(calls []toolCall) error {
 // approved reports whether a person has allowed the call and it has not begun.
 func (c *toolCall) approved() bool {
 	return !c.settled && c.refusal == "" && !c.cleared && c.approval != nil &&
-		c.approval.State == parley.ApprovalApproved
+		c.approval.Runs()
 }
 
 // runs reports whether the server may run the call now.

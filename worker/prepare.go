@@ -121,14 +121,14 @@ func (t *tools) await() {
 			return false
 		}
 		prefix, pattern := ref.Pattern()
-		return pattern || t.w.tools.Expects(prefix)
+		return pattern || t.serverSource().Expects(prefix)
 	}
 	if !slices.ContainsFunc(t.settings.Tools, missing) {
 		return
 	}
 	ctx, stop := context.WithTimeout(t.ctx, toolsPatience)
 	defer stop()
-	t.w.tools.Await(ctx)
+	t.serverSource().Await(ctx)
 }
 
 // find collects the definitions that the model is shown.
@@ -226,16 +226,19 @@ func (t *tools) named() (definitions []parley.ToolDefinition, missing []string) 
 	return definitions, missing
 }
 
+// serverSource returns the server's tools as the turn's workspace sees them.
+func (t *tools) serverSource() tool.Source { return t.w.tools.For(t.fence.WorkspaceID) }
+
 // serverTools returns the server's tools that match an entry, by name.
 func (t *tools) serverTools(ref parley.ToolRef) (found []tool.Tool) {
 	prefix, pattern := ref.Pattern()
 	if !pattern {
-		if tool, ok := t.w.tools.Tool(ref.Name); ok {
+		if tool, ok := t.serverSource().Tool(ref.Name); ok {
 			found = append(found, tool)
 		}
 		return found
 	}
-	for _, tool := range t.w.tools.Tools() {
+	for _, tool := range t.serverSource().Tools() {
 		if strings.HasPrefix(tool.Definition().Name, prefix) {
 			found = append(found, tool)
 		}

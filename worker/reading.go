@@ -51,7 +51,7 @@ func (t *tools) offerable(few int) (found []parley.ToolDefinition) {
 	}
 	for _, name := range recallTools[:few] {
 		named := func(d parley.ToolDefinition) bool { return d.Name == name }
-		if offered, ok := t.w.tools.Tool(name); ok && len(t.own)+len(found) < parley.MaxTools &&
+		if offered, ok := t.serverSource().Tool(name); ok && len(t.own)+len(found) < parley.MaxTools &&
 			!slices.ContainsFunc(t.own, named) {
 			found = append(found, offered.Definition())
 		}
@@ -116,6 +116,6 @@ func (t *tools) reader(call *toolCall) bool {
 		call.tool = t.w.script.tool(call.name)
 		return true
 	}
-	call.tool, call.recall = t.w.tools.Tool(call.name)
+	call.tool, call.recall = t.serverSource().Tool(call.name)
 	return call.recall
 }

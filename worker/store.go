@@ -70,6 +70,7 @@ type turnStore interface {
 	ChooseKnowledge(ctx context.Context, fence store.Fence, block parley.KnowledgeBlock) error
 
 	UseApprovals(ctx context.Context, fence store.Fence, uses []store.ApprovalUse) error
+	AskTool(ctx context.Context, fence store.Fence, ask store.Ask) error
 
 	Session(ctx context.Context, scope store.Scope, id parley.ID) (parley.Session, error)
 	Messages(

@@ -48,6 +48,8 @@ const (
 	resultPanic       = "The tool broke on an error inside."
 	resultTooLarge    = "The tool's result is larger than %d bytes."
 	resultNoJSON      = "The tool's result is not valid JSON."
+
+	resultLongQuestion = "The tool asks the user more than can be shown. Whether it took effect is unknown."
 )
 
 // toolCall is a call of the record that needs a result.
@@ -107,7 +109,7 @@ func (t *tools) sort(call *toolCall) {
 			call.question = true
 		default:
 			var ok bool
-			if call.tool, ok = t.w.tools.Tool(call.name); !ok && t.w.tools.Expects(call.name) {
+			if call.tool, ok = t.serverSource().Tool(call.name); !ok && t.serverSource().Expects(call.name) {
 				call.refusal = fmt.Sprintf(resultAway, parley.Clip(call.name, 64))
 			}
 		}
@@ -217,6 +219,7 @@ type toolOutcome struct {
 	fileTokens int // the size of the result's files in a request
 	send       *parley.Sending
 	refused    *parley.Sending // what it wanted to send before the store refused it
+	ask        *tool.Question  // instead of content
 }
 
 // runBatch runs calls in parallel and records each result in its own transaction. If the run is interrupted, calls
@@ -246,8 +249,9 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 		t.w.toolCalls.Go(func() { // ends with the tool and this batch; Stop waits for it
 			held := t.w.results.Holding(t.owner(), freeResultBytes)
 			defer held.End()
-			content, tokens, send := t.callTool(ctx, &calls[i], notes, held, &answered[i])
-			outcomes <- toolOutcome{index: i, held: held, content: content, fileTokens: tokens, send: send}
+			outcome := t.callTool(ctx, &calls[i], notes, held, &answered[i])
+			outcome.index, outcome.held = i, held
+			outcomes <- outcome
 			<-over
 		})
 	}
@@ -263,7 +267,11 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 			if !outcome.content.Success && t.ctx.Err() != nil {
 				continue // report the interruption, not the tool
 			}
-			if err := t.record(step, &calls[outcome.index], &outcome); err != nil {
+			write := t.record
+			if outcome.ask != nil {
+				write = t.ask
+			}
+			if err := write(step, &calls[outcome.index], &outcome); err != nil {
 				return err
 			}
 			outcome.held.End()
@@ -298,15 +306,14 @@ func (t *tools) runBatch(step int, calls []toolCall) error {
 }
 
 // callTool runs a tool. Whatever goes wrong in there is a result.
-// The number is what its files take in a request, and send what it has the session send; held is
-// what its answer holds, and answered is set once the tool has.
+// held is what its answer holds, and answered is set once the tool has.
 func (t *tools) callTool(
 	ctx context.Context,
 	call *toolCall,
 	notes progress,
 	held *inflight.Holding,
 	answered *atomic.Bool,
-) (content parley.ToolResultContent, fileTokens int, send *parley.Sending) {
+) (of toolOutcome) {
 	started := time.Now()
 	toolCall := tool.Call{
 		WorkspaceID: t.fence.WorkspaceID,
@@ -325,23 +332,24 @@ func (t *tools) callTool(
 			return nil
 		},
 		Hidden: t.layers.Hidden,
+		Answer: call.answer(),
 	}
 	outcome, source, began := observe.ToolFailed, "", false
 	defer func() {
 		if value := recover(); value != nil {
 			outcome = observe.ToolPanicked
-			of := caught.New(value)
+			panicked := caught.New(value)
 			t.log().
-				ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name, "panic", of.What(),
-					"stack", of.Stack())
-			content, send = failedResult(resultPanic), nil
+				ErrorContext(ctx, "a tool panicked", "call_id", call.id, "tool", call.name, "panic", panicked.What(),
+					"stack", panicked.Stack())
+			of = toolOutcome{content: failedResult(resultPanic)}
 		}
 		took := time.Since(started)
-		content.ExecutionTimeMS = new(took.Milliseconds())
+		of.content.ExecutionTimeMS = new(took.Milliseconds())
 		if began {
 			t.w.observer.ToolEnded(
 				ctx,
-				observe.ToolEnded{Name: call.name, Source: source, Outcome: outcome, Result: &content, Took: took},
+				observe.ToolEnded{Name: call.name, Source: source, Outcome: outcome, Result: &of.content, Took: took},
 			)
 		}
 	}()
@@ -352,20 +360,67 @@ func (t *tools) callTool(
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		outcome = observe.ToolTimedOut
-		return failedResult(fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout)), 0, nil
+		return toolOutcome{content: failedResult(fmt.Sprintf(resultTimeout, t.w.options.ToolTimeout))}
 	case err != nil && ctx.Err() != nil:
 		outcome = observe.ToolStopped
-		return failedResult(parley.Clip(toolErrorText(err), 4096)), 0, nil
+		return toolOutcome{content: failedResult(parley.Clip(toolErrorText(err), 4096))}
 	case err != nil:
-		return failedResult(parley.Clip(toolErrorText(err), 4096)), 0, nil
+		return toolOutcome{content: failedResult(parley.Clip(toolErrorText(err), 4096))}
+	case result.Ask != nil:
+		outcome = observe.ToolSucceeded
+		return toolOutcome{ask: result.Ask, content: parley.ToolResultContent{Success: true}}
 	}
 	answered.Store(true)
 	kept, fileTokens, refusal := t.keep(call, result)
 	if refusal != "" {
-		return failedResult(refusal), 0, nil
+		return toolOutcome{content: failedResult(refusal)}
 	}
 	outcome = observe.ToolSucceeded
-	return kept, fileTokens, result.Send
+	return toolOutcome{content: kept, fileTokens: fileTokens, send: result.Send}
+}
+
+// answer is what came of the question that an earlier run of the call has asked; nil if it asked nothing.
+func (c *toolCall) answer() *tool.Answer {
+	a := c.approval
+	if a == nil || a.Question == nil {
+		return nil
+	}
+	answer := &tool.Answer{State: a.Carried, Action: tool.AnswerCancel}
+	switch a.State {
+	case parley.ApprovalApproved:
+		answer.Action, answer.Content = tool.AnswerAccept, a.Answer
+	case parley.ApprovalDenied:
+		answer.Action = tool.AnswerDecline
+	case parley.ApprovalPending, parley.ApprovalExpired, parley.ApprovalCancelled:
+	}
+	return answer
+}
+
+// ask records what a tool asks; its call then waits for the answer.
+func (t *tools) ask(step int, call *toolCall, of *toolOutcome) error {
+	if size := len(of.ask.Message) + len(parley.ValueOf(of.ask.Schema)); size > 2*parley.MaxToolQuestion ||
+		len(of.ask.State) > parley.MaxToolState {
+		return t.refuse(step, call, resultLongQuestion)
+	}
+	a := &parley.Approval{
+		ID: parley.NewID(), State: parley.ApprovalPending, Reason: parley.AskedByTool, Question: &of.ask.ToolQuestion,
+		Digest: t.rules.digestOf(call), Carried: of.ask.State,
+		Rules: parley.RulesAbout(call.name, parley.ValueOf(t.claim.Agent.Grants)),
+	}
+	err := t.persist(func() error {
+		return t.w.store.AskTool(t.writes, t.fence, store.Ask{
+			ApprovalID: a.ID, ToolCallID: call.id, Timeout: t.rules.timeout(), Reason: a.Reason, Digest: a.Digest,
+			Rules: a.Rules, Question: a.Question, State: a.Carried,
+		})
+	})
+	if parley.ErrorCode(err) == parley.CodeConflict { // it got its result meanwhile
+		call.settled = true
+		return nil
+	}
+	if err == nil {
+		call.approval, call.cleared, call.started = a, false, false
+	}
+	return err
 }
 
 // toolErrorText returns what the model is told of a tool's error.

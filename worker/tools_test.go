@@ -351,6 +351,8 @@ func (l lateTools) Tools() []tool.Tool {
 	return l.fakeTools.Tools()
 }
 
+func (l lateTools) For(parley.ID) tool.Source { return l }
+
 func (l lateTools) Expects(name string) bool {
 	return strings.HasPrefix(name, "gone_") || !l.awaited.Load()
 }

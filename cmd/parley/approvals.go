@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,13 +45,16 @@ func listApprovalsCommand(shared *flags, term terminal) *cobra.Command {
 
 func approveCommand(shared *flags, term terminal) *cobra.Command {
 	var session, tool, change, tree bool
-	var comment string
+	var comment, answer string
 	approve := &cobra.Command{
 		Use:   "approve APPROVAL",
 		Short: "Let the call run",
 		Args:  cobra.ExactArgs(1),
 		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 			input := client.DecisionInput{Decision: parley.DecideApprove, Comment: comment}
+			if answer != "" {
+				input.Answer = json.RawMessage(answer)
+			}
 			switch {
 			case change:
 				input.Scope = parley.ScopeChange
@@ -73,6 +77,7 @@ func approveCommand(shared *flags, term terminal) *cobra.Command {
 	approve.Flags().BoolVar(&tree, "tree", false, "as --tool, and in all tool sessions of the same root session")
 	approve.MarkFlagsMutuallyExclusive("session", "tool", "change", "tree")
 	approve.Flags().StringVar(&comment, "comment", "", "stored with the decision")
+	approve.Flags().StringVar(&answer, "answer", "", "to the question of a tool: a JSON object that fits its schema")
 	return approve
 }
 
@@ -112,6 +117,7 @@ func printApproval(t terminal, a *parley.Approval) error {
 	if a.Explanation != "" {
 		fmt.Fprintln(t.out, a.Explanation)
 	}
+	t.tellQuestion(t.out, a)
 	for _, by := range a.ApprovedBy {
 		fmt.Fprintf(t.out, "approved by %s at %s\n", by.Name, by.At)
 	}
@@ -124,6 +130,17 @@ func printApproval(t terminal, a *parley.Approval) error {
 		fmt.Fprintln(t.out, a.Comment)
 	}
 	return nil
+}
+
+// tellQuestion prints what an answer to a tool's question must be.
+func (t terminal) tellQuestion(to io.Writer, a *parley.Approval) {
+	switch {
+	case a.Question == nil:
+	case a.Question.URL != "":
+		fmt.Fprintln(to, "First go to", a.Question.URL)
+	default:
+		fmt.Fprintln(to, "The answer is JSON by the schema", indented(parley.ValueOf(a.Question.Schema)))
+	}
 }
 
 // stateOf is an approval's state; if it waits for several people, also how many have approved.
@@ -283,6 +300,12 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 			}
 		case "n", "no":
 			input = client.DecisionInput{Decision: parley.DecideDeny, Comment: strings.TrimSpace(rest)}
+		default:
+			if approval.Question != nil && strings.HasPrefix(word, "{") {
+				input = client.DecisionInput{
+					Decision: parley.DecideApprove, Answer: json.RawMessage(strings.TrimSpace(line)),
+				}
+			}
 		}
 	}
 	decided, err := v.chat.server.DecideApproval(ctx, id, input)
@@ -293,6 +316,11 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 	case parley.CodeForbidden: // others must decide
 		fmt.Fprintln(term.err, "parley:", err)
 		return true, nil
+	case parley.CodeInvalid:
+		if approval.Question != nil { // not the answer that the tool asks for
+			fmt.Fprintln(term.err, "parley:", err)
+			return v.askApproval(ctx, id)
+		}
 	}
 	if err == nil && decided.State == parley.ApprovalPending {
 		fmt.Fprintf(term.err, "It needs %d more.\n", decided.Missing)
@@ -307,6 +335,14 @@ func others(a *parley.Approval) bool { return a.Approvers > 1 || len(a.Requester
 // choicesOf prints why an approval is needed, and returns the possible answers.
 func (t terminal) choicesOf(a *parley.Approval) string {
 	const no = "n: no (n WHY tells the model why)"
+	if a.Question != nil {
+		fmt.Fprintln(t.err, a.Explanation)
+		t.tellQuestion(t.err, a)
+		if a.Question.URL != "" {
+			return "y: done; n: no"
+		}
+		return `{"…": …}: your answer; n: no`
+	}
 	switch {
 	case a.Explanation != "":
 		fmt.Fprintln(t.err, a.Explanation)

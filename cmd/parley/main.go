@@ -102,6 +102,7 @@ func rootCommand(term terminal) *cobra.Command {
 		messagesCommand(shared, term),
 		callsCommand(shared, term),
 		toolsListCommand(shared, term),
+		toolServersCommand(shared, term),
 		modelsListCommand(shared, term),
 		providersListCommand(shared, term),
 		approvalsCommand(shared, term),

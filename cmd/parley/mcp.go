@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -21,10 +22,19 @@ type mcpSetting struct {
 	Headers       map[string]string                     `yaml:"headers"`
 	SecretHeaders map[string]string                     `yaml:"secret_headers"` // with ${NAME}
 	AllowPrivate  bool                                  `yaml:"allow_private"`
+	OAuth         *oauthSetting                         `yaml:"oauth"` // null: the server wants none
 	ConnectTime   duration                              `yaml:"connect_timeout"`
 	CallTime      duration                              `yaml:"timeout"`
 	Protocol      string                                `yaml:"protocol"`
 	Tools         map[string]parley.AnnotationsOverride `yaml:"tools"` // by the server's own names; "*" for all others
+}
+
+// oauthSetting says how a server is authorized; {} is enough where the server registers clients.
+type oauthSetting struct {
+	Grant        string   `yaml:"grant"` // authorization_code (the default) or client_credentials
+	ClientID     string   `yaml:"client_id"`
+	ClientSecret string   `yaml:"client_secret"` // with ${NAME}
+	Scopes       []string `yaml:"scopes"`        // instead of those that the server names
 }
 
 // openMCP begins to connect to the configured servers.
@@ -52,6 +62,16 @@ func (m mcpSetting) server(env func(string) string) (mcp.Server, error) {
 		CallTime: time.Duration(m.CallTime),
 		Protocol: m.Protocol,
 		Tools:    m.Tools,
+	}
+	if m.OAuth != nil {
+		secret, err := expandSecrets(m.field("oauth", "client_secret"), m.OAuth.ClientSecret, env)
+		if err != nil {
+			return mcp.Server{}, err
+		}
+		server.OAuth = &mcp.OAuth{
+			Grant: cmp.Or(m.OAuth.Grant, mcp.GrantCode), ClientID: m.OAuth.ClientID, ClientSecret: secret,
+			Scopes: m.OAuth.Scopes,
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
 		value, err := expandSecrets(m.field("env", name), m.Env[name], env)

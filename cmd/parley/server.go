@@ -63,6 +63,7 @@ type server struct {
 	models    model.Source
 	providers []closer
 	sources   []closer         // of tools
+	servers   *mcp.Source      // one of them
 	worker    *worker.Worker   // nil with roleAPI
 	audit     *engine.AuditLog // nil with roleWorker
 	listener  net.Listener
@@ -203,11 +204,17 @@ func (s *server) openTools() (tool.Source, error) {
 	if given.Replay != "" {
 		given.MCP = nil // no tool runs: what the servers offered is in the recordings
 	}
-	servers, err := openMCP(given, s.env, mcp.Options{Version: version, Self: self, Log: s.log})
+	options := mcp.Options{Version: version, Self: self, Log: s.log, Authorizations: s.store}
+	if slices.ContainsFunc(given.MCP, func(m mcpSetting) bool { return m.OAuth != nil }) {
+		if options.Key, err = secretKey(s.settings.DataDir, s.env); err != nil {
+			return nil, err
+		}
+	}
+	servers, err := openMCP(given, s.env, options)
 	if err != nil {
 		return nil, err
 	}
-	s.sources = append(s.sources, servers)
+	s.sources, s.servers = append(s.sources, servers), servers
 	joined, err := tool.Join(append(sources, servers)...)
 	if err != nil {
 		return nil, err
@@ -264,6 +271,7 @@ func (s *server) handler(ctx context.Context, tools tool.Source) (http.Handler, 
 		Models:      s.models,
 		Providers:   describedProviders(s.settings, getenv),
 		Tools:       tools,
+		Servers:     s.servers,
 		Projects:    s.projects,
 		Documents:   s.documents,
 		MaxSessions: s.settings.MaxSessions,

@@ -1822,6 +1822,33 @@ func providersListCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
+// toolServersListCommand makes parley tool-servers list: GET /v1/tool-servers.
+func toolServersListCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "list", Short: "List the servers of tools, and what to do about those that cannot be used", Args: cobra.NoArgs}
+	var query client.ToolServersQuery
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, _ []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.ToolServer], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.ToolServers(ctx, query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, toolServersTable())
+	})
+	return command
+}
+
+// toolServersForgetCommand makes parley tool-servers forget: DELETE /v1/tool-servers/{tool_server}/authorization.
+func toolServersForgetCommand(shared *flags) *cobra.Command {
+	command := &cobra.Command{Use: "forget SERVER", Short: "Delete what the workspace has authorized at a server of tools", Args: cobra.ExactArgs(1)}
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		return server.ForgetToolServerAuthorization(ctx, args[0])
+	})
+	return command
+}
+
 // toolsListCommand makes parley tools: GET /v1/tools.
 func toolsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "tools", Short: "List the tools that agents may use", Args: cobra.NoArgs}
@@ -2633,6 +2660,22 @@ func providersTable() table[model.ProviderInfo] {
 				providerState(row),
 				string(row.DefaultModel),
 				strconv.Itoa(row.Models),
+			}
+		},
+	}
+}
+
+// toolServersTable is the table of tool-servers.
+func toolServersTable() table[parley.ToolServer] {
+	return table[parley.ToolServer]{
+		titles: []string{"NAME", "STATE", "TOOLS", "SINCE", "WHAT TO DO"},
+		row: func(row *parley.ToolServer) []string {
+			return []string{
+				row.Name,
+				string(row.State),
+				strconv.Itoa(row.Tools),
+				row.AuthorizedAt.String(),
+				toolServerTrouble(row),
 			}
 		},
 	}

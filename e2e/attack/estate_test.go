@@ -68,6 +68,7 @@ func (s *target) build(mark, owner, admin string, shared bool) estate {
 	e.ids["call"] = s.first(owner, path+"/calls")
 	e.ids["schedule"] = s.made(owner, "POST", "/v1/schedules",
 		fmt.Sprintf(`{"agent_id":%q,"name":%q,"every":"24h","message":"Look around."}`, e.ids["agent"], mark))
+	e.ids["tool_server"] = "cloud"
 	e.ids["webhook"] = s.made(owner, "POST", "/v1/webhooks",
 		fmt.Sprintf(`{"url":"http://127.0.0.1:1/","name":%q}`, mark))
 	e.ids["delivery"] = e.ids["message"] // nothing that one asks for over HTTP makes a dead one

@@ -75,6 +75,8 @@ func bodyOf(r *httpapi.Route) string {
 		return `{"agent_id":"parley","text":"Known."}`
 	case "createWebhook":
 		return `{"url":"http://127.0.0.1:1/"}`
+	case "authorizeToolServer":
+		return `{"redirect_uri":"http://127.0.0.1:1/"}`
 	case "createSchedule":
 		return `{"agent_id":"parley","every":"1h","message":"Look around."}`
 	}

@@ -112,6 +112,7 @@ var rules = []struct {
 	{"llm/*", []string{".", "model"}},
 	{"internal/netguard", nil},
 	{"internal/webhook", []string{".", "event", "internal/netguard"}},
+	{"internal/oauth", []string{"internal/netguard"}},
 	{"internal/lineedit", nil},
 	{"internal/acpwire", []string{"."}},
 	// A client of a server, for editors.
@@ -148,6 +149,12 @@ var rules = []struct {
 	}, // it reads and searches sessions
 	{"tool/team", []string{".", "tool", "store"}}, // it reads the agents of teams
 	{"tool/document", []string{".", "tool", "store", "internal/artifact", "internal/document", "internal/transform"}},
+	{
+		"tool/mcp",
+		[]string{
+			".", "tool", "internal/inflight", "internal/netguard", "internal/oauth", "internal/program", "internal/schema",
+		},
+	},
 	{
 		"tool/*",
 		[]string{".", "tool", "internal/inflight", "internal/netguard", "internal/program", "internal/schema"},

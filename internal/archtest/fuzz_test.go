@@ -23,6 +23,7 @@ var readers = []string{
 	"internal/acpwire",
 	"internal/editor",
 	"internal/imports",
+	"internal/oauth",
 	"internal/partialjson",
 	"internal/peer",
 	"internal/schema",

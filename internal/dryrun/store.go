@@ -249,6 +249,9 @@ func (m *Memory) OpenChild(context.Context, store.Fence, store.NewSession) (parl
 	return parley.Session{}, parley.Errorf(parley.CodeConflict, "a dry run opens no tool session")
 }
 
+// AskTool implements store.Approvals: a dry run runs no tool that could ask.
+func (m *Memory) AskTool(context.Context, store.Fence, store.Ask) error { return nil }
+
 // UseApprovals implements store.Approvals: a dry run asks nobody.
 func (m *Memory) UseApprovals(context.Context, store.Fence, []store.ApprovalUse) error { return nil }
 

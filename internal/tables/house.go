@@ -160,6 +160,29 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 		},
 	},
 	{
+		Name: "tool_authorizations", Go: "ToolAuthorization", Alias: "o",
+		Keys: keys{SQLite: {"id"}, Postgres: {"workspace_id", "id"}},
+		Lists: []List{
+			{Name: "read", Kind: Reads, Of: of[parley.ToolAuthorization]()},
+			{Name: "insert", Kind: Inserts, Of: of[parley.ToolAuthorization]()},
+			{Name: "update", Kind: Updates, Of: of[parley.ToolAuthorization](), Spare: 1},
+		},
+		Columns: []Column{
+			{Name: "id", Kind: ID, Field: "ID", In: "read insert"},
+			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "read insert"},
+			{Name: "server", Kind: Text, Field: "Server", In: "read insert"},
+			{Name: "tokens", Kind: Bytes, Field: "Tokens", In: "read insert update"},
+			{Name: "request", Kind: Bytes, Field: "Request", In: "read insert update"},
+			{Name: "owner_kind", Kind: Text, Field: "Owner.Kind", In: "read insert update"},
+			{Name: "owner_id", Kind: ID, Field: "Owner.ID", In: "read insert update"},
+			{Name: "owner_name", Kind: Text, Field: "Owner.Name", In: "read insert update"},
+			{Name: "revision", Kind: Integer, Field: "Revision", In: "read insert update"},
+			{Name: "created_at", Kind: Integer, Field: "CreatedAt", In: "read insert"},
+			{Name: "updated_at", Kind: Integer, Field: "UpdatedAt", In: "read insert update"},
+			{Name: "authorized_at", Kind: Integer, Field: "AuthorizedAt", In: "read insert update"},
+		},
+	},
+	{
 		Name: "webhook_lanes",
 		Keys: keys{SQLite: {"webhook_id", "session_id"}, Postgres: {"workspace_id", "webhook_id", "session_id"}},
 		Columns: []Column{

@@ -206,7 +206,7 @@ var record = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "expires_at", Kind: Integer, Field: "ExpiresAt", In: "read insert"},
 			{Name: "decided_at", Kind: Integer, Field: "DecidedAt", In: "read update"},
 			{Name: "used_at", Kind: Integer, Field: "UsedAt", In: "read update"},
-			{Name: "terms", Kind: Text, Field: "Terms", In: "read insert"},
+			{Name: "terms", Kind: Text, Field: "Terms", In: "read insert update"},
 			{Name: "approved_by", Kind: Text, Field: "Approvers", In: "read update", Codec: Null},
 		},
 	},

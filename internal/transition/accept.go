@@ -6,7 +6,8 @@ import (
 	"example.org/parley"
 )
 
-// terms are the columns of an approval that say why it was created and who may decide it. They never change.
+// terms are what an approval has beside its columns: why it was created, who may decide it, what a tool asks, and the
+// answer. Only the answer changes.
 type terms struct {
 	Reason     parley.ApprovalReason `json:"reason,omitempty"`
 	Approvers  int                   `json:"approvers,omitempty"`
@@ -14,11 +15,14 @@ type terms struct {
 	Named      bool                  `json:"named,omitempty"`
 	Digest     string                `json:"digest,omitempty"`
 	Rules      parley.Hash           `json:"rules,omitzero"`
+	Question   *parley.ToolQuestion  `json:"question,omitempty"`
+	State      json.RawMessage       `json:"state,omitempty"`
+	Answer     json.RawMessage       `json:"answer,omitempty"`
 }
 
 // encodeTerms returns the JSON of an approval's terms.
 func encodeTerms(a *parley.Approval) (string, error) {
-	text, err := json.Marshal(terms{a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules})
+	text, err := json.Marshal(terms{a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules, a.Question, a.Carried, a.Answer})
 	return string(text), err
 }
 
@@ -32,6 +36,7 @@ func readTerms(a *parley.Approval, text, approvedBy string) error {
 		}
 		a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules = t.Reason, t.Approvers, t.Requesters,
 			t.Named, t.Digest, t.Rules
+		a.Question, a.Carried, a.Answer = t.Question, t.State, t.Answer
 	}
 	if approvedBy != "" {
 		if err := json.Unmarshal([]byte(approvedBy), &a.ApprovedBy); err != nil {

@@ -31,34 +31,48 @@ func (t *Tx) ask(h *Head, turn *parley.Turn, asks []store.Ask, rows []OpenRow, b
 		if err != nil {
 			return err
 		}
-		a := &parley.Approval{
-			ID:           ask.ApprovalID,
-			WorkspaceID:  h.WorkspaceID,
-			SessionID:    h.ID,
-			RootID:       h.RootID,
-			AgentID:      turn.AgentID,
-			TurnID:       turn.ID,
-			MessageID:    rows[at].ID,
-			ToolCallID:   ask.ToolCallID,
-			ToolName:     rows[at].ToolName,
-			Arguments:    arguments,
-			Fingerprint:  fingerprint,
-			State:        parley.ApprovalPending,
-			CreatedAt:    t.now,
-			ExpiresAt:    t.now + parley.Time(ask.Timeout/time.Millisecond),
-			Reason:       ask.Reason,
-			Approvers:    ask.Approvers,
-			RequesterIDs: ask.RequesterIDs,
-			Named:        ask.Named,
-			Digest:       ask.Digest,
-			Rules:        ask.Rules,
-		}
-		if a.RootID.IsZero() { // the session is older than trees
-			a.RootID = h.ID
-		}
-		h.Changes.NewApprovals = append(h.Changes.NewApprovals, a)
-		t.tellApproval(h, event.ApprovalCreated{Approval: approvalTold(a)}.Encode(), a)
+		t.newApproval(h, turn, &ask, &parley.Approval{
+			MessageID: rows[at].ID, ToolName: rows[at].ToolName, Arguments: arguments, Fingerprint: fingerprint,
+		})
 	}
+	return nil
+}
+
+// newApproval records a question about the call that a names.
+func (t *Tx) newApproval(h *Head, turn *parley.Turn, ask *store.Ask, a *parley.Approval) {
+	a.ID, a.WorkspaceID, a.SessionID, a.RootID = ask.ApprovalID, h.WorkspaceID, h.ID, h.RootID
+	a.AgentID, a.TurnID, a.ToolCallID, a.State = turn.AgentID, turn.ID, ask.ToolCallID, parley.ApprovalPending
+	a.CreatedAt, a.ExpiresAt = t.now, t.now+parley.Time(ask.Timeout/time.Millisecond)
+	a.Reason, a.Approvers, a.RequesterIDs, a.Named = ask.Reason, ask.Approvers, ask.RequesterIDs, ask.Named
+	a.Digest, a.Rules, a.Question, a.Carried = ask.Digest, ask.Rules, ask.Question, ask.State
+	if a.RootID.IsZero() { // the session is older than trees
+		a.RootID = h.ID
+	}
+	h.Changes.NewApprovals = append(h.Changes.NewApprovals, a)
+	t.tellApproval(h, event.ApprovalCreated{Approval: approvalTold(a)}.Encode(), a)
+}
+
+// AskTool implements the transition of store.Approvals.
+func (t *Tx) AskTool(fence store.Fence, ask store.Ask) error {
+	h, turn, err := t.lockTurn(fence)
+	if err != nil {
+		return err
+	}
+	call, err := t.unanswered(h, ask.ToolCallID)
+	if err != nil {
+		return err
+	}
+	approvals, err := t.rows.TurnApprovals(h, turn.ID)
+	if err != nil || approvalOf(approvals, ask.ApprovalID) != nil {
+		return err
+	}
+	arguments, fingerprint, err := exactCall(call.Content)
+	if err != nil {
+		return err
+	}
+	t.newApproval(h, turn, &ask, &parley.Approval{
+		MessageID: call.ID, ToolName: call.ToolName, Arguments: arguments, Fingerprint: fingerprint,
+	})
 	return nil
 }
 
@@ -168,6 +182,8 @@ func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
 	switch {
 	case !decision.Lasts():
 		return nil
+	case a.Question != nil:
+		return parley.InvalidField("scope", "an answer to a tool's question is for this call only")
 	case a.Named:
 		return parley.InvalidField("scope", "a rule says who approves this tool, so an approval is for this call only")
 	case decision.Scope == parley.ScopeTree && a.Digest == "":
@@ -192,6 +208,9 @@ func (t *Tx) settleDecided(h *Head, a *parley.Approval, decision parley.Decision
 		return nil
 	}
 	a.State, a.Scope = parley.ApprovalApproved, parley.ScopeOnce
+	if a.Question != nil {
+		a.Answer = decision.Answer
+	}
 	switch decision.Scope {
 	case parley.ScopeSession, parley.ScopeTree:
 		if err := t.grantSession(h, a, decision); err != nil {
@@ -261,7 +280,7 @@ func (t *Tx) approveAlike(h *Head, a *parley.Approval) error {
 // covers reports whether a lasting decision about one approval also answers another.
 func covers(h *Head, a, other *parley.Approval) bool {
 	switch {
-	case other.ToolName != a.ToolName, other.Named:
+	case other.ToolName != a.ToolName, other.Named, other.Question != nil:
 		return false
 	case a.Scope == parley.ScopeChange:
 		return other.Changed() && other.Change() == a.Change()
@@ -359,7 +378,7 @@ func (t *Tx) UseApprovals(fence store.Fence, uses []store.ApprovalUse) error {
 		switch {
 		case a == nil:
 			return NotFound("approval")
-		case a.State != parley.ApprovalApproved || a.UsedAt != 0:
+		case !a.Runs() || a.UsedAt != 0:
 			return parley.Errorf(
 				parley.CodeConflict,
 				"the approval of the call %q is %s and used %t",

@@ -129,9 +129,38 @@ func (t taped) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return result, err
 }
 
+// For implements tool.Source.
+func (t *Tools) For(workspaceID parley.ID) tool.Source { return own{t, t.source.For(workspaceID)} }
+
+// own is what a workspace sees.
+type own struct {
+	tape   *Tools
+	source tool.Source
+}
+
+// For implements tool.Source.
+func (o own) For(workspaceID parley.ID) tool.Source { return o.tape.For(workspaceID) }
+
 // Tool implements tool.Source.
-func (t *Tools) Tool(name string) (tool.Tool, bool) {
-	found, ok := t.source.Tool(name)
+func (o own) Tool(name string) (tool.Tool, bool) { return o.tape.find(o.source, name) }
+
+// Tools implements tool.Source.
+func (o own) Tools() []tool.Tool { return o.tape.list(o.source) }
+
+// Expects implements tool.Source.
+func (o own) Expects(name string) bool { return o.source.Expects(name) }
+
+// Await implements tool.Source.
+func (o own) Await(ctx context.Context) { o.source.Await(ctx) }
+
+// Faults implements tool.Source.
+func (o own) Faults() []tool.Fault { return o.source.Faults() }
+
+// Tool implements tool.Source.
+func (t *Tools) Tool(name string) (tool.Tool, bool) { return t.find(t.source, name) }
+
+func (t *Tools) find(source tool.Source, name string) (tool.Tool, bool) {
+	found, ok := source.Tool(name)
 	if !ok {
 		at := slices.IndexFunc(t.offered, func(o tool.Tool) bool { return o.Definition().Name == name })
 		if at < 0 {
@@ -144,8 +173,10 @@ func (t *Tools) Tool(name string) (tool.Tool, bool) {
 }
 
 // Tools implements tool.Source.
-func (t *Tools) Tools() []tool.Tool {
-	all := slices.Concat(t.source.Tools(), t.offered)
+func (t *Tools) Tools() []tool.Tool { return t.list(t.source) }
+
+func (t *Tools) list(source tool.Source) []tool.Tool {
+	all := slices.Concat(source.Tools(), t.offered)
 	sort.SliceStable(all, func(i, j int) bool { return all[i].Definition().Name < all[j].Definition().Name })
 	for i := range all {
 		t.define(all[i])

@@ -31,9 +31,10 @@ func (c *counted) Tools() []tool.Tool {
 	}
 	return []tool.Tool{counter{c}}
 }
-func (*counted) Expects(string) bool   { return false }
-func (*counted) Await(context.Context) {}
-func (*counted) Faults() []tool.Fault  { return nil }
+func (c *counted) For(parley.ID) tool.Source { return c }
+func (*counted) Expects(string) bool         { return false }
+func (*counted) Await(context.Context)       {}
+func (*counted) Faults() []tool.Fault        { return nil }
 
 type counter struct{ of *counted }
 

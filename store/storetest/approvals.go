@@ -32,6 +32,8 @@ func testApprovals(t *testing.T, open Open) {
 		"WhatIsAcceptedIsKept":             acceptedKept,
 		"NoRoomForTheGrant":                approvalGrantsFull,
 		"SilenceIsANo":                     approvalExpires,
+		"ARunningToolAsks":                 toolAsks,
+		"ADenialIsAToolsAnswer":            toolAsksInVain,
 		"AnAnswerBehindTheDeadline":        approvalTooLate,
 		"ACancelSettlesIt":                 approvalCancelled,
 		"AnEndOutsideAnyStepSettlesIt":     approvalTurnFails,

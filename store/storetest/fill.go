@@ -46,6 +46,7 @@ func Fill(t *testing.T, store store.Store, n int) Filled {
 	w.fillArtifacts(t, project.ID, plain)
 	w.fillSchedules(t)
 	w.fillWebhooks(t, plain)
+	w.authorization(t, "tickets")
 	w.names(t, plain, "é 😀")
 	w.askedBelow(t)
 	w.drainOutbox(t) // announces it to its root

@@ -19,6 +19,7 @@ var outlives = []string{ //nolint:gochecknoglobals // never written
 	"agent_versions",
 	"schedules", "schedule_runs", // of agents
 	"webhooks",
+	"tool_authorizations",
 	"transforms", "transform_inputs", "transform_outputs", // nodes of lineages, without what was said
 	"transform_definitions", "transform_definition_versions", // of a workspace
 	"projects",

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"time"
 
+	"example.org/parley"
 	"example.org/parley/internal/projectdir"
 	"example.org/parley/tool"
 )
@@ -47,6 +48,9 @@ func (s Source) Tool(name string) (tool.Tool, bool) {
 	}
 	return nil, false
 }
+
+// For implements tool.Source: every workspace has the same tools.
+func (s Source) For(parley.ID) tool.Source { return s }
 
 // Expects implements tool.Source: built-in tools are always there.
 func (Source) Expects(string) bool { return false }

@@ -75,6 +75,9 @@ func (s Source) Tool(name string) (tool.Tool, bool) {
 // Tools lists the tools by name.
 func (s Source) Tools() []tool.Tool { return slices.Clone(s.tools) }
 
+// For implements tool.Source: every workspace has the same tools.
+func (s Source) For(parley.ID) tool.Source { return s }
+
 // Expects implements tool.Source: the tools are always there.
 func (Source) Expects(string) bool { return false }
 

@@ -96,6 +96,9 @@ func (s *Source) Tools() []tool.Tool {
 	return tools
 }
 
+// For implements tool.Source: every workspace has the same tools.
+func (s *Source) For(parley.ID) tool.Source { return s }
+
 // Expects returns false: endpoints are known from their configuration.
 func (*Source) Expects(string) bool { return false }
 

@@ -51,7 +51,7 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 	if l.server.Command != "" {
 		c.transport = &process{server: l.server, self: l.options.Self, log: l.log}
 	} else {
-		dialled, err := newRemote(l.server)
+		dialled, err := newRemote(l.server, l.bearer)
 		if err != nil {
 			return nil, err
 		}
@@ -60,8 +60,16 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 	client := sdk.NewClient(
 		&sdk.Implementation{Name: "parley", Title: "Parley", Version: l.options.Version},
 		&sdk.ClientOptions{
-			Logger:       slog.New(quiet{l.log.Handler()}),
-			Capabilities: &sdk.ClientCapabilities{}, // neither roots nor sampling nor elicitation
+			Logger: slog.New(quiet{l.log.Handler()}),
+			// Calls that need a person or the project come back and are made again; older servers would ask while a
+			// call goes on, so they are told of nothing.
+			Capabilities: &sdk.ClientCapabilities{
+				RootsV2: &sdk.RootCapabilities{}, //nolint:staticcheck // servers still ask for roots
+				Elicitation: &sdk.ElicitationCapabilities{
+					Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{},
+				},
+			},
+			MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
 			ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 				wakeUp(c.changed)
 			},
@@ -71,6 +79,7 @@ func (l *link) connect(ctx context.Context) (*connection, error) {
 		},
 	)
 	client.AddReceivingMiddleware(refuseRoots)
+	client.AddSendingMiddleware(offerNothing)
 	// The SDK sometimes waits without a bound; closing the transport ends that.
 	unhook := context.AfterFunc(ctx, c.transport.close)
 	session, err := client.Connect(ctx, c.transport, &sdk.ClientSessionOptions{ProtocolVersion: l.server.Protocol})
@@ -96,6 +105,17 @@ func refuseRoots(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
+// offerNothing introduces the client of an older version of the protocol, in which a server asks while a call goes on,
+// as one that answers nothing.
+func offerNothing(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		if params, ok := request.GetParams().(*sdk.InitializeParams); ok && method == "initialize" {
+			params.Capabilities = &sdk.ClientCapabilities{}
+		}
+		return next(ctx, method, request)
+	}
+}
+
 // close ends the session, in good order if that is quick.
 func (c *connection) close() {
 	done := make(chan struct{})
@@ -114,13 +134,18 @@ func (c *connection) close() {
 }
 
 // call calls a tool by the server's own name.
-func (l *link) call(ctx context.Context, name string, call tool.Call) (*sdk.CallToolResult, error) {
+func (l *link) call(
+	ctx context.Context,
+	name string,
+	call tool.Call,
+	state *inputState,
+) (*sdk.CallToolResult, error) {
 	for again := false; ; again = true {
 		c, err := l.connected(ctx)
 		if err != nil {
 			return nil, err
 		}
-		result, err := c.call(ctx, l, name, call)
+		result, err := c.call(ctx, l, name, call, state)
 		switch {
 		case err == nil:
 			return result, nil
@@ -131,13 +156,29 @@ func (l *link) call(ctx context.Context, name string, call tool.Call) (*sdk.Call
 			}
 			l.drop(c)
 		default:
+			var person *unauthorized
+			if errors.As(c.transport.why(err), &person) {
+				wakeUp(l.suspect) // the connection ends, and waits for that person too
+				return nil, l.away(person)
+			}
 			return nil, l.failed(ctx, err)
 		}
 	}
 }
 
-func (c *connection) call(ctx context.Context, l *link, name string, call tool.Call) (*sdk.CallToolResult, error) {
+func (c *connection) call(
+	ctx context.Context,
+	l *link,
+	name string,
+	call tool.Call,
+	state *inputState,
+) (*sdk.CallToolResult, error) {
 	params := &sdk.CallToolParams{Name: name}
+	if state != nil {
+		if err := state.fill(params); err != nil {
+			return nil, err
+		}
+	}
 	c.mu.Lock()
 	c.calls++
 	c.tokens++

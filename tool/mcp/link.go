@@ -22,7 +22,11 @@ const (
 	longestPause = time.Minute
 	// shortestPause is the least time between attempts, even if calls ask for one.
 	shortestPause = 250 * time.Millisecond
-	steadyAfter   = time.Minute
+	// refusedPause is the time between attempts at a server that lets nobody in: until a person has acted, nothing
+	// changes. A call tries again earlier, but not within refusedLeast.
+	refusedPause = time.Hour
+	refusedLeast = time.Minute
+	steadyAfter  = time.Minute
 	// callPatience is how long a call waits for a server being connected. A call to a server whose next attempt is
 	// further away triggers the attempt.
 	callPatience = 10 * time.Second
@@ -41,6 +45,7 @@ type link struct {
 	lists   *inflight.Bytes // that the lists of all servers hold
 	owner   inflight.Owner  // as which this server's does
 	log     *slog.Logger
+	bearer  *bearer       // nil: the server is not authorized by OAuth
 	changed func()        // the tools of this link have changed
 	told    string        // the error of the last warning, until the server is connected; only run uses it
 	tried   chan struct{} // closed when the first attempt has ended
@@ -85,9 +90,12 @@ func (l *link) run(ctx context.Context) {
 		if time.Since(began) > steadyAfter {
 			pause = firstPause
 		}
-		wait := pause/2 + rand.N(pause) //nolint:gosec // spreads attempts, keeps no secret
+		wait, least := pause/2+rand.N(pause), shortestPause //nolint:gosec // spreads attempts, keeps no secret
+		if waitsForPerson(err) {
+			wait, least = refusedPause, refusedLeast
+		}
 		l.logAway(ctx, err, wait)
-		l.rest(ctx, wait)
+		l.rest(ctx, min(wait, least), wait)
 		pause = min(2*pause, longestPause)
 	}
 }
@@ -103,8 +111,8 @@ func (l *link) logAway(ctx context.Context, err error, wait time.Duration) {
 }
 
 // rest waits for the next attempt; a call may end the wait.
-func (l *link) rest(ctx context.Context, wait time.Duration) {
-	least, most := time.NewTimer(min(wait, shortestPause)), time.NewTimer(wait)
+func (l *link) rest(ctx context.Context, shortest, longest time.Duration) {
+	least, most := time.NewTimer(shortest), time.NewTimer(longest)
 	defer least.Stop()
 	defer most.Stop()
 	select {
@@ -248,7 +256,8 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 		switch {
 		case c != nil:
 			return c, nil
-		case over || (!trying && done >= last):
+		case over || (!trying && (done >= last || waitsForPerson(trouble))):
+			wakeUp(l.kick)
 			return nil, l.away(trouble)
 		case !trying:
 			wakeUp(l.kick)
@@ -264,6 +273,15 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 // away tells the model that the server cannot be reached. The reason, which may contain paths and addresses, is in the
 // log.
 func (l *link) away(trouble error) error {
+	if waitsForPerson(trouble) {
+		return parley.WrapError(
+			parley.CodeUnavailable,
+			trouble,
+			fmt.Sprintf("Not run: the tool server %s lets nobody in "+
+				"until a person has authorized it or corrected its credentials. Tell the user, or go on without it.",
+				quoted(l.server.Name)),
+		)
+	}
 	return parley.WrapError(
 		parley.CodeUnavailable,
 		trouble,
@@ -275,7 +293,9 @@ func (l *link) away(trouble error) error {
 }
 
 // source returns the Source of the server's tools.
-func (l *link) source() string { return "mcp/" + l.server.Name }
+func (l *link) source() string { return sourceName(&l.server) }
+
+func sourceName(server *Server) string { return "mcp/" + server.Name }
 
 // listed returns the tools of the last list.
 func (l *link) listed() []*remoteTool {

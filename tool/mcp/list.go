@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -93,13 +94,13 @@ func (l *link) make(given []*sdk.Tool) ([]*remoteTool, []tool.Fault) {
 		t, err := newTool(l, g)
 		if err != nil {
 			l.warn("out "+g.Name, "a tool of an MCP server is left out", "tool", g.Name, "error", err)
-			faults = append(
-				faults,
-				tool.Fault{
-					Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error(),
-					Do: "Ask the server's maintainer for a schema within the bounds; its other tools work.",
-				},
-			)
+			do := "Ask the server's maintainer for a schema within the bounds; its other tools work."
+			if errors.Is(err, errTaskOnly) {
+				do = "Ask the server's maintainer to let it be called without a task; its other tools work."
+			}
+			faults = append(faults, tool.Fault{
+				Name: toolName(l.server.Name, g.Name), Source: l.source(), Reason: err.Error(), Do: do,
+			})
 			continue
 		}
 		made = append(made, t)

@@ -41,6 +41,9 @@ func mendList(result json.RawMessage, tell unread) json.RawMessage {
 	mended := false
 	kept := make([]json.RawMessage, 0, len(tools))
 	for _, raw := range tools {
+		if fit, marked := markTask(raw); marked {
+			raw, mended = fit, true
+		}
 		if json.Unmarshal(raw, &sdk.Tool{}) == nil && !bytes.Equal(raw, []byte("null")) {
 			kept = append(kept, raw)
 			continue
@@ -55,6 +58,25 @@ func mendList(result json.RawMessage, tell unread) json.RawMessage {
 	}
 	list["tools"] = encoded(kept)
 	return encoded(list)
+}
+
+// metaTask marks, in a tool's _meta, what the library does not read: the tool runs only as a task.
+const metaTask = "parley/task-only"
+
+// markTask marks a tool that may be called only as a task, which answers with a handle instead of a result.
+func markTask(raw json.RawMessage) (json.RawMessage, bool) {
+	var says struct {
+		Execution struct {
+			TaskSupport string `json:"taskSupport"`
+		} `json:"execution"`
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &says) != nil || says.Execution.TaskSupport != "required" ||
+		json.Unmarshal(raw, &members) != nil {
+		return raw, false
+	}
+	members["_meta"] = json.RawMessage(`{"` + metaTask + `":true}`)
+	return encoded(members), true
 }
 
 // mendTool removes unreadable members; it returns false for a tool without a name.

@@ -26,6 +26,7 @@ const oddTools = `{"tools":[
 	{"name":"text","inputSchema":{"type":"object"},"annotations":"none"},
 	{"name":"members","description":5,"title":["x"],"_meta":"x","icons":{},"inputSchema":{"type":"object"}},
 	{"name":7,"inputSchema":{"type":"object"}}, null, "tool",
+	{"name":"slow","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},
 	{"name":"bare","inputSchema":"none"}]}`
 
 // oddAnswer answers one request of the protocol; "" for what needs no answer.
@@ -136,7 +137,8 @@ func TestOneOddToolCostsOnlyItself(t *testing.T) {
 			t.Errorf("the log does not say %s of each server:\n%s", said, log)
 		}
 	}
-	if faults := source.Faults(); len(faults) != 3 || faults[0].Name != "body__bare" {
+	if faults := source.Faults(); len(faults) != 6 || faults[0].Name != "body__bare" ||
+		faults[1].Name != "body__slow" || !strings.Contains(faults[1].Reason, "only as a task") {
 		t.Errorf("faults: %v", faults)
 	}
 }
@@ -160,7 +162,7 @@ func TestAnUnreadableResultIsNamedSo(t *testing.T) {
 			t.Errorf("%s: %s, %v", server, got, err)
 		}
 	}
-	if faults := source.Faults(); len(faults) != 3 {
+	if faults := source.Faults(); len(faults) != 6 {
 		t.Errorf("faults: %v", faults)
 	}
 }

@@ -25,10 +25,10 @@ type remote struct {
 	url    string
 	alive  context.Context //nolint:containedctx // its end ends every request of the connection
 	end    context.CancelCauseFunc
-	status *atomic.Int32 // of the last answer that was an error; 0: none
+	bound  *bounded
 }
 
-func newRemote(server Server) (*remote, error) {
+func newRemote(server Server, bearer *bearer) (*remote, error) {
 	origin, err := url.Parse(server.URL)
 	if err != nil {
 		return nil, err
@@ -49,9 +49,9 @@ func newRemote(server Server) (*remote, error) {
 		return checkRedirect(request, via)
 	}
 	alive, end := context.WithCancelCause(context.Background())
-	bound := &bounded{next: client.Transport, alive: alive, end: end, flood: newFlood()}
+	bound := &bounded{next: client.Transport, alive: alive, end: end, flood: newFlood(), bearer: bearer}
 	client.Transport = bound
-	return &remote{client: client, url: server.URL, alive: alive, end: end, status: &bound.status}, nil
+	return &remote{client: client, url: server.URL, alive: alive, end: end, bound: bound}, nil
 }
 
 // Connect implements the SDK's Transport.
@@ -76,7 +76,10 @@ func (r *remote) why(err error) error {
 	if cause := context.Cause(r.alive); err != nil && errors.Is(cause, errFlood) {
 		return cause
 	}
-	if status := r.status.Load(); status != 0 && err != nil {
+	if refused := r.bound.refused.Load(); err != nil && refused != nil {
+		return refused
+	}
+	if status := r.bound.status.Load(); status != 0 && err != nil {
 		return fmt.Errorf("%w; it answered %w", err, errStatus(status))
 	}
 	return err
@@ -88,6 +91,9 @@ type bounded struct {
 	alive context.Context //nolint:containedctx // as in remote
 	end   context.CancelCauseFunc
 	flood *flood
+	// bearer gives the tokens; nil: no request has one. refused is why it last gave none.
+	bearer  *bearer
+	refused atomic.Pointer[unauthorized]
 
 	status atomic.Int32 // of the last answer that was an error; 0: none
 }
@@ -109,7 +115,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 			b.end(err)
 		}
 	}
-	response, err := b.next.RoundTrip(r.WithContext(ctx))
+	response, err := b.send(r.WithContext(ctx))
 	if err != nil {
 		release()
 		return nil, err
@@ -137,6 +143,53 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		tell: mendingOf(r.Context()),
 	}
 	return response, nil
+}
+
+// send sends a request with a token. If the server refuses the token, it is renewed, and the request sent once more:
+// what a server lets nobody do has not happened.
+func (b *bounded) send(r *http.Request) (*http.Response, error) {
+	if b.bearer == nil {
+		return b.next.RoundTrip(r)
+	}
+	stale := ""
+	for {
+		token, err := b.bearer.get(r.Context(), stale)
+		if err != nil {
+			if r.Body != nil {
+				_ = r.Body.Close()
+			}
+			return nil, b.refuse(err)
+		}
+		attempt := r.Clone(r.Context())
+		attempt.Header.Set("Authorization", "Bearer "+token)
+		response, err := b.next.RoundTrip(attempt)
+		if err != nil || response.StatusCode != http.StatusUnauthorized {
+			return response, err
+		}
+		if stale != "" {
+			b.refused.Store(errNotTaken)
+			return response, nil
+		}
+		stale = token
+		if r.Body != nil {
+			if r.GetBody == nil {
+				return response, nil
+			}
+			if r.Body, err = r.GetBody(); err != nil {
+				return response, nil //nolint:nilerr // the answer says enough
+			}
+		}
+		_ = response.Body.Close()
+	}
+}
+
+// refuse notes that a person must act.
+func (b *bounded) refuse(err error) error {
+	var person *unauthorized
+	if errors.As(err, &person) {
+		b.refused.Store(person)
+	}
+	return err
 }
 
 // errTooLong ends an answer beyond its bound.

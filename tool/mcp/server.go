@@ -39,6 +39,7 @@ type Server struct {
 	URL          string      // of a streamable HTTP server
 	Headers      http.Header // sent only to the URL's origin; may contain secrets
 	AllowPrivate bool        // the URL may lead to private and loopback addresses
+	OAuth        *OAuth      // nil: Headers are all that the server wants
 
 	ConnectTime time.Duration // 0: DefaultConnectTime
 	CallTime    time.Duration // per tool call; 0: the caller's limit
@@ -67,6 +68,12 @@ func (s Server) Check() error {
 		return invalid("args and environment are for a command; a url has headers")
 	case s.Command != "" && (len(s.Headers) > 0 || s.AllowPrivate):
 		return invalid("headers and allow_private are for a url; a command has args and environment")
+	case s.OAuth != nil && (s.URL == "" || s.Headers.Get("Authorization") != ""):
+		return invalid("oauth is for a url, and instead of a header Authorization")
+	case s.OAuth != nil && s.OAuth.Grant != GrantCode && s.OAuth.Grant != GrantClient:
+		return invalid("oauth.grant is %s or %s", GrantCode, GrantClient)
+	case s.OAuth != nil && s.OAuth.Grant == GrantClient && (s.OAuth.ClientID == "" || s.OAuth.ClientSecret == ""):
+		return invalid("oauth.grant %s needs client_id and client_secret", GrantClient)
 	case s.ConnectTime < 0 || s.ConnectTime > longestTime || s.CallTime < 0 || s.CallTime > longestTime:
 		return invalid("its times lie between 0 (the default) and %s", longestTime)
 	case s.Protocol != "" && !slices.Contains(sdk.SupportedProtocolVersions(), s.Protocol):
@@ -109,6 +116,9 @@ func (s Server) secrets() (values []string) {
 		if name, value, _ := strings.Cut(entry, "="); !slices.Contains(plainVariables, name) {
 			values = append(values, value)
 		}
+	}
+	if s.OAuth != nil {
+		values = append(values, s.OAuth.ClientSecret)
 	}
 	if parsed, err := url.Parse(s.URL); err == nil {
 		values = append(values, parsed.RequestURI()) // some hosts expect a key there

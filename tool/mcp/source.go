@@ -4,13 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"example.org/parley"
 	"example.org/parley/internal/inflight"
+	"example.org/parley/internal/oauth"
 	"example.org/parley/tool"
 )
 
@@ -21,23 +20,30 @@ type Options struct {
 	// server. "": what leaves a server's process group outlives it.
 	Self string
 	Log  *slog.Logger // nil: slog.Default()
+	// Authorizations and Key, which encrypts what is in it, serve servers that are authorized.
+	Authorizations Authorizations
+	Key            []byte
 }
 
-// Source provides the tools of all configured servers. It implements tool.Source and is safe for concurrent use.
+// Source provides the tools of all configured servers. It implements tool.Source, as nobody's workspace sees them, and
+// is safe for concurrent use.
 type Source struct {
-	links []*link // by name
-	stop  context.CancelFunc
-	runs  sync.WaitGroup
+	*view
+	links   []*link  // to servers that all workspaces share, by name
+	owned   []Server // that each workspace authorizes, by name
+	options Options
+	lists   *inflight.Bytes
+	rows    Authorizations
+	sealer  *oauth.Sealer
+	ctx     context.Context //nolint:containedctx // its end ends every link
+	stop    context.CancelFunc
+	runs    sync.WaitGroup
 
-	mu    sync.Mutex // serialises changes of shown
-	shown atomic.Pointer[catalogue]
+	mu    sync.Mutex // guards views
+	views map[parley.ID]*view
 }
 
-// catalogue is one immutable state of the tools.
-type catalogue struct {
-	tools  []tool.Tool // by name
-	byName map[string]tool.Tool
-}
+var _ tool.Source = (*Source)(nil)
 
 // Open starts connecting to the servers and returns immediately: their tools appear once they have answered. It returns
 // CodeInvalid for servers that cannot work. The links run until Close.
@@ -49,25 +55,52 @@ func Open(servers []Server, options Options) (*Source, error) {
 		options.Log = slog.Default()
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Source{stop: stop}
-	s.shown.Store(&catalogue{})
-	lists := inflight.NewBytes(listsHold*inflight.Scale(), 0)
-	for _, server := range servers {
-		if err := server.Check(); err != nil {
-			stop()
-			return nil, err
-		}
-		if s.link(server.Name) != nil {
-			stop()
-			return nil, parley.InvalidField("mcp", "server %s is listed twice", quoted(server.Name))
-		}
-		s.links = append(s.links, newLink(server, options, lists, s.show))
+	s := &Source{
+		options: options, lists: inflight.NewBytes(listsHold*inflight.Scale(), 0), rows: options.Authorizations,
+		ctx: ctx, stop: stop, views: map[parley.ID]*view{},
 	}
-	slices.SortFunc(s.links, func(a, b *link) int { return strings.Compare(a.server.Name, b.server.Name) })
+	s.view = newView(s, parley.ID{})
+	if err := s.sort(servers); err != nil {
+		stop()
+		return nil, err
+	}
 	for _, l := range s.links {
 		s.runs.Go(func() { l.run(ctx) }) // until Close
 	}
 	return s, nil
+}
+
+// sort makes the links to the servers that are shared, and keeps the others.
+func (s *Source) sort(servers []Server) error {
+	named := map[string]bool{}
+	for _, server := range servers {
+		if err := server.Check(); err != nil {
+			return err
+		}
+		if named[server.Name] {
+			return parley.InvalidField("mcp", "server %s is listed twice", quoted(server.Name))
+		}
+		named[server.Name] = true
+		if server.OAuth == nil || server.OAuth.Grant == GrantClient {
+			l := newLink(server, s.options, s.lists, s.show)
+			if server.OAuth != nil {
+				l.bearer = s.bearerOf(&server, parley.ID{})
+			}
+			s.links = append(s.links, l)
+			continue
+		}
+		if s.sealer == nil {
+			sealer, err := oauth.NewSealer(s.options.Key)
+			if err != nil || s.rows == nil {
+				return parley.InvalidField("mcp", "server %s: oauth needs a key that encrypts its tokens",
+					quoted(server.Name))
+			}
+			s.sealer = &sealer
+		}
+		s.owned = append(s.owned, server)
+	}
+	slices.SortFunc(s.links, func(a, b *link) int { return strings.Compare(a.server.Name, b.server.Name) })
+	return nil
 }
 
 // Close ends all connections and their processes. Calls in progress end with an error.
@@ -76,63 +109,31 @@ func (s *Source) Close() {
 	s.runs.Wait()
 }
 
-// show publishes a new catalogue after a link's tools have changed.
+// show publishes new catalogues after the tools of a shared link have changed.
 func (s *Source) show() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	fresh := &catalogue{byName: map[string]tool.Tool{}}
-	for _, l := range s.links {
-		for _, t := range l.listed() {
-			fresh.tools = append(fresh.tools, t)
-			fresh.byName[t.definition.Name] = t
-		}
+	views := []*view{s.view}
+	for _, v := range s.views {
+		views = append(views, v)
 	}
-	tools := fresh.tools
-	sort.Slice(tools, func(i, j int) bool { return tools[i].Definition().Name < tools[j].Definition().Name })
-	s.shown.Store(fresh)
-}
-
-// Tool finds a tool by its name, server__tool.
-func (s *Source) Tool(name string) (tool.Tool, bool) {
-	tool, ok := s.shown.Load().byName[name]
-	return tool, ok
-}
-
-// Tools lists the tools of all servers by name. A server that is away keeps its tools.
-func (s *Source) Tools() []tool.Tool { return slices.Clone(s.shown.Load().tools) }
-
-// Faults lists unusable tools offered by servers, by name.
-func (s *Source) Faults() []tool.Fault {
-	var all []tool.Fault
-	for _, l := range s.links {
-		all = append(all, l.faulty()...)
-	}
-	sort.SliceStable(all, func(i, j int) bool { return all[i].Name < all[j].Name })
-	return all
-}
-
-// Expects reports whether the name belongs to a configured server whose tools are still unknown.
-func (s *Source) Expects(name string) bool {
-	l := s.link(serverOf(name))
-	return l != nil && !l.known()
-}
-
-// Await returns when every server has been tried once, or ctx ends.
-func (s *Source) Await(ctx context.Context) {
-	for _, l := range s.links {
-		select {
-		case <-l.tried:
-		case <-ctx.Done():
-			return
-		}
+	s.mu.Unlock()
+	for _, v := range views {
+		v.show()
 	}
 }
 
-func (s *Source) link(name string) *link {
-	for _, l := range s.links {
-		if l.server.Name == name {
-			return l
-		}
+// For implements tool.Source.
+func (s *Source) For(workspaceID parley.ID) tool.Source {
+	if len(s.owned) == 0 {
+		return s
 	}
-	return nil
+	return s.viewOf(workspaceID)
 }
+
+func (s *Source) bearerOf(server *Server, workspaceID parley.ID) *bearer {
+	return &bearer{
+		server: *server, client: s.clientOf(server), rows: s.rows, sealer: s.sealer, workspace: workspaceID,
+	}
+}
+
+func (s *Source) clientOf(server *Server) *oauth.Client { return oauth.NewClient(server.AllowPrivate) }

@@ -36,9 +36,15 @@ type remoteTool struct {
 
 var _ tool.Tool = (*remoteTool)(nil)
 
+// errTaskOnly is why a tool is left out that the protocol allows to be called only as a task.
+var errTaskOnly = errors.New("it runs only as a task of the protocol, which Parley does not start")
+
 // newTool reads a server's description of a tool. Its error says why the tool is left out, for example because its
 // schema cannot be read here and arguments could not be checked.
 func newTool(l *link, given *sdk.Tool) (made *remoteTool, err error) {
+	if given.Meta[metaTask] != nil {
+		return nil, errTaskOnly
+	}
 	raw := noArguments
 	if given.InputSchema != nil {
 		if raw, err = json.Marshal(given.InputSchema); err != nil {
@@ -117,9 +123,9 @@ func (t *remoteTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 		ctx, stop = context.WithTimeoutCause(ctx, limit, errSlow{limit})
 		defer stop()
 	}
-	result, err := t.link.call(ctx, t.original, call)
-	if err != nil {
-		return tool.Result{}, err
+	result, question, err := t.link.converse(ctx, t.original, call)
+	if err != nil || question != nil {
+		return tool.Result{Ask: question}, err
 	}
 	return content(result)
 }

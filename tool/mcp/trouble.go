@@ -30,9 +30,16 @@ func (s Server) explain(trouble error) (reason, do string) {
 		status errStatus
 		lookup *net.DNSError
 		cert   *tls.CertificateVerificationError
+		person *unauthorized
 	)
 	const log = "The server's log says more."
 	switch {
+	case errors.As(trouble, &person):
+		if s.OAuth != nil && s.OAuth.Grant == GrantClient {
+			return person.reason,
+				"Correct `client_id` and `client_secret` of its `oauth` in parley.yaml, and restart Parley."
+		}
+		return person.reason, "An admin authorizes it: `parley tool-servers authorize " + s.Name + "`."
 	case errors.Is(trouble, exec.ErrNotFound), errors.Is(trouble, fs.ErrNotExist):
 		return "its program is not found on the server's machine",
 			"Install the program, or correct `command` in parley.yaml and restart Parley, which searches its own PATH."
@@ -52,7 +59,8 @@ func (s Server) explain(trouble error) (reason, do string) {
 			"If you trust the server, write `allow_private: true` for it in parley.yaml and restart Parley."
 	case errors.As(trouble, &status) && (status == http.StatusUnauthorized || status == http.StatusForbidden):
 		return "it refused Parley's credentials: " + status.Error(),
-			"Correct its `secret_headers` in parley.yaml, or their variables, and restart Parley."
+			"Correct its `secret_headers` in parley.yaml, or their variables; if the server wants OAuth, write " +
+				"`oauth: {}` for it. Then restart Parley."
 	case errors.As(trouble, &status):
 		return "it answered " + status.Error(), "Check that its `url` in parley.yaml is an MCP endpoint. " + log
 	case errors.Is(trouble, syscall.ECONNREFUSED):
@@ -63,4 +71,12 @@ func (s Server) explain(trouble error) (reason, do string) {
 		return "its certificate is not trusted", "Have it use a certificate that this machine trusts. " + log
 	}
 	return "the connection to it failed", "Check that it speaks MCP. " + log
+}
+
+// waitsForPerson reports whether a server refuses everybody until a person acts: trying again changes nothing.
+func waitsForPerson(trouble error) bool {
+	var status errStatus
+	var person *unauthorized
+	return errors.As(trouble, &person) ||
+		errors.As(trouble, &status) && (status == http.StatusUnauthorized || status == http.StatusForbidden)
 }

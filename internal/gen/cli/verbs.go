@@ -615,6 +615,18 @@ func verbs() []verb {
 			},
 		},
 		{
+			noun: "tool-servers", name: "list", kind: list, operation: "listToolServers",
+			says: "List the servers of tools, and what to do about those that cannot be used",
+			columns: []column{
+				{"NAME", "name", ""}, {"STATE", "state", ""}, {"TOOLS", "tools", ""}, {"SINCE", "authorized_at", ""},
+				{"WHAT TO DO", "", "toolServerTrouble"},
+			},
+		},
+		{
+			noun: "tool-servers", name: "forget", kind: remove, operation: "forgetToolServerAuthorization", place: "SERVER",
+			says: "Delete what the workspace has authorized at a server of tools",
+		},
+		{
 			noun: "tools", name: "list", bare: true, kind: list, operation: "listTools",
 			says: "List the tools that agents may use",
 			columns: []column{

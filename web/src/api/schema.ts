@@ -359,6 +359,8 @@ export interface components {
         Approval: {
             /** Format: uuid */
             agent_id: string | null;
+            /** @description Any JSON. */
+            answer: unknown;
             approved_by: components["schemas"]["Approver"][];
             /** Format: int64 */
             approvers: number;
@@ -385,8 +387,9 @@ export interface components {
             message_id: string;
             /** Format: int64 */
             missing: number;
+            question: components["schemas"]["ToolQuestion"] | null;
             /** @enum {string} */
-            reason: "rule" | "agent_changed" | "tool_changed";
+            reason: "rule" | "agent_changed" | "tool_changed" | "tool_asks";
             requester_ids: (string | null)[];
             /** Format: uuid */
             root_id: string;
@@ -2044,6 +2047,8 @@ export interface components {
             saved: number;
         };
         DecisionInput: {
+            /** @description To the question of a tool (question.schema), when you approve: an object that fits the schema. Absent for everything else. */
+            answer?: unknown;
             /** @description Kept with the decision; the model reads the comment of a denial. */
             comment?: string;
             /**
@@ -4724,6 +4729,11 @@ export interface components {
         };
         PageToolInfo: {
             data: components["schemas"]["ToolInfo"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageToolServer: {
+            data: components["schemas"]["ToolServer"][];
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
@@ -7524,6 +7534,12 @@ export interface components {
              */
             type: "tool.progress";
         };
+        ToolQuestion: {
+            message: string;
+            /** @description Any JSON. */
+            schema: unknown;
+            url: string | null;
+        };
         /** @description A tool's result in parts; result is its short form. */
         ToolResultContent: {
             /** @description Why the tool failed; null when it did not. */
@@ -7555,6 +7571,39 @@ export interface components {
             result?: unknown;
             /** @description Whether the tool succeeded. */
             success?: boolean;
+        };
+        ToolServer: {
+            authorizable: boolean;
+            /** Format: date-time */
+            authorized_at: string | null;
+            authorized_by: components["schemas"]["Author"] | null;
+            do: string | null;
+            name: string;
+            reason: string | null;
+            /** @enum {string} */
+            state: "connected" | "connecting" | "away" | "unauthorized";
+            /** Format: int64 */
+            tools: number;
+        };
+        ToolServerAnswerInput: {
+            /** @description The parameter code; absent if there is an error. */
+            code?: string;
+            /** @description The parameter error, if there is one. */
+            error?: string;
+            /** @description The parameter iss, if there is one. */
+            iss?: string;
+            /** @description The parameter state. */
+            state: string | null;
+        };
+        ToolServerAuthorizationInput: {
+            /** @description Where the authorization server sends the person with its answer: https, or http on the person's own machine. Whoever serves it passes the answer on with completeToolServerAuthorization. */
+            redirect_uri: string | null;
+        };
+        ToolServerRequest: {
+            /** Format: date-time */
+            expires_at: string | null;
+            state: string;
+            url: string;
         };
         /** @description Reports that a tool begins to run. Its call is already stored. */
         ToolStarted: {
@@ -8635,6 +8684,7 @@ export type PageShare = components['schemas']['PageShare'];
 export type PageSignIn = components['schemas']['PageSignIn'];
 export type PageTeamLead = components['schemas']['PageTeamLead'];
 export type PageToolInfo = components['schemas']['PageToolInfo'];
+export type PageToolServer = components['schemas']['PageToolServer'];
 export type PageTransform = components['schemas']['PageTransform'];
 export type PageTransformDefinition = components['schemas']['PageTransformDefinition'];
 export type PageTurn = components['schemas']['PageTurn'];
@@ -8778,8 +8828,13 @@ export type ToolDefinition = components['schemas']['ToolDefinition'];
 export type ToolInfo = components['schemas']['ToolInfo'];
 export type ToolProgress = components['schemas']['ToolProgress'];
 export type ToolProgressEvent = components['schemas']['ToolProgressEvent'];
+export type ToolQuestion = components['schemas']['ToolQuestion'];
 export type ToolResultContent = components['schemas']['ToolResultContent'];
 export type ToolResultInput = components['schemas']['ToolResultInput'];
+export type ToolServer = components['schemas']['ToolServer'];
+export type ToolServerAnswerInput = components['schemas']['ToolServerAnswerInput'];
+export type ToolServerAuthorizationInput = components['schemas']['ToolServerAuthorizationInput'];
+export type ToolServerRequest = components['schemas']['ToolServerRequest'];
 export type ToolStarted = components['schemas']['ToolStarted'];
 export type ToolStartedEvent = components['schemas']['ToolStartedEvent'];
 export type Total = components['schemas']['Total'];
