@@ -49,14 +49,15 @@ func (e *Engine) ToolServers(
 	ctx context.Context,
 	principal parley.Principal,
 	paging Paging,
-) (Page[parley.ToolServer], error) {
-	if err := e.enterUnaudited(ctx, principal, ReadTools); err != nil {
+) (_ Page[parley.ToolServer], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listToolServers", ReadTools)
+	if err != nil {
 		return Page[parley.ToolServer]{}, err
 	}
+	defer call.end(ctx, &err)
 	servers := []parley.ToolServer{}
 	if e.servers != nil {
-		var err error
-		if servers, err = e.servers.Servers(ctx, principal.WorkspaceID); err != nil {
+		if servers, err = e.servers.Servers(ctx, call.Scope.WorkspaceID); err != nil {
 			return Page[parley.ToolServer]{}, err
 		}
 	}

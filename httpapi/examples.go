@@ -268,8 +268,8 @@ const (
 		`"fingerprint":"` + hashExample + `","state":"approved","scope":"once","covers":null,` +
 		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` +
 		timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null,` +
-		`"reason":"rule","explanation":null,"approvers":1,"missing":0,"approved_by":[{"kind":"person","id":"` +
-		otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
+		`"question":null,"answer":null,"reason":"rule","explanation":null,"approvers":1,"missing":0,` +
+		`"approved_by":[{"kind":"person","id":"` + otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
 
 	delegationExample       = `{` + delegationFields + `}`
 	delegationDetailExample = `{` + delegationFields + `,"chain":{"root_id":"` + messageIDExample +
