@@ -43,9 +43,16 @@ func (p *SessionPatch) ownersFields() []patchField {
 // and no session inherits it: it would delete what its owner keeps.
 const UnstoredTag = "openai-unstored"
 
-// keptTags returns tags without UnstoredTag.
+// EnvironmentTag begins the tag of a session whose tools run where a worker of its owner polls for work. Nobody else may
+// set it, and no session inherits it: its calls run on that machine.
+const EnvironmentTag = "anthropic-environment:"
+
+// keptTags returns tags without those that only a session's owner may set.
 func keptTags(tags []string) []string {
-	return slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return strings.TrimSpace(tag) == UnstoredTag })
+	return slices.DeleteFunc(slices.Clone(tags), func(tag string) bool {
+		tag = strings.TrimSpace(tag)
+		return tag == UnstoredTag || strings.HasPrefix(tag, EnvironmentTag)
+	})
 }
 
 // mayPatch returns CodeForbidden for a patch of somebody else's session that names fields reserved for its owner.
@@ -63,7 +70,7 @@ func (e *Engine) mayPatch(
 		}
 	}
 	if patch.Tags.Set && len(keptTags(patch.Tags.Value)) < len(patch.Tags.Value) {
-		named = append(named, "the tag "+UnstoredTag)
+		named = append(named, "the tags "+UnstoredTag+" and "+EnvironmentTag)
 	}
 	if len(named) == 0 {
 		return nil

@@ -62,7 +62,10 @@ func (e *Engine) CreatePush(
 	if err := checkWebhook(&made); err != nil {
 		return parley.Webhook{}, err
 	}
-	others, err := e.pushes(ctx, call, input.TurnID)
+	// Only the principal's own: an admin replaces nobody else's.
+	others, err := e.store.Webhooks(ctx, made.WorkspaceID, store.WebhookQuery{
+		OwnerID: principal.ID, TurnID: input.TurnID, Limit: parley.MaxPushesOfTurn + 1,
+	})
 	if err != nil {
 		return parley.Webhook{}, err
 	}

@@ -76,6 +76,8 @@ func (nameless) Source() string { panic(carried) }
 
 type namelessTools struct{ fakeTools }
 
+func (n namelessTools) For(parley.ID) tool.Source { return n }
+
 func (n namelessTools) Tool(name string) (tool.Tool, bool) {
 	tool, ok := n.fakeTools.Tool(name)
 	if !ok {

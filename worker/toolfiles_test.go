@@ -25,6 +25,8 @@ type answering struct {
 	result tool.Result
 }
 
+func (a answering) For(parley.ID) tool.Source { return a }
+
 func (a answering) Tool(name string) (tool.Tool, bool) {
 	one, ok := a.fakeTools.Tool(name)
 	return answeringTool{one, a.result}, ok

@@ -141,6 +141,13 @@ type Server struct {
 	Resource  string   `json:"resource,omitempty"` // what tokens are for
 }
 
+// metadataOfResource is what a protected resource says of itself (RFC 9728).
+type metadataOfResource struct {
+	Resource string   `json:"resource"`
+	Servers  []string `json:"authorization_servers"`
+	Scopes   []string `json:"scopes_supported"`
+}
+
 // Discover finds the authorization server of a resource: as the resource's challenge or its metadata name it, or else
 // at the resource's own origin.
 func (c *Client) Discover(ctx context.Context, resource string) (Server, error) {
@@ -149,22 +156,20 @@ func (c *Client) Discover(ctx context.Context, resource string) (Server, error) 
 		return Server{}, err
 	}
 	named, scopes := c.challenge(ctx, resource)
-	found := struct {
-		Resource string   `json:"resource"`
-		Servers  []string `json:"authorization_servers"`
-		Scopes   []string `json:"scopes_supported"`
-	}{}
+	var found metadataOfResource
 	for _, address := range slices.Concat(named, wellKnown(at, "oauth-protected-resource", false)) {
-		answer, err := c.get(ctx, address, &found)
+		var read metadataOfResource // what a wrong answer leaves behind must not count
+		answer, err := c.get(ctx, address, &read)
 		if err != nil || answer.StatusCode/100 != 2 {
 			continue
 		}
-		if !covers(found.Resource, at) {
+		if !covers(read.Resource, at) {
 			return Server{}, errors.New("its metadata is about another resource")
 		}
-		if len(found.Servers) == 0 {
+		if len(read.Servers) == 0 {
 			return Server{}, errors.New("its metadata name no authorization server")
 		}
+		found = read
 		break
 	}
 	if len(found.Servers) == 0 {
@@ -352,6 +357,12 @@ type Token struct {
 	Endpoint string   `json:"endpoint"`
 	Resource string   `json:"resource"`
 	Client   Identity `json:"client"`
+}
+
+// For reports whether the token is meant for a resource at an address.
+func (t *Token) For(address string) bool {
+	at, err := url.Parse(address)
+	return err == nil && covers(t.Resource, at)
 }
 
 // Redeem exchanges the code with which a person's answer came back. The issuer is that answer's iss.

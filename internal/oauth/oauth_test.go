@@ -191,6 +191,21 @@ func TestHostileAuthorizationServers(t *testing.T) {
 	}
 }
 
+// TestBrokenMetadataLeaveNothingBehind: what a resource says of another one does not count although its metadata cannot
+// be read to their end.
+func TestBrokenMetadataLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	h := newHostile(t)
+	h.says["/meta"] = `{"resource":"https://bank.example/mcp","authorization_servers":["` + h.url +
+		`"],"scopes_supported":7}`
+	client := oauth.NewClient(true)
+	defer client.Close()
+	token, err := h.attempt(t, client, "")
+	if err != nil || token.For("https://bank.example/mcp") || !token.For(h.url+"/mcp") {
+		t.Errorf("a token for %s, %v", token.Resource, err)
+	}
+}
+
 // TestPrivateAuthorizationServersNeedLeave: without it nothing on this machine is asked, and nothing without TLS.
 func TestPrivateAuthorizationServersNeedLeave(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ const (
 
 // ownNames returns files of the data directory that are recognised by name, wherever links lead.
 func ownNames() []string {
-	return []string{"parley.db", "parley.db-wal", "parley.db-shm", "parley.yaml", "token", "parley.lock"}
+	return []string{"parley.db", "parley.db-wal", "parley.db-shm", "parley.yaml", "token", "parley.lock", "secret.key"}
 }
 
 // ownFiles identifies the server's own files by device and inode, since they may have names elsewhere. It belongs to

@@ -219,7 +219,7 @@ func (a *api) createEnvironment(x *protocol.Exchange) error {
 }
 
 // environmentTag begins the tag that names a session's environment.
-const environmentTag = "environment:"
+const environmentTag = engine.EnvironmentTag
 
 // agentName is an agent's id or slug, alone or in an object.
 type agentName struct {

@@ -76,9 +76,10 @@ func (l *lease) last() string {
 	return strconv.FormatInt(l.Number, 10)
 }
 
-// held reports whether a worker has the item.
+// held reports whether a worker has the item. A time far ahead, which anybody who may write metadata can set, holds
+// nothing.
 func (l *lease) held(now time.Time) bool {
-	return (l.State == workStarting || l.State == workActive) && now.Sub(l.At) < leaseTime
+	return (l.State == workStarting || l.State == workActive) && now.Sub(l.At).Abs() < leaseTime
 }
 
 // take writes a lease over the one that was read. CodeChanged if another worker was faster.
@@ -164,7 +165,8 @@ func (a *api) workRoutes() []protocol.Route {
 	}
 }
 
-// poll claims an item that no worker has; null if there is none.
+// poll claims an item that no worker has; null if there is none. Workers run the calls of their own principal's sessions
+// alone, whoever shares sessions of the same tag with them, and also with an admin's key.
 func (a *api) poll(x *protocol.Exchange) error {
 	if err := mayWork(x); err != nil {
 		return err
@@ -182,7 +184,7 @@ func (a *api) poll(x *protocol.Exchange) error {
 	for i := range page.Data {
 		s := &page.Data[i]
 		before := leaseOf(s)
-		if s.WaitReason != parley.WaitToolResult || before.held(time.Now()) {
+		if s.OwnerID != x.Principal.ID || s.WaitReason != parley.WaitToolResult || before.held(time.Now()) {
 			continue
 		}
 		switch err := a.take(ctx, x.Principal, s, lease{State: workStarting}); parley.ErrorCode(err) {
@@ -214,7 +216,7 @@ func (a *api) item(x *protocol.Exchange) (parley.Session, error) {
 	id, _ := parley.ParseID(strings.TrimPrefix(x.R.PathValue("work"), workPrefix)) // zero is nobody's
 	s, err := a.engine.Session(x.R.Context(), x.Principal, id)
 	tag := environmentTag + strings.TrimPrefix(x.R.PathValue("environment"), environmentPrefix)
-	if err == nil && !slices.Contains(s.Tags, tag) {
+	if err == nil && (s.OwnerID != x.Principal.ID || !slices.Contains(s.Tags, tag)) {
 		err = parley.Errorf(parley.CodeNotFound, "no such work")
 	}
 	return s, err

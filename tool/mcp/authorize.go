@@ -82,7 +82,7 @@ func (s *Source) Authorize(
 		row = *found
 	}
 	expires := now + parley.Time(requestLives.Milliseconds())
-	row.Request, err = s.sealer.Seal(asked{Request: request, By: by.ID, ExpiresAt: expires}, place(&row))
+	row.Request, err = s.sealer.Seal(asked{Request: request, By: by.ID, ExpiresAt: expires}, place(&row, "request"))
 	if err != nil {
 		return parley.ToolServerRequest{}, err
 	}
@@ -142,7 +142,7 @@ func (s *Source) Authorized(
 	var pending asked
 	none := parley.Errorf(parley.CodeConflict, "Nobody is asked to authorize %s now, or not with this answer: begin "+
 		"again.", quoted(name))
-	if row == nil || len(row.Request) == 0 || s.sealer.Open(row.Request, place(row), &pending) != nil ||
+	if row == nil || len(row.Request) == 0 || s.sealer.Open(row.Request, place(row, "request"), &pending) != nil ||
 		pending.By != by.ID || pending.ExpiresAt < parley.Now() ||
 		subtle.ConstantTimeCompare([]byte(pending.Request.State), []byte(answer.State)) != 1 {
 		return none

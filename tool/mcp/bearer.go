@@ -161,8 +161,11 @@ func (b *bearer) stored(ctx context.Context, stale string) (oauth.Token, error) 
 			return oauth.Token{}, errNobody
 		}
 		var have kept
-		if err := b.sealer.Open(row.Tokens, place(row), &have); err != nil {
+		if err := b.sealer.Open(row.Tokens, place(row, "tokens"), &have); err != nil {
 			return oauth.Token{}, errLostKey
+		}
+		if !have.Token.For(b.server.URL) { // the server of this name has moved: another one may be there now
+			return oauth.Token{}, errNobody
 		}
 		switch {
 		case have.Refused != "":
@@ -214,7 +217,7 @@ func (b *bearer) renew(ctx context.Context, row *parley.ToolAuthorization, have 
 
 // save writes what a row holds.
 func (b *bearer) save(ctx context.Context, row *parley.ToolAuthorization, have kept) error {
-	sealed, err := b.sealer.Seal(have, place(row))
+	sealed, err := b.sealer.Seal(have, place(row, "tokens"))
 	if err != nil {
 		return err
 	}
@@ -228,4 +231,6 @@ func (b *bearer) save(ctx context.Context, row *parley.ToolAuthorization, have k
 }
 
 // place is where what a row holds may be opened.
-func place(row *parley.ToolAuthorization) string { return row.WorkspaceID.String() + " " + row.Server }
+func place(row *parley.ToolAuthorization, column string) string {
+	return column + " " + row.WorkspaceID.String() + " " + row.Server
+}

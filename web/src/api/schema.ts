@@ -8299,7 +8299,7 @@ export interface components {
             reason: "failing" | null;
             secret: string | null;
             /** Format: uuid */
-            session_id: string;
+            session_id: string | null;
             /** @enum {string} */
             status: "active" | "paused" | "disabled";
             /** Format: uuid */
