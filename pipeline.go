@@ -24,8 +24,8 @@ type PipelineDocument struct {
 	Version    int    `json:"version"`
 }
 
-// PipelineNode is a transform of a pipeline: what it reads, what to do, and the documents that it writes. It begins when
-// its inputs exist.
+// PipelineNode is a transform of a pipeline: what it reads, what to do, and the documents that it writes. It begins
+// when its inputs exist.
 type PipelineNode struct {
 	Name         string           `json:"name" doc:"Unique in the pipeline: a-z, 0-9, - and _."`
 	AgentID      ID               `json:"agent_id" doc:"Whose system prompt and settings count; the run's agent without one."`

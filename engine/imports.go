@@ -228,9 +228,17 @@ func (e *Engine) newImport(
 		}
 	}
 	created := SessionInput{
-		AgentID: agent, Type: from.Type, Feature: from.Feature, Task: from.Task, Key: from.Key,
-		Title: from.Title, Instructions: from.Instructions, Tags: keptTags(from.Tags), Pinned: from.Pinned, Metadata: metadata,
-		Visibility: parley.VisibilityPrivate, // whatever new sessions are
+		AgentID:      agent,
+		Type:         from.Type,
+		Feature:      from.Feature,
+		Task:         from.Task,
+		Key:          from.Key,
+		Title:        from.Title,
+		Instructions: from.Instructions,
+		Tags:         keptTags(from.Tags),
+		Pinned:       from.Pinned,
+		Metadata:     metadata,
+		Visibility:   parley.VisibilityPrivate, // whatever new sessions are
 	}
 	if from.Background {
 		created.Mode = parley.ModeBackground

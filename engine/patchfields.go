@@ -43,8 +43,8 @@ func (p *SessionPatch) ownersFields() []patchField {
 // and no session inherits it: it would delete what its owner keeps.
 const UnstoredTag = "openai-unstored"
 
-// EnvironmentTag begins the tag of a session whose tools run where a worker of its owner polls for work. Nobody else may
-// set it, and no session inherits it: its calls run on that machine.
+// EnvironmentTag begins the tag of a session whose tools run where a worker of its owner polls for work. Nobody else
+// may set it, and no session inherits it: its calls run on that machine.
 const EnvironmentTag = "anthropic-environment:"
 
 // keptTags returns tags without those that only a session's owner may set.

@@ -47,7 +47,10 @@ func (e *Engine) CreatePush(
 		"token": push.Token, "authentication.scheme": push.Scheme, "authentication.credentials": push.Credentials,
 	} {
 		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-			return parley.Webhook{}, parley.InvalidField(field, "must be of printable characters: it is sent in a header")
+			return parley.Webhook{}, parley.InvalidField(
+				field,
+				"must be of printable characters: it is sent in a header",
+			)
 		}
 	}
 	turn, err := e.store.Turn(ctx, call.Scope, input.TurnID)

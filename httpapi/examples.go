@@ -140,7 +140,8 @@ const (
 		`"instructions":"Write this chapter.","model":null,` + noParametersExample +
 		`,"cite":false,"inputs":[{"document":null,"node":"outline",` +
 		`"output":0,"pointer":"/chapters","each":true}],"outputs":[{"name":"content","kind":"markdown",` +
-		`"title":"Chapter","schema":null,"artifact_id":null,"base_version":null}]},"status":"pending","opened":false,"instances":[],"failure":null}],` +
+		`"title":"Chapter","schema":null,"artifact_id":null,"base_version":null}]},"status":"pending",` +
+		`"opened":false,"instances":[],"failure":null}],` +
 		`"cost":0.0021,"cancelled_at":null,"created_at":"` + timeExample + `","updated_at":"` + timeExample +
 		`","started_at":"` + timeExample + `","ended_at":null}`
 	artifactExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +

@@ -227,7 +227,10 @@ func TestMountsTakeConnections(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	say(`"hello"`, `200 {"by":"paul"`)
 	var keys struct{ Data []parley.Key }
-	if err := json.Unmarshal(s.do("GET", "/v1/keys", "", "Authorization", "Bearer "+testToken).body, &keys); err != nil {
+	if err := json.Unmarshal(
+		s.do("GET", "/v1/keys", "", "Authorization", "Bearer "+testToken).body,
+		&keys,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for i := range keys.Data {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -20,12 +21,17 @@ func TestForgedNotesPurgeNothing(t *testing.T) {
 	owner := []string{"Authorization", s.key("", "owner", parley.RoleMember)}
 	other := []string{"Authorization", s.key("", "other", parley.RoleMember)}
 	at := "/v1/sessions/" + s.session(`{"visibility":"workspace"}`, owner...).ID.String()
-	posted := want[parley.Message](s, 201, "POST", at+"/messages",
-		`{"content":{"text":"Go"},"model":"sim/lorem-400-20","metadata":{"openai.response":{"discarded":true}}}`, other...)
+	posted := want[parley.Message](
+		s,
+		201,
+		"POST",
+		at+"/messages",
+		`{"content":{"text":"Go"},"model":"sim/lorem-400-20","metadata":{"openai.response":{"discarded":true}}}`,
+		other...)
 	answer := s.request("GET", "/openai/v1/responses/resp_"+posted.ID.String()+"?stream=true", "", owner...)
 	read, err := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	if err != nil || answer.StatusCode != 200 || !strings.Contains(string(read), "response.completed") {
+	if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(read), "response.completed") {
 		t.Fatalf("the stream: status %d, %v, %s", answer.StatusCode, err, read)
 	}
 	if got := s.do("GET", at, "", owner...); got.status != 200 {

@@ -269,9 +269,9 @@ func artifactRoutes() []route {
 			tag:    "artifacts",
 			verb:   engine.ReadArtifacts,
 			says:   "Show what a refresh would run, and what it would cost",
-			about: "The transforms that would run again, in order, so that the current version is made from the newest " +
-				"versions of everything behind it. Versions that people wrote stay, and so does what you do not see " +
-				"by yourself.",
+			about: "The transforms that would run again, in order, so that the current version is made from the " +
+				"newest versions of everything behind it. Versions that people wrote stay, and so does what you do " +
+				"not see by yourself.",
 			serve:   servePreviewRefresh,
 			answers: found[engine.Refresh]("What would run.", refreshExample),
 		},
@@ -283,8 +283,8 @@ func artifactRoutes() []route {
 			verb:   engine.RunPipelines,
 			says:   "Run again what is stale of a document's causes",
 			about: "Starts a run of a pipeline with the transforms that GET shows, which writes new versions of the " +
-				"same documents. Where a document has moved on since, its version is kept in conflict. 409 if nothing " +
-				"is stale.",
+				"same documents. Where a document has moved on since, its version is kept in conflict. 409 if " +
+				"nothing is stale.",
 			headers: idempotent(),
 			input:   inputOf[engine.RefreshInput](`{}`),
 			serve:   serveRefreshArtifact,

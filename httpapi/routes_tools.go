@@ -54,8 +54,8 @@ func toolRoutes() []route {
 			says:   "Begin to authorize a tool server",
 			about: "Returns the address where you authorize the server for the whole workspace (OAuth, with PKCE). " +
 				"Its answer comes to redirect_uri; pass it on with the PUT, as the same principal, within 15 " +
-				"minutes. What was authorized before stays so until then. 409 if people do not authorize this server, or its " +
-				"authorization server cannot be used.",
+				"minutes. What was authorized before stays so until then. 409 if people do not authorize this " +
+				"server, or its authorization server cannot be used.",
 			input:   inputOf[engine.ToolServerAuthorizationInput](`{"redirect_uri":"http://127.0.0.1:52801/callback"}`),
 			serve:   serveAuthorizeToolServer,
 			answers: found[parley.ToolServerRequest]("Where to authorize.", toolRequestExample),

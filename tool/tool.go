@@ -25,8 +25,8 @@ type Result struct {
 	// Send is what the calling session sends to another agent with this result; nil: nothing. It is recorded with the
 	// result, or the model gets an error instead of both.
 	Send *parley.Sending
-	// Ask is what the tool asks a person before it can go on, instead of a result. The call waits, without a worker, and
-	// is made again with the answer, perhaps by another process.
+	// Ask is what the tool asks a person before it can go on, instead of a result. The call waits, without a worker,
+	// and is made again with the answer, perhaps by another process.
 	Ask *Question
 }
 

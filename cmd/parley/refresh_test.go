@@ -40,7 +40,10 @@ func TestARefreshOnTheCommandLine(t *testing.T) {
 	}
 	say("artifacts", "restore", ideas, "1") // a newer version
 	if got := say("artifacts", "refresh", summary); !strings.Contains(got, "\nchapters-3  outline") ||
-		!strings.Contains(got, "\nsummary     chapters, chapters-2, chapters-3") || !strings.Contains(got, "$0 at most") {
+		!strings.Contains(
+			got,
+			"\nsummary     chapters, chapters-2, chapters-3",
+		) || !strings.Contains(got, "$0 at most") {
 		t.Errorf("a refresh would run:\n%s", got)
 	}
 	if got := say("artifacts", "refresh", summary, "--yes"); !strings.HasPrefix(got, "Refresh of Summary: completed") {

@@ -40,7 +40,14 @@ var rules = []struct {
 	{
 		"runner/acp",
 		[]string{
-			".", "internal/acpwire", "internal/confine", "internal/projectdir", "internal/program", "model", "runner", "store",
+			".",
+			"internal/acpwire",
+			"internal/confine",
+			"internal/projectdir",
+			"internal/program",
+			"model",
+			"runner",
+			"store",
 			"tool",
 		},
 	},
@@ -152,7 +159,13 @@ var rules = []struct {
 	{
 		"tool/mcp",
 		[]string{
-			".", "tool", "internal/inflight", "internal/netguard", "internal/oauth", "internal/program", "internal/schema",
+			".",
+			"tool",
+			"internal/inflight",
+			"internal/netguard",
+			"internal/oauth",
+			"internal/program",
+			"internal/schema",
 		},
 	},
 	{

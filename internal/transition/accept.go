@@ -22,7 +22,9 @@ type terms struct {
 
 // encodeTerms returns the JSON of an approval's terms.
 func encodeTerms(a *parley.Approval) (string, error) {
-	text, err := json.Marshal(terms{a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules, a.Question, a.Carried, a.Answer})
+	text, err := json.Marshal(
+		terms{a.Reason, a.Approvers, a.RequesterIDs, a.Named, a.Digest, a.Rules, a.Question, a.Carried, a.Answer},
+	)
 	return string(text), err
 }
 

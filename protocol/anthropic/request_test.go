@@ -326,7 +326,8 @@ func FuzzRequest(f *testing.F) {
 			`{"type":"tool_use","id":"c","input":{}}]},` +
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[` +
 			`{"type":"image","source":{}}]},` +
-			`{"type":"document","source":{"type":"content","content":"x"}}]}],"tools":[{}],"tool_choice":{"type":"any"}}`),
+			`{"type":"document","source":{"type":"content","content":"x"}}]}],"tools":[{}],` +
+			`"tool_choice":{"type":"any"}}`),
 	)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := decode(body)

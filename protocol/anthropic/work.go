@@ -165,8 +165,8 @@ func (a *api) workRoutes() []protocol.Route {
 	}
 }
 
-// poll claims an item that no worker has; null if there is none. Workers run the calls of their own principal's sessions
-// alone, whoever shares sessions of the same tag with them, and also with an admin's key.
+// poll claims an item that no worker has; null if there is none. Workers run the calls of their own principal's
+// sessions alone, whoever shares sessions of the same tag with them, and also with an admin's key.
 func (a *api) poll(x *protocol.Exchange) error {
 	if err := mayWork(x); err != nil {
 		return err

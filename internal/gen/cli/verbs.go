@@ -623,8 +623,12 @@ func verbs() []verb {
 			},
 		},
 		{
-			noun: "tool-servers", name: "forget", kind: remove, operation: "forgetToolServerAuthorization", place: "SERVER",
-			says: "Delete what the workspace has authorized at a server of tools",
+			noun:      "tool-servers",
+			name:      "forget",
+			kind:      remove,
+			operation: "forgetToolServerAuthorization",
+			place:     "SERVER",
+			says:      "Delete what the workspace has authorized at a server of tools",
 		},
 		{
 			noun: "tools", name: "list", bare: true, kind: list, operation: "listTools",
