@@ -75,10 +75,19 @@ type mcpMessage struct {
 			Version string `json:"io.modelcontextprotocol/protocolVersion"`
 		} `json:"_meta"`
 	} `json:"params"`
-	Result struct {
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// agreed returns the protocol's version that the result of initialize names.
+func (m *mcpMessage) agreed() string {
+	var result struct {
 		Version string `json:"protocolVersion"`
-	} `json:"result"`
-	Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(m.Result, &result) != nil {
+		return "" // an error, or no such result
+	}
+	return result.Version
 }
 
 // run passes messages until the input ends and the last request is answered, or ctx ends.
@@ -220,7 +229,7 @@ func (b *mcpBridge) pass(ctx context.Context, line []byte, m *mcpMessage) {
 		}
 		if m.Method == "initialize" {
 			b.mu.Lock()
-			b.version = of.Result.Version
+			b.version = of.agreed()
 			b.mu.Unlock()
 		}
 		switch {

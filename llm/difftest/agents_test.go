@@ -3,6 +3,7 @@ package difftest_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -76,7 +77,11 @@ func TestOpenAIAgentsClientOfParley(t *testing.T) {
 	}
 
 	var refused *sdk.Error
-	if _, err := sessions.Get(t.Context(), "asess_unknown"); !errors.As(err, &refused) || refused.StatusCode != 404 {
+	if _, err := sessions.Get(
+		t.Context(),
+		"asess_unknown",
+	); !errors.As(err, &refused) ||
+		refused.StatusCode != http.StatusNotFound {
 		t.Errorf("an unknown session gets %v", err)
 	}
 }
