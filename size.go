@@ -16,7 +16,11 @@ func (s Session) Size() int {
 
 // Size returns the size of an approval.
 func (a Approval) Size() int {
-	return len(a.ToolCallID) + len(a.ToolName) + len(a.Arguments) + len(a.Comment) + len(a.Digest)
+	n := len(a.ToolCallID) + len(a.ToolName) + len(a.Arguments) + len(a.Comment) + len(a.Digest) + len(a.Answer)
+	if q := a.Question; q != nil {
+		n += len(q.Message) + len(ValueOf(q.Schema)) + len(q.URL)
+	}
+	return n
 }
 
 // Size returns the size of a turn.
