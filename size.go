@@ -16,7 +16,8 @@ func (s Session) Size() int {
 
 // Size returns the size of an approval.
 func (a Approval) Size() int {
-	n := len(a.ToolCallID) + len(a.ToolName) + len(a.Arguments) + len(a.Comment) + len(a.Digest) + len(a.Answer)
+	n := len(a.ToolCallID) + len(a.ToolName) + len(a.Arguments) + len(a.Comment) + len(a.Digest) + len(a.Answer) +
+		len(a.Carried)
 	if q := a.Question; q != nil {
 		n += len(q.Message) + len(ValueOf(q.Schema)) + len(q.URL)
 	}
