@@ -36,7 +36,8 @@ const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; connec
 // own; src/router.tsx has them whole.
 func address(first string) bool {
 	switch first {
-	case "", "new", "c", "inbox", "team", "agents", "projects", "documents", "runs", "usage", "search", "audit", "settings":
+	case "", "new", "c", "inbox", "team", "agents", "projects", "documents", "runs", "usage", "search", "audit",
+		"settings":
 		return true
 	}
 	return false
