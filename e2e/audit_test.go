@@ -30,13 +30,15 @@ func killedBetweenChangeAndAudit(t *testing.T, at place) {
 			lives[i].session = newSession(t, s.client, "sim/echo").ID
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
-		var all sync.WaitGroup
+		var all, begun sync.WaitGroup
 		key := s.key()
+		begun.Add(writers)
 		for i := range lives {
-			all.Go(func() { lives[i].write(ctx, s.url, key) }) // ends with the server
+			all.Go(func() { lives[i].write(ctx, s.url, key, sync.OnceFunc(begun.Done)) }) // ends with the server
 		}
+		begun.Wait()
 		select {
-		case <-time.After(200*time.Millisecond + time.Duration(random.IntN(500))*time.Millisecond):
+		case <-time.After(time.Duration(random.IntN(500)) * time.Millisecond):
 		case <-ctx.Done():
 		}
 		s.kill()
@@ -57,13 +59,15 @@ type changed struct {
 	titles  int         // how often the title was changed
 }
 
-// write posts messages and changes the title until the server is gone.
-func (c *changed) write(ctx context.Context, url, key string) {
+// write posts messages and changes the title until the server is gone. It calls begun once the first is posted.
+func (c *changed) write(ctx context.Context, url, key string, begun func()) {
+	defer begun()
 	var posted parley.Message
 	at := url + "/v1/sessions/" + c.session.String()
 	for send(ctx, key, http.MethodPost, at+"/messages", `{"content":{"text":"one more"},"respond":false}`,
 		&posted) == nil {
 		c.posted = append(c.posted, posted.ID)
+		begun()
 		if send(
 			ctx,
 			key,

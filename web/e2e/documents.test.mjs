@@ -113,7 +113,7 @@ test('what a call is about to write is shown while it waits, and new versions re
   assert.equal(await shown.getByText('One longer sentence.').count(), 1);
 
   const phone = await tab(`/c/${session.id}?panel=documents&document=${id}`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
-  await phone.getByText('One longer sentence.').waitFor();
+  await phone.getByText('One longer sentence.', { exact: true }).waitFor();
   await accessible(phone, 'a document beside its conversation on a phone in the dark');
   assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'it fits on a phone');
   right(phone);
