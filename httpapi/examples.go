@@ -270,7 +270,8 @@ const (
 		`"decided_by":{"kind":"person","id":"` + otherIDExample + `","name":"Ada"},"comment":null,"created_at":"` +
 		timeExample + `","expires_at":"` + timeExample + `","decided_at":"` + timeExample + `","used_at":null,` +
 		`"question":null,"answer":null,"reason":"rule","explanation":null,"approvers":1,"missing":0,` +
-		`"approved_by":[{"kind":"person","id":"` + otherIDExample + `","name":"Ada","at":"` + timeExample + `"}],"requester_ids":[]}`
+		`"approved_by":[{"kind":"person","id":"` + otherIDExample + `","name":"Ada","at":"` + timeExample +
+		`"}],"requester_ids":[]}`
 
 	delegationExample       = `{` + delegationFields + `}`
 	delegationDetailExample = `{` + delegationFields + `,"chain":{"root_id":"` + messageIDExample +
