@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait of these tests; it is reached only when one fails.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 const testToken = "local-token-of-this-test"
 

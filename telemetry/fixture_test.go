@@ -34,7 +34,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of these tests; only a failing test reaches it.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // logBuffer collects a log.
 type logBuffer struct {

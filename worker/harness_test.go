@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of these tests; only a failing test reaches it.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // answerFunc plays one answer of the scripted model. yield returns false once the caller has stopped listening.
 type answerFunc func(ctx context.Context, yield func(model.Chunk, error) bool)
