@@ -136,7 +136,11 @@ func (w *responding) fail(f *failure) {
 		f.answer(w.x)
 		return
 	}
-	if w.open("error") {
+	if socket := keptOf(w.x.R.Context()) != nil; socket && w.open("error") { // the same shape as before a response
+		b := strconv.AppendInt(append(w.frames.Buffer, `,"status":`...), int64(f.status), 10)
+		w.frames.Buffer = append(append(b, `,"error":`...), f.shape()...)
+		w.close()
+	} else if !socket && w.open("error") {
 		b := parley.AppendJSONString(append(w.frames.Buffer, `,"message":`...), f.message)
 		b = appendOrNull(append(b, `,"code":`...), f.code)
 		w.frames.Buffer = appendOrNull(append(b, `,"param":`...), f.param)
