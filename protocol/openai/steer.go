@@ -70,9 +70,9 @@ type (
 
 // pendingSteer is one that was accepted, and that no response has heard yet.
 type pendingSteer struct {
-	id    parley.ID
-	shape steerShape // with its input
-	told  bool       // that it still waits
+	id, session parley.ID
+	shape       steerShape // with its input
+	told        bool       // that it still waits
 }
 
 // failed answers that a steer had no effect, and gives its input back.
@@ -124,7 +124,7 @@ func (a *api) post(x *protocol.Exchange, shape *steerShape) (code string, err er
 	case r.note.Conversation:
 		return steerUnsupported, parley.Errorf(parley.CodeConflict,
 			"A response of a conversation is not steered: its next message waits for its turn.")
-	case len(k.steers) >= maxSteers:
+	case !k.room(r.anchor.SessionID):
 		return steerTooMany, parley.Errorf(parley.CodeConflict, "At most %d steers wait to be heard.", maxSteers)
 	}
 	c := &history.Request{X: x, Settings: r.settings, History: history.History{Said: []history.Message{*said}}}
@@ -147,7 +147,7 @@ func (a *api) post(x *protocol.Exchange, shape *steerShape) (code string, err er
 		return steerInvalid, err
 	}
 	shape.ID = steerPrefix + posted.Message.ID.String()
-	k.steers = append(k.steers, pendingSteer{id: posted.Message.ID, shape: *shape})
+	k.steers = append(k.steers, pendingSteer{posted.Message.ID, r.anchor.SessionID, *shape, false})
 	return "", nil
 }
 
@@ -267,13 +267,16 @@ func (a *api) successor(x *protocol.Exchange, k *kept, w *responding) (next *res
 		k.hears(w.heard[i].ID)
 	}
 	id := w.steer
-	for id.IsZero() && len(k.steers) > 0 {
-		first := &k.steers[0]
+	for id.IsZero() {
+		first := k.first(w.anchor.SessionID)
+		if first == nil {
+			return nil, nil
+		}
 		m, err := a.engine.Message(x.R.Context(), x.Principal, first.id)
 		switch {
 		case parley.ErrorCode(err) == parley.CodeNotFound:
 			k.tell(x, first.shape.failed(1, steerUnheard, "The message was taken back."))
-			k.hears(first.id)
+			k.hears(first.id) // which moves the others
 		case err != nil:
 			return nil, err
 		case m.Steer && m.Sequence == 0: // the turn waits
@@ -283,9 +286,6 @@ func (a *api) successor(x *protocol.Exchange, k *kept, w *responding) (next *res
 			id = m.ID
 		}
 	}
-	if id.IsZero() {
-		return nil, nil
-	}
 	k.hears(id)
 	if next, err = a.again(x, responsePrefix+id.String(), -1); err != nil {
 		return nil, err
@@ -293,6 +293,24 @@ func (a *api) successor(x *protocol.Exchange, k *kept, w *responding) (next *res
 	next.frames = protocol.NewFrames(x.W)
 	k.running = next.id()
 	return next, nil
+}
+
+// first is the first steer of a session that waits; nil for none.
+func (k *kept) first(session parley.ID) *pendingSteer {
+	for i := range k.steers {
+		if k.steers[i].session == session {
+			return &k.steers[i]
+		}
+	}
+	return nil
+}
+
+// room reports whether a steer of a session may wait, too. Those that stay in others no longer count.
+func (k *kept) room(session parley.ID) bool {
+	if len(k.steers) >= maxSteers {
+		k.steers = slices.DeleteFunc(k.steers, func(s pendingSteer) bool { return s.told && s.session != session })
+	}
+	return len(k.steers) < maxSteers
 }
 
 // hears takes a steer off those that wait.
@@ -315,7 +333,7 @@ func (k *kept) pending(x *protocol.Exchange, w *responding) {
 	}
 	for i := range k.steers {
 		s := &k.steers[i]
-		if s.told {
+		if s.told || s.session != w.anchor.SessionID {
 			continue
 		}
 		s.told = true
