@@ -28,7 +28,10 @@ func (a *api) prepareResponse(x *protocol.Exchange, p *prepared) (*responding, e
 				". Wait until it is over.",
 		}
 	case p.before != nil && p.before.turn.Status == parley.TurnWaiting:
-		return nil, parley.InvalidField("generate", "must be true: the previous response waits for outputs of functions")
+		return nil, parley.InvalidField(
+			"generate",
+			"must be true: the previous response waits for outputs of functions",
+		)
 	}
 	var tags []string
 	if p.note.Discarded {

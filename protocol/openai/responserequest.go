@@ -165,8 +165,7 @@ func decodeResponse(body []byte) (*responseRequest, error) {
 	if err := r.uncompact(); err != nil {
 		return nil, err
 	}
-	switch {
-	case r.Model == "":
+	if r.Model == "" {
 		return nil, parley.InvalidField("model", "is missing: name an agent, or provider/model")
 	}
 	if err := r.asks(); err != nil && !r.prepares() {

@@ -351,7 +351,12 @@ func (a *api) goOnFrom(ctx context.Context, c *history.Request, before *response
 		return a.book.GoOn(ctx, c, session, 0)
 	}
 	if before.last().ID.IsZero() { // it was prepared, without a message
-		if own, err := a.engine.Session(ctx, c.X.Principal, session); err != nil || c.Tags != nil || own.LastSequence > 0 {
+		if own, err := a.engine.Session(
+			ctx,
+			c.X.Principal,
+			session,
+		); err != nil || c.Tags != nil ||
+			own.LastSequence > 0 {
 			return a.book.Open(ctx, c)
 		}
 		defer a.streams.Expect(session).Close()

@@ -87,8 +87,8 @@ func (s *steerShape) failed(number int, code, message string) *steerAnswer {
 	}
 }
 
-// steerResponse posts a client's message into the turn of a response that runs on its connection: the turn hears it at its next
-// step, where another response begins.
+// steerResponse posts a client's message into the turn of a response that runs on its connection: the turn hears it at
+// its next step, where another response begins.
 func (a *api) steerResponse(x *protocol.Exchange) error {
 	var e steerEvent
 	shape, code := steerShape{}, steerInvalid

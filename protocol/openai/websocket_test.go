@@ -183,7 +183,12 @@ func TestHandshake(t *testing.T) {
 func FuzzSocket(f *testing.F) {
 	f.Add(frame(0x81, `{"type":"response.create","model":"parley","input":"x"}`))
 	f.Add(append(append(frame(0x01, `{"type":"resp`), frame(0x89, "ping")...), frame(0x80, `onse.steer"}`)...))
-	f.Add(frame(0x81, `{"type":"response.steer","previous_response_id":"resp_1","input":[{"role":"user","content":"x"}]}`))
+	f.Add(
+		frame(
+			0x81,
+			`{"type":"response.steer","previous_response_id":"resp_1","input":[{"role":"user","content":"x"}]}`,
+		),
+	)
 	f.Add(frame(0x88, "\x03\xe8"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		s, _, held := reading(sent)
