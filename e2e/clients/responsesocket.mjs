@@ -192,7 +192,7 @@ async function steer(socket) {
       ['response.steer.failed', code, 'invalid_request_error', 0])
     assert.deepEqual(failed.steer, { previous_response_id: id, input })
   }
-  const slow = { wait_ms: 1500 } // the steer comes meanwhile
+  const slow = { wait_ms: 3000 } // the steer comes meanwhile, also on a busy machine
   const ended = async () => (await socket.until('response.completed', 'response.incomplete', 'response.failed')).at(-1)
 
   const whole = await begin({ input: script([slow, { text: 'One.' }], [{ text: 'Two.' }]), metadata: { of: 'both' } })
