@@ -137,6 +137,11 @@ func Post(addr, path, accept string, body []byte) []byte {
 	)
 }
 
+// Get makes a GET request's bytes.
+func Get(addr, path, accept string) []byte {
+	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nAccept: %s\r\n\r\n", path, addr, accept)
+}
+
 // Median returns the median of a figure over samples.
 func Median(samples []Sample, figure func(Sample) time.Duration) time.Duration {
 	all := make([]time.Duration, len(samples))

@@ -40,7 +40,7 @@ type sight struct {
 
 // open watches a session through a process. close ends the reading.
 func (p *parleyRun) open(ctx context.Context, session string) (*stream, error) {
-	conn, err := watch(ctx, p.addr, session)
+	conn, err := watchEvents(ctx, p.addr, session)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func fleetWatchersFigure(ctx context.Context, l *lab, out io.Writer) error {
 	}
 	conns := make([]net.Conn, watchers)
 	for i := range conns {
-		if conns[i], err = watch(ctx, f[i%len(f)].addr, sessions[i%len(sessions)]); err != nil {
+		if conns[i], err = watchEvents(ctx, f[i%len(f)].addr, sessions[i%len(sessions)]); err != nil {
 			return err
 		}
 	}

@@ -94,6 +94,8 @@ func parts() []part {
 		{"documents", documentFigures},
 		{"lineage", lineageFigures},
 		{"protocols", protocolFigures},
+		{"watchers", watcherFigures},
+		{"webhooks", webhookFigures},
 		{"objects", objectFigures},
 	}
 }

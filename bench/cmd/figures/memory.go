@@ -111,7 +111,7 @@ func watcherFigure(ctx context.Context, l *lab, out io.Writer) error {
 		}
 		var conns []net.Conn
 		for range watchers {
-			conn, err := watch(ctx, server.addr, session)
+			conn, err := watchEvents(ctx, server.addr, session)
 			if err != nil {
 				return err
 			}
@@ -135,18 +135,18 @@ func watcherFigure(ctx context.Context, l *lab, out io.Writer) error {
 	return nil
 }
 
-// watch opens an event stream and waits for the answer's head.
-func watch(ctx context.Context, addr, session string) (net.Conn, error) {
+// watchEvents opens a session's event stream.
+func watchEvents(ctx context.Context, addr, session string) (net.Conn, error) {
+	return watch(ctx, addr, bench.Get(addr, "/v1/sessions/"+session+"/events", "text/event-stream"))
+}
+
+// watch asks for a stream and waits for the answer's head.
+func watch(ctx context.Context, addr string, request []byte) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintf(
-		conn,
-		"GET /v1/sessions/%s/events HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\n\r\n",
-		session,
-		addr,
-	); err != nil {
+	if _, err := conn.Write(request); err != nil {
 		return nil, err
 	}
 	buffer := make([]byte, 4096)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -76,54 +78,157 @@ func interleaved(
 
 // protocols returns the server's own API and each protocol as targets: clients talk in sessions of their own.
 func (p *parleyRun) protocols(ctx context.Context, agent string, clients int) ([]bench.Target, error) {
-	targets := make([]bench.Target, 6)
-	var sessions [6][]string
-	for i := range targets {
-		for range clients {
-			session, err := p.session(ctx, agent)
-			if err != nil {
+	var sent atomic.Int64
+	targets := []bench.Target{}
+	for _, one := range []struct {
+		name, first string
+		request     func(session string) []byte // nil: the server's own
+	}{
+		{name: "own API"},
+		{"Chat Completions", `{"content":"`, func(session string) []byte {
+			return bench.Post(p.addr, "/openai/v1/chat/completions", "text/event-stream\r\nX-Parley-Session: "+session,
+				fmt.Appendf(nil, `{"model":%q,"stream":true,"stream_options":{"include_usage":true},`+
+					`"messages":[{"role":"user","content":%q}]}`, agent, prompt))
+		}},
+		{"AI SDK", `"type":"text-delta"`, func(session string) []byte {
+			return bench.Post(p.addr, "/ai-sdk/"+agent, "text/event-stream", fmt.Appendf(nil,
+				`{"id":%q,"trigger":"submit-message","messages":[{"role":"user","parts":[{"type":"text","text":%q}]}]}`,
+				session, prompt))
+		}},
+		{"Responses", `output_text.delta"`, func(session string) []byte {
+			return bench.Post(p.addr, "/openai/v1/responses", "text/event-stream", fmt.Appendf(nil,
+				`{"model":%q,"stream":true,"conversation":"conv_%s","input":%q}`, agent, session, prompt))
+		}},
+		{"AG-UI", `"TEXT_MESSAGE_CONTENT"`, func(session string) []byte {
+			return bench.Post(p.addr, "/agui/"+agent, "text/event-stream", fmt.Appendf(nil,
+				`{"threadId":%q,"runId":"r","messages":[{"role":"user","content":%q}]}`, session, prompt))
+		}},
+		{"Anthropic Messages", `"text_delta"`, func(session string) []byte {
+			return bench.Post(p.addr, "/anthropic/v1/messages", "text/event-stream\r\nX-Parley-Session: "+session,
+				fmt.Appendf(nil, `{"model":%q,"max_tokens":1000,"stream":true,`+
+					`"messages":[{"role":"user","content":%q}]}`, agent, prompt))
+		}},
+		{"A2A", `"artifactUpdate"`, func(session string) []byte {
+			return bench.Post(p.addr, "/a2a/"+agent, "text/event-stream\r\nA2A-Version: 1.0", fmt.Appendf(nil,
+				`{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":{"messageId":"%d",`+
+					`"role":"ROLE_USER","contextId":%q,"parts":[{"text":%q}]}}}`,
+				sent.Add(1), session, prompt)) // each its own: one that comes again is not sent again
+		}},
+	} {
+		sessions := make([]string, clients)
+		for i := range sessions {
+			var err error
+			if sessions[i], err = p.session(ctx, agent); err != nil {
 				return nil, err
 			}
-			sessions[i] = append(sessions[i], session)
 		}
-		targets[i] = p.turnsIn(sessions[i])
-	}
-	chat := fmt.Appendf(nil, `{"model":%q,"stream":true,"stream_options":{"include_usage":true},`+
-		`"messages":[{"role":"user","content":%q}]}`, agent, prompt)
-	targets[1].Name, targets[1].First = "Chat Completions", []byte(`{"content":"`)
-	targets[1].Request = func(client int) []byte {
-		return bench.Post(p.addr, "/openai/v1/chat/completions", "text/event-stream\r\nX-Parley-Session: "+
-			sessions[1][client], chat)
-	}
-	targets[2].Name, targets[2].First = "AI SDK", []byte(`"type":"text-delta"`)
-	targets[2].Request = func(client int) []byte {
-		return bench.Post(p.addr, "/ai-sdk/"+agent, "text/event-stream", fmt.Appendf(nil,
-			`{"id":%q,"trigger":"submit-message","messages":[{"role":"user","parts":[{"type":"text","text":%q}]}]}`,
-			sessions[2][client], prompt))
-	}
-	targets[3].Name, targets[3].First = "Responses", []byte(`output_text.delta"`)
-	targets[3].Request = func(client int) []byte {
-		return bench.Post(p.addr, "/openai/v1/responses", "text/event-stream", fmt.Appendf(nil,
-			`{"model":%q,"stream":true,"conversation":"conv_%s","input":%q}`, agent, sessions[3][client], prompt))
-	}
-	targets[5].Name, targets[5].First = "Messages", []byte(`"text_delta"`)
-	targets[5].Request = func(client int) []byte {
-		return bench.Post(p.addr, "/anthropic/v1/messages", "text/event-stream\r\nX-Parley-Session: "+
-			sessions[5][client], fmt.Appendf(nil, `{"model":%q,"max_tokens":1000,"stream":true,`+
-			`"messages":[{"role":"user","content":%q}]}`, agent, prompt))
-	}
-	targets[4].Name, targets[4].First = "AG-UI", []byte(`"TEXT_MESSAGE_CONTENT"`)
-	targets[4].Request = func(client int) []byte {
-		return bench.Post(p.addr, "/agui/"+agent, "text/event-stream", fmt.Appendf(nil,
-			`{"threadId":%q,"runId":"r","messages":[{"role":"user","content":%q}]}`, sessions[4][client], prompt))
-	}
-	targets[5].Name, targets[5].First = "A2A", []byte(`"artifactUpdate"`)
-	var sent atomic.Int64
-	targets[5].Request = func(client int) []byte {
-		return bench.Post(p.addr, "/a2a/"+agent, "text/event-stream\r\nA2A-Version: 1.0", fmt.Appendf(nil,
-			`{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":{"messageId":"%d-%d",`+
-				`"role":"ROLE_USER","contextId":%q,"parts":[{"text":%q}]}}}`,
-			client, sent.Add(1), sessions[5][client], prompt)) // each its own: one that comes again is not sent again
+		target := p.turnsIn(sessions)
+		if one.request != nil {
+			target.Name, target.First = one.name, []byte(one.first)
+			target.Request = func(client int) []byte { return one.request(sessions[client]) }
+		}
+		targets = append(targets, target)
 	}
 	return targets, nil
+}
+
+// protocolWatchers are idle watchers of each protocol that can watch: of a turn that writes nothing for a long time.
+const protocolWatchers = 1000
+
+// watcherFigures measures the memory of idle watchers of each protocol.
+func watcherFigures(ctx context.Context, l *lab, out io.Writer) error {
+	for _, one := range []struct {
+		name    string
+		request func(session, message, turn, addr string) []byte
+	}{
+		{"own API", func(session, _, _, addr string) []byte {
+			return bench.Get(addr, "/v1/sessions/"+session+"/events", "text/event-stream")
+		}},
+		{"AI SDK", func(session, _, _, addr string) []byte {
+			return bench.Get(addr, "/ai-sdk/bench/"+session+"/stream", "text/event-stream")
+		}},
+		{"Responses", func(_, message, _, addr string) []byte {
+			return bench.Get(addr, "/openai/v1/responses/resp_"+message+"?stream=true", "text/event-stream")
+		}},
+		{"OpenAI Agents", func(session, _, _, addr string) []byte {
+			return bench.Get(addr, "/openai/v1/agents/sessions/asess_"+session+"/events", "text/event-stream")
+		}},
+		{"Anthropic Managed Agents", func(session, _, _, addr string) []byte {
+			return bench.Get(addr, "/anthropic/v1/sessions/sesn_"+session+"/events/stream", "text/event-stream")
+		}},
+		{"AG-UI", func(session, _, _, addr string) []byte {
+			return bench.Post(addr, "/agui/bench/connect", "text/event-stream",
+				fmt.Appendf(nil, `{"threadId":%q,"runId":"r","messages":[]}`, session))
+		}},
+		{"A2A", func(_, _, turn, addr string) []byte {
+			return bench.Post(addr, "/a2a/bench", "text/event-stream\r\nA2A-Version: 1.0",
+				fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":%q}}`, turn))
+		}},
+	} {
+		var each []int64
+		for range l.rounds {
+			memory, err := l.watchersOf(ctx, one.request)
+			if err != nil {
+				return fmt.Errorf("%s: %w", one.name, err)
+			}
+			each = append(each, memory)
+		}
+		fmt.Fprintf(out, "%s, idle watcher, %d at once: %.1f KiB (bound 40 KiB)\n", one.name, protocolWatchers,
+			float64(medianOf(each))/1024)
+	}
+	return nil
+}
+
+// watchersOf returns the memory of each of many watchers of one turn.
+func (l *lab) watchersOf(
+	ctx context.Context, request func(session, message, turn, addr string) []byte,
+) (memory int64, err error) {
+	server, err := l.start(ctx, "PARLEY_DRAIN=0s")
+	if err != nil {
+		return 0, err
+	}
+	if err := server.agent(ctx, "bench", "openai/"+bench.ModelName(2, time.Hour), `{"kind":"single"}`); err != nil {
+		return 0, err
+	}
+	session, err := server.session(ctx, "bench")
+	if err != nil {
+		return 0, err
+	}
+	var posted struct {
+		ID     string `json:"id"`
+		TurnID string `json:"turn_id"`
+	}
+	body := fmt.Sprintf(`{"content":{"text":%q}}`, prompt)
+	if err := server.do(ctx, http.MethodPost, "/v1/sessions/"+session+"/messages", body, &posted); err != nil {
+		return 0, err
+	}
+	asked := request(session, posted.ID, posted.TurnID, server.addr)
+	var conns []net.Conn
+	open := func() error {
+		conn, err := watch(ctx, server.addr, asked)
+		conns = append(conns, conn)
+		return err
+	}
+	if err := open(); err != nil { // and what the first one of a process makes
+		return 0, err
+	}
+	before, _, err := server.Memory()
+	if err != nil {
+		return 0, err
+	}
+	for range protocolWatchers {
+		if err := open(); err != nil {
+			return 0, err
+		}
+	}
+	after, _, err := server.Memory()
+	if err != nil {
+		return 0, err
+	}
+	for _, conn := range conns {
+		if err := conn.Close(); err != nil {
+			return 0, err
+		}
+	}
+	return (after - before) / protocolWatchers, server.end()
 }
