@@ -11,8 +11,8 @@ const (
 	toolServerExample = `{"name":"tickets","state":"connected","authorizable":true,"authorized_by":{"kind":"person",` +
 		`"id":"` + otherIDExample + `","name":"ada"},"authorized_at":"` + timeExample + `","tools":12,"reason":null,` +
 		`"do":null}`
-	toolResourceExample = `{"uri":"file:///handbook.md","template":false,"name":"Handbook","description":"How we work.",` +
-		`"media_type":"text/markdown","size":5120}`
+	toolResourceExample = `{"uri":"file:///handbook.md","template":false,"name":"Handbook",` +
+		`"description":"How we work.","media_type":"text/markdown","size":5120}`
 	toolRequestExample = `{"url":"https://login.example.com/authorize?client_id=parley","state":"EXAMPLE",` +
 		`"expires_at":"` + timeExample + `"}`
 )

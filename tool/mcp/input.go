@@ -64,7 +64,7 @@ func (s *inputState) put(asks *reply, call *tool.Call) error {
 				return err
 			}
 			s.Answers[id] = raw
-		case *sdk.CreateMessageParams, *sdk.CreateMessageWithToolsParams:
+		case *sdk.CreateMessageWithToolsParams:
 			return errSamples
 		default:
 			return errAsks

@@ -32,9 +32,9 @@ func library() *sdk.Server {
 				"name": &sdk.ElicitParams{Message: "Your name?"},
 			}}, nil
 		case strings.HasSuffix(uri, "/samples"):
-			return &sdk.ReadResourceResult{InputRequests: sdk.InputRequestMap{"it": &sdk.CreateMessageParams{
-				MaxTokens: 1, Messages: []*sdk.SamplingMessage{},
-			}}}, nil
+			return &sdk.ReadResourceResult{InputRequests: sdk.InputRequestMap{
+				"it": &sdk.CreateMessageWithToolsParams{MaxTokens: 1},
+			}}, nil
 		}
 		return &sdk.ReadResourceResult{Contents: contents}, nil
 	}
