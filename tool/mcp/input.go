@@ -64,7 +64,7 @@ func (s *inputState) put(asks *reply, call *tool.Call) error {
 				return err
 			}
 			s.Answers[id] = raw
-		case *sdk.CreateMessageWithToolsParams:
+		case *sdk.CreateMessageWithToolsParams: //nolint:staticcheck // servers may still ask for it
 			return errSamples
 		default:
 			return errAsks

@@ -33,7 +33,7 @@ func library() *sdk.Server {
 			}}, nil
 		case strings.HasSuffix(uri, "/samples"):
 			return &sdk.ReadResourceResult{InputRequests: sdk.InputRequestMap{
-				"it": &sdk.CreateMessageWithToolsParams{MaxTokens: 1},
+				"it": &sdk.CreateMessageWithToolsParams{MaxTokens: 1}, //nolint:staticcheck // servers may still ask
 			}}, nil
 		}
 		return &sdk.ReadResourceResult{Contents: contents}, nil
@@ -87,6 +87,9 @@ func TestResourcesAndPromptsAreTools(t *testing.T) {
 				{"read_resource", `{"uri":"book://007"}`, `"Read book://007` + "\uFFFD" + `"`},
 				{"read_resource", `{"uri":"shelf://a"}`, `"Read shelf://a` + "\uFFFD" + `"`},
 				{"read_resource", `{"uri":"book://cover.png"}`, `[{"name":"cover.png","type":"file","Data":"MTI="}]`},
+				{"read_resource", `{"uri":"book://x/several"}`, `[{"text":"Read book://x/several` + "\uFFFD" +
+					`","type":"text","Data":null},{"type":"link","url":"book://x/several/2","Data":null},` +
+					`{"text":"two","type":"text","Data":null}]`},
 				{"list_resources", `{"query":"SPECIAL cover"}`,
 					`{"data":[{"uri":"book://cover.png","name":"special","description":"A special one"}],"found":1}`},
 				{"list_resources", `{"query":"shelf"}`,

@@ -133,6 +133,7 @@ test('a tool server is authorized on the page, and then its tools ask there', as
   await page.goto(`${server.url}/agents/${agent.id}`);
   await page.getByText('needs to be authorized before').waitFor();
   await accessible(page, 'an agent whose tool server is to be authorized');
+  await page.goto(`${server.url}/new?agent=${agent.id}`);
   await page.getByRole('button', { name: 'Authorize: cloud' }).click();
   await page.getByRole('link', { name: 'Allow' }).click();
   await page.getByText('cloud is authorized for this workspace.').waitFor();
