@@ -36,7 +36,7 @@ const (
 	ApprovalPending   ApprovalState = "pending"
 	ApprovalApproved  ApprovalState = "approved"
 	ApprovalDenied    ApprovalState = "denied"
-	ApprovalExpired   ApprovalState = "expired"   // nobody answered in time
+	ApprovalExpired   ApprovalState = "expired"   // nobody answered in time, or somebody dismissed a tool's question
 	ApprovalCancelled ApprovalState = "cancelled" // the turn ended, or a message came instead
 )
 
@@ -47,6 +47,7 @@ type ApprovalDecision string
 const (
 	DecideApprove ApprovalDecision = "approve"
 	DecideDeny    ApprovalDecision = "deny"
+	DecideDismiss ApprovalDecision = "dismiss" // a tool's question gets no answer, as if nobody had been there
 )
 
 // ApprovalScope is how long an approval holds.
@@ -91,7 +92,7 @@ const (
 )
 
 // ToolQuestion is what a tool asks a person while it runs, through an approval: to approve is to answer, to deny is to
-// decline.
+// decline, to dismiss is neither.
 type ToolQuestion struct {
 	Message string `json:"message"`
 	// Schema is the JSON Schema of the answer, an object; null if the person answers at URL instead.
@@ -270,9 +271,9 @@ func (d Decision) Lasts() bool {
 // Validate reports the field that breaks a rule.
 func (d Decision) Validate() error {
 	switch d.Decision {
-	case DecideApprove, DecideDeny:
+	case DecideApprove, DecideDeny, DecideDismiss:
 	default:
-		return InvalidField("decision", "%q is not one of approve, deny", Clip(string(d.Decision), 32))
+		return InvalidField("decision", "%q is not one of approve, deny, dismiss", Clip(string(d.Decision), 32))
 	}
 	switch d.Scope {
 	case "", ScopeOnce, ScopeSession, ScopeChange, ScopeTree:
@@ -284,7 +285,7 @@ func (d Decision) Validate() error {
 	default:
 		return InvalidField("covers", "%q is not one of call, tool", Clip(string(d.Covers), 32))
 	}
-	if d.Decision == DecideDeny && d.Scope != "" && d.Scope != ScopeOnce {
+	if d.Decision != DecideApprove && d.Scope != "" && d.Scope != ScopeOnce {
 		return InvalidField("scope", "a denial is for this call; to deny a tool for the session, add a grant to it")
 	}
 	switch {

@@ -48,6 +48,16 @@ type ToolServer struct {
 	Do     *string `json:"do"`
 }
 
+// ToolResource is something to read that a tool server offers, or a template of the addresses of several.
+type ToolResource struct {
+	URI         string `json:"uri"`      // of a template with {placeholders}
+	Template    bool   `json:"template"` // nothing can be read at URI itself
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	MediaType   string `json:"media_type"` // as the server says; "" if it does not
+	Size        int64  `json:"size"`       // in bytes, as the server says; 0 if it does not
+}
+
 // ToolServerRequest is where a person authorizes a tool server.
 type ToolServerRequest struct {
 	URL       string `json:"url"`

@@ -103,6 +103,8 @@ func (c *Client) DecideApproval(
 
 // DecisionInput answers an approval.
 type DecisionInput struct {
+	// dismiss is for the question of a tool: it is told that the question was closed without an answer, while deny tells
+	// it that somebody declines.
 	Decision parley.ApprovalDecision `json:"decision"`
 	// once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts
 	// what somebody else changed; tree is session for every call of the tool, and holds in all tool sessions of the same

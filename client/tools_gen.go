@@ -127,6 +127,83 @@ type ToolServerAnswerInput struct {
 	Error string `json:"error,omitempty"`
 }
 
+// AttachToolServerResource makes a file of a tool server's resource. Reads the resource and stores it like an upload,
+// so that messages can show it. The same name and bytes again are the existing file (200). 409 if the server refuses,
+// or has several contents for it.
+//
+// POST /v1/tool-servers/{tool_server}/files
+func (c *Client) AttachToolServerResource(
+	ctx context.Context,
+	toolServer string,
+	input ToolResourceInput,
+	options ...Option,
+) (parley.File, error) {
+	return send[parley.File](ctx, c, request{
+		method:  http.MethodPost,
+		path:    "/v1/tool-servers/" + url.PathEscape(toolServer) + "/files",
+		input:   input,
+		options: options,
+	})
+}
+
+// ToolResourceInput names a resource of a tool server.
+type ToolResourceInput struct {
+	// As listToolServerResources has it; of a template, with its {placeholders} filled in.
+	URI string `json:"uri"`
+	// The file's name; by default the last part of the URI.
+	Name string `json:"name,omitempty"`
+}
+
+// ToolServerResourcesQuery are the query parameters of ToolServerResources; zero values are left out.
+type ToolServerResourcesQuery struct {
+	// Rows per page; all by default.
+	Limit int
+	// The next of the previous page.
+	Cursor string
+	// Words that must all occur in a resource's URI, name or description.
+	Query string
+}
+
+func (q *ToolServerResourcesQuery) values() url.Values {
+	v := newValues()
+	v.integer("limit", int64(q.Limit))
+	v.text("cursor", q.Cursor)
+	v.text("query", q.Query)
+	return v.Values
+}
+
+// ToolServerResources lists the resources of a tool server. What the server has to read, and templates of addresses,
+// by URI; asked of it now, at most 4096. 409 if it has none or refuses, 503 if it is away.
+//
+// GET /v1/tool-servers/{tool_server}/resources
+func (c *Client) ToolServerResources(
+	ctx context.Context,
+	toolServer string,
+	query ToolServerResourcesQuery,
+	options ...Option,
+) (Page[parley.ToolResource], error) {
+	return send[Page[parley.ToolResource]](ctx, c, request{
+		method:  http.MethodGet,
+		path:    "/v1/tool-servers/" + url.PathEscape(toolServer) + "/resources",
+		query:   query.values(),
+		options: options,
+	})
+}
+
+// AllToolServerResources ranges over the results of ToolServerResources, page by page, starting at query.Cursor;
+// query.Limit is the size of a page. It ends after an error.
+func (c *Client) AllToolServerResources(
+	ctx context.Context,
+	toolServer string,
+	query ToolServerResourcesQuery,
+	options ...Option,
+) iter.Seq2[parley.ToolResource, error] {
+	return pages(query.Cursor, func(cursor string) (Page[parley.ToolResource], error) {
+		query.Cursor = cursor
+		return c.ToolServerResources(ctx, toolServer, query, options...)
+	})
+}
+
 // ToolsQuery are the query parameters of Tools; zero values are left out.
 type ToolsQuery struct {
 	// Rows per page; all by default.

@@ -124,7 +124,9 @@ func conformanceClient(scenario, url string) error {
 	for _, tool := range source.Tools() {
 		arguments := given[scenario]
 		if arguments == "" {
-			arguments = "{}"
+			if arguments, err = namedFirst(ctx, source, tool.Definition().Name); err != nil {
+				return err
+			}
 		}
 		if err := conformanceCall(ctx, tool, arguments); err != nil {
 			return err
@@ -134,6 +136,27 @@ func conformanceClient(scenario, url string) error {
 		return errors.New("the server has no tools")
 	}
 	return nil
+}
+
+// namedFirst returns arguments that name the first resource, or prompt, that the server lists; none for other tools.
+func namedFirst(ctx context.Context, source *mcp.Source, name string) (string, error) {
+	lists := map[string][2]string{
+		"suite__read_resource": {"suite__list_resources", "uri"}, "suite__get_prompt": {"suite__list_prompts", "name"},
+	}
+	list, ok := source.Tool(lists[name][0])
+	if !ok {
+		return "{}", nil
+	}
+	result, err := list.Call(ctx, tool.Call{ID: "call_0", Arguments: json.RawMessage("{}")})
+	if err != nil {
+		return "", err
+	}
+	var page struct{ Data []map[string]any }
+	if err := json.Unmarshal(result.JSON, &page); err != nil || len(page.Data) == 0 {
+		return "", fmt.Errorf("%s lists nothing: %s, %w", lists[name][0], result.JSON, err)
+	}
+	raw, err := json.Marshal(map[string]any{lists[name][1]: page.Data[0][lists[name][1]]})
+	return string(raw), err
 }
 
 // conformanceCall calls a tool.

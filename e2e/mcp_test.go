@@ -196,6 +196,28 @@ func referenceServers(t *testing.T, at place) {
 				result:    []string{`"type":"link"`, `"url":"demo://`},
 			},
 			use{
+				tool:      server + "__list_resources",
+				arguments: `{"query":"dynamic text"}`,
+				result:    []string{"demo://resource/dynamic/text/{resourceId}"},
+			},
+			use{
+				tool:      server + "__read_resource",
+				arguments: `{"uri":"demo://resource/dynamic/text/7"}`,
+				result:    []string{"Resource 7"},
+			},
+			use{
+				tool:      server + "__read_resource",
+				arguments: `{"uri":"demo://resource/dynamic/blob/7"}`,
+				result:    []string{`"file_id":`},
+			},
+			use{tool: server + "__read_resource", arguments: `{"uri":"demo://none"}`, failure: "refused"},
+			use{tool: server + "__list_prompts", arguments: `{}`, result: []string{"args-prompt", "resource-prompt"}},
+			use{
+				tool:      server + "__get_prompt",
+				arguments: `{"name":"args-prompt","arguments":{"city":"Rome"}}`,
+				result:    []string{"user: What's weather in Rome?"},
+			},
+			use{
 				tool:      server + "__trigger-long-running-operation",
 				arguments: `{"duration":1,"steps":4}`,
 				result:    []string{"Long running operation completed"},

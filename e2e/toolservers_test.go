@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -50,6 +51,12 @@ func newAuthority(t *testing.T) *authority {
 		&sdk.Tool{Name: "deploy", Annotations: &sdk.ToolAnnotations{DestructiveHint: new(false)}},
 		a.deploy,
 	)
+	server.AddResource(&sdk.Resource{URI: "file:///handbook.md", Name: "Handbook", MIMEType: "text/markdown"},
+		func(_ context.Context, request *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{
+				{URI: request.Params.URI, Text: "Deploy on Tuesdays."},
+			}}, nil
+		})
 	tools := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
 		&sdk.StreamableHTTPOptions{Stateless: true})
 	mux := http.NewServeMux()
@@ -255,7 +262,7 @@ func toolServersAuthorized(t *testing.T, at place) {
 	if err := a.authorizes(t, at); err != nil {
 		t.Fatal(err)
 	}
-	if found := s.toolServer(t, parley.ToolServerConnected); found.AuthorizedBy == nil || found.Tools != 1 {
+	if found := s.toolServer(t, parley.ToolServerConnected); found.AuthorizedBy == nil || found.Tools != 3 {
 		t.Errorf("authorized: %+v", found)
 	}
 	a.sealed(t, at)
@@ -265,6 +272,7 @@ func toolServersAuthorized(t *testing.T, at place) {
 	if _, err := s.client.CreateAgent(t.Context(), agent); err != nil {
 		t.Fatal(err)
 	}
+	readsResources(t, s, at)
 	s = a.survives(t, s, at)
 	a.renewed(t, s)
 	a.ends(t, s)
@@ -308,6 +316,39 @@ func (a *authority) sealed(t *testing.T, at place) {
 				t.Errorf("%s has a token", file)
 			}
 		}
+	}
+}
+
+// readsResources has an agent read a resource, and a person show it to one as a file.
+func readsResources(t *testing.T, s *server, at place) {
+	t.Helper()
+	asks := func(name, arguments string) string {
+		return fmt.Sprintf(`[[{"tool_call":{"name":"cloud__%s","arguments":%s}}],[{"text":"Read."}]]`, name, arguments)
+	}
+	const uri = "file:///handbook.md"
+	for tool, arguments := range map[string]string{"list_resources": `{}`, "read_resource": `{"uri":"` + uri + `"}`} {
+		session := s.post(t, "deployer", asks(tool, arguments))
+		awaitEvent(t, s.client, session.ID, parley.EventSessionCompleted)
+		page, err := s.client.Messages(t.Context(), session.ID, client.MessagesQuery{})
+		said, _ := json.Marshal(page.Data)
+		want := map[string]string{"list_resources": "Handbook", "read_resource": "Deploy on Tuesdays."}[tool]
+		if err != nil || !bytes.Contains(said, []byte(want)) {
+			t.Errorf("%s: %v, %s", tool, err, said)
+		}
+	}
+	if out, _, err := at.parley(t, "tool-servers", "resources", "cloud"); err != nil || !strings.Contains(out, uri) {
+		t.Errorf("resources: %v\n%s", err, out)
+	}
+	out, _, err := at.parley(t, "tool-servers", "attach", "cloud", uri, "--json")
+	var file parley.File
+	if err != nil || json.Unmarshal([]byte(out), &file) != nil || file.Name != "handbook.md" {
+		t.Fatalf("attach: %v\n%s", err, out)
+	}
+	session := s.post(t, "deployer", `[[{"text":"Seen."}]]`)
+	if _, err := s.client.PostMessage(t.Context(), session.ID, client.MessageInput{
+		Content: json.RawMessage(`{"text":"[[{\"text\":\"Seen.\"}]]","files":["` + file.ID.String() + `"]}`),
+	}); err != nil {
+		t.Errorf("a message with the file: %v", err)
 	}
 }
 

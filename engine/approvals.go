@@ -19,7 +19,7 @@ type ApprovalList struct {
 
 // DecisionInput answers an approval.
 type DecisionInput struct {
-	Decision parley.ApprovalDecision `json:"decision" enum:"approve,deny"`
+	Decision parley.ApprovalDecision `json:"decision" enum:"approve,deny,dismiss" doc:"dismiss is for the question of a tool: it is told that the question was closed without an answer, while deny tells it that somebody declines."`
 	Scope    parley.ApprovalScope    `json:"scope,omitempty" enum:"once,session,change,tree" doc:"once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed; tree is session for every call of the tool, and holds in all tool sessions of the same root, as long as the tool and the agent's rules about it stay the same."`
 	Covers   parley.ApprovalCovers   `json:"covers,omitempty" enum:"call,tool" doc:"For scope session: call, the default, covers calls with exactly these arguments; tool covers every call of the tool."`
 	Answer   json.RawMessage         `json:"answer,omitempty" doc:"To the question of a tool (question.schema), when you approve: an object that fits the schema. Absent for everything else."`

@@ -28,14 +28,24 @@ func (e *Engine) UploadFile(
 		return parley.File{}, false, err
 	}
 	defer call.end(ctx, &err)
-	scope := call.Scope
+	return e.keepFile(ctx, call, principal, name, from)
+}
+
+// keepFile is UploadFile within another call.
+func (e *Engine) keepFile(
+	ctx context.Context,
+	call verbCall,
+	principal parley.Principal,
+	name string,
+	from io.Reader,
+) (_ parley.File, _ bool, err error) {
 	if name, err = fileName(name); err != nil {
 		return parley.File{}, false, err
 	}
 	file := parley.File{
 		ID:          parley.NewID(),
 		BlobID:      parley.NewID(),
-		WorkspaceID: scope.WorkspaceID,
+		WorkspaceID: call.Scope.WorkspaceID,
 		OwnerID:     principal.ID,
 		Name:        name,
 	}

@@ -60,6 +60,7 @@ const (
 	ReadWebhooks    Verb = "webhooks.read"
 	WriteWebhooks   Verb = "webhooks.write"
 	AuthorizeTools  Verb = "tools.authorize"
+	ReadToolServers Verb = "tools.read_resources"
 )
 
 // Reach says on which sessions, agents and files a role may use a verb.
@@ -171,6 +172,7 @@ var permissions = [...]Permission{
 	{RunPipelines, "start, cancel and retry runs of pipelines", ReachNone, ReachVisible, ReachAll},
 	{ReadModels, "list models", ReachAll, ReachAll, ReachAll},
 	{ReadTools, "list tools and tool servers", ReachAll, ReachAll, ReachAll},
+	{ReadToolServers, "list the resources of tool servers, and make files of them", ReachNone, ReachAll, ReachAll},
 	{AuthorizeTools, "authorize tool servers for the workspace, and end that", ReachNone, ReachNone, ReachAll},
 	{SetClients, "set what a client of one's own has open", ReachVisible, ReachVisible, ReachAll},
 	{ReadWorkspace, "read the workspace's settings", ReachAll, ReachAll, ReachAll},

@@ -360,6 +360,13 @@ func TestRolesAndVerbs(t *testing.T) {
 			}
 			return err
 		},
+		engine.ReadToolServers: func(p parley.Principal, _ parley.ID) error {
+			_, err := h.ToolServerResources(ctx, p, "none", "", engine.Paging{})
+			if parley.ErrorCode(err) == parley.CodeNotFound {
+				err = nil
+			}
+			return err
+		},
 		engine.AuthorizeTools: func(p parley.Principal, _ parley.ID) error {
 			err := h.ForgetToolServer(ctx, p, "none")
 			if parley.ErrorCode(err) == parley.CodeNotFound {

@@ -1,7 +1,11 @@
 package engine
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"example.org/parley"
 )
@@ -26,6 +30,15 @@ type ToolServers interface {
 		by parley.Author,
 	) error
 	Forget(ctx context.Context, workspaceID parley.ID, server string) error
+	// Resources lists what a server has to read; Resource reads one of them, with a name for it.
+	Resources(ctx context.Context, workspaceID parley.ID, server string) ([]parley.ToolResource, error)
+	Resource(ctx context.Context, workspaceID parley.ID, server, uri string) (name string, data []byte, err error)
+}
+
+// ToolResourceInput names a resource of a tool server.
+type ToolResourceInput struct {
+	URI  string `json:"uri" required:"true" doc:"As listToolServerResources has it; of a template, with its {placeholders} filled in."`
+	Name string `json:"name,omitempty" doc:"The file's name; by default the last part of the URI."`
 }
 
 // ToolServerAuthorizationInput asks where a tool server is authorized.
@@ -133,6 +146,68 @@ func (e *Engine) ForgetToolServer(ctx context.Context, principal parley.Principa
 		return err
 	}
 	return e.servers.Forget(ctx, call.Scope.WorkspaceID, server)
+}
+
+// ToolServerResources lists what a server of tools has to read, by URI; query selects those that have all of its words.
+// CodeNotFound, CodeConflict if the server has no resources or refuses, CodeUnavailable if it is away.
+func (e *Engine) ToolServerResources(
+	ctx context.Context,
+	principal parley.Principal,
+	server, query string,
+	paging Paging,
+) (_ Page[parley.ToolResource], err error) {
+	ctx, call, err := e.enter(ctx, principal, "listToolServerResources", ReadToolServers)
+	if err != nil {
+		return Page[parley.ToolResource]{}, err
+	}
+	defer call.end(ctx, &err)
+	if err := e.hasServers(server); err != nil {
+		return Page[parley.ToolResource]{}, err
+	}
+	all, err := e.servers.Resources(ctx, call.Scope.WorkspaceID, server)
+	if err != nil {
+		return Page[parley.ToolResource]{}, err
+	}
+	words := strings.Fields(strings.ToLower(query))
+	all = slices.DeleteFunc(all, func(r parley.ToolResource) bool {
+		text := strings.ToLower(r.URI + "\n" + r.Name + "\n" + r.Description)
+		return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+	})
+	slices.SortFunc(all, func(a, b parley.ToolResource) int { return strings.Compare(a.URI, b.URI) })
+	all = slices.CompactFunc(all, func(a, b parley.ToolResource) bool { return a.URI == b.URI })
+	const list = "resources"
+	return wholePage(list, all, paging,
+		func(r parley.ToolResource, from cursor) bool { return r.URI > from.Slug },
+		func(r parley.ToolResource) cursor { return cursor{List: list, Slug: r.URI} })
+}
+
+// AttachToolServerResource reads a resource of a tool server and stores it as a file, as UploadFile does. CodeNotFound,
+// CodeConflict if the server refuses or has several contents for it, CodeUnavailable if it is away.
+func (e *Engine) AttachToolServerResource(
+	ctx context.Context,
+	principal parley.Principal,
+	server string,
+	input ToolResourceInput,
+) (_ parley.File, _ bool, err error) {
+	ctx, call, err := e.enter(ctx, principal, "attachToolServerResource", ReadToolServers)
+	if err != nil {
+		return parley.File{}, false, err
+	}
+	defer call.end(ctx, &err)
+	if err := e.hasServers(server); err != nil {
+		return parley.File{}, false, err
+	}
+	if input.URI == "" {
+		return parley.File{}, false, parley.InvalidField("uri", "is missing; name the resource")
+	}
+	if err := checkTexts(textBound{"uri", input.URI, parley.MaxLinkBytes}); err != nil {
+		return parley.File{}, false, err
+	}
+	name, data, err := e.servers.Resource(ctx, call.Scope.WorkspaceID, server, input.URI)
+	if err != nil {
+		return parley.File{}, false, err
+	}
+	return e.keepFile(ctx, call, principal, cmp.Or(input.Name, name), bytes.NewReader(data))
 }
 
 func (e *Engine) hasServers(name string) error {

@@ -235,6 +235,10 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	do("completeToolServerAuthorization", reflect.TypeFor[parley.ToolServer](), 200, "PUT", cloud,
 		`{"state":"s","code":"c"}`)
 	do("listToolServers", servers, 200, "GET", "/v1/tool-servers", "")
+	do("listToolServerResources", reflect.TypeFor[page[parley.ToolResource]](), 200, "GET",
+		"/v1/tool-servers/cloud/resources", "")
+	do("attachToolServerResource", reflect.TypeFor[parley.File](), 201, "POST", "/v1/tool-servers/cloud/files",
+		`{"uri":"file:///b.md"}`)
 	known := reflect.TypeFor[parley.KnowledgeItem]()
 	for _, kind := range parley.KnowledgeKinds() {
 		made := idOf(do("createKnowledgeItem", known, 201, "POST", "/v1/knowledge",

@@ -13,7 +13,7 @@ func closedWords() map[reflect.Type]string {
 	return map[reflect.Type]string{
 		reflect.TypeFor[parley.AgentStatus]():      "active archived",
 		reflect.TypeFor[parley.ApprovalCovers]():   "call tool",
-		reflect.TypeFor[parley.ApprovalDecision](): "approve deny",
+		reflect.TypeFor[parley.ApprovalDecision](): "approve deny dismiss",
 		reflect.TypeFor[parley.ApprovalReason]():   "rule agent_changed tool_changed tool_asks",
 		reflect.TypeFor[parley.ApprovalScope]():    "once session change tree",
 		reflect.TypeFor[parley.ApprovalState]():    "pending approved denied expired cancelled",

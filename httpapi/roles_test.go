@@ -203,6 +203,9 @@ func TestRolesOverHTTP(t *testing.T) {
 		engine.WriteWebhooks: func(parley.PrincipalRole) (string, string, string) {
 			return "POST", "/v1/webhooks", `{"url":"http://127.0.0.1:1/"}`
 		},
+		engine.ReadToolServers: func(parley.PrincipalRole) (string, string, string) {
+			return "GET", "/v1/tool-servers/cloud/resources", ""
+		},
 		engine.AuthorizeTools: func(parley.PrincipalRole) (string, string, string) {
 			return "POST", "/v1/tool-servers/cloud/authorization", `{"redirect_uri":"http://127.0.0.1/"}`
 		},

@@ -11,6 +11,8 @@ const (
 	toolServerExample = `{"name":"tickets","state":"connected","authorizable":true,"authorized_by":{"kind":"person",` +
 		`"id":"` + otherIDExample + `","name":"ada"},"authorized_at":"` + timeExample + `","tools":12,"reason":null,` +
 		`"do":null}`
+	toolResourceExample = `{"uri":"file:///handbook.md","template":false,"name":"Handbook",` +
+		`"description":"How we work.","media_type":"text/markdown","size":5120}`
 	toolRequestExample = `{"url":"https://login.example.com/authorize?client_id=parley","state":"EXAMPLE",` +
 		`"expires_at":"` + timeExample + `"}`
 )
@@ -85,6 +87,38 @@ func toolRoutes() []route {
 			about:   "Deletes the workspace's tokens; processes notice within ten seconds.",
 			serve:   serveForgetToolServer,
 			answers: nothing("Forgotten."),
+		},
+		{
+			method: http.MethodGet,
+			paths:  []string{"/v1/tool-servers/{tool_server}/resources"},
+			name:   "listToolServerResources",
+			tag:    "tools",
+			verb:   engine.ReadToolServers,
+			says:   "List the resources of a tool server",
+			about: "What the server has to read, and templates of addresses, by URI; asked of it now, at most 4096. " +
+				"409 if it has none or refuses, 503 if it is away.",
+			query: append(wholePaging(),
+				text("query", "Words that must all occur in a resource's URI, name or description.")),
+			serve:   serveToolServerResources,
+			answers: listed[parley.ToolResource](toolResourceExample),
+			fails:   []parley.Code{parley.CodeConflict, parley.CodeUnavailable},
+		},
+		{
+			method: http.MethodPost,
+			paths:  []string{"/v1/tool-servers/{tool_server}/files"},
+			name:   "attachToolServerResource",
+			tag:    "tools",
+			verb:   engine.ReadToolServers,
+			makes:  true,
+			says:   "Make a file of a tool server's resource",
+			about: "Reads the resource and stores it like an upload, so that messages can show it. The same name and " +
+				"bytes again are the existing file (200). 409 if the server refuses, or has several contents for it.",
+			input: inputOf[engine.ToolResourceInput](`{"uri":"file:///handbook.md"}`),
+			serve: serveAttachToolServerResource,
+			answers: append(
+				created[parley.File]("The new file.", fileExample),
+				found[parley.File]("The existing file with this name and these bytes.", fileExample)...),
+			fails: []parley.Code{parley.CodeConflict, parley.CodeUnavailable},
 		},
 	}
 }

@@ -45,6 +45,37 @@ func serveCompleteToolServer(a *api, x *exchange) error {
 	return sendJSON(x, http.StatusOK, server)
 }
 
+func serveToolServerResources(a *api, x *exchange) error {
+	args := x.arguments()
+	paging, query := args.paging(), x.query.Get("query")
+	if args.err != nil {
+		return args.err
+	}
+	found, err := a.engine.ToolServerResources(x.r.Context(), x.principal, x.r.PathValue("tool_server"), query, paging)
+	if err != nil {
+		return err
+	}
+	return sendJSON(x, http.StatusOK, found)
+}
+
+func serveAttachToolServerResource(a *api, x *exchange) error {
+	var input engine.ToolResourceInput
+	if err := checked(a, x, &input); err != nil {
+		return err
+	}
+	file, fresh, err := a.engine.AttachToolServerResource(
+		x.r.Context(), x.principal, x.r.PathValue("tool_server"), input)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if fresh {
+		status = http.StatusCreated
+	}
+	x.w.Header().Set("Location", "/v1/files/"+file.ID.String())
+	return sendJSON(x, status, file)
+}
+
 func serveForgetToolServer(a *api, x *exchange) error {
 	if err := a.engine.ForgetToolServer(x.r.Context(), x.principal, x.r.PathValue("tool_server")); err != nil {
 		return err

@@ -62,6 +62,25 @@ func (o oneToolServer) Forget(ctx context.Context, workspaceID parley.ID, name s
 	return o.rows.DeleteToolAuthorization(ctx, workspaceID, name)
 }
 
+func (o oneToolServer) Resources(
+	ctx context.Context,
+	workspaceID parley.ID,
+	name string,
+) ([]parley.ToolResource, error) {
+	_, err := o.row(ctx, workspaceID, name)
+	return []parley.ToolResource{
+		{URI: "file:///b.md", Name: "b", MediaType: "text/markdown", Size: 2},
+		{URI: "file:///{a}", Name: "a", Template: true, Description: "Any file"},
+	}, err
+}
+
+func (o oneToolServer) Resource(
+	ctx context.Context, workspaceID parley.ID, name, _ string,
+) (string, []byte, error) {
+	_, err := o.row(ctx, workspaceID, name)
+	return "b.md", []byte("# b"), err
+}
+
 // TestToolServers: a workspace authorizes for itself, in the order of the protocol.
 func TestToolServers(t *testing.T) {
 	t.Parallel()

@@ -59,7 +59,7 @@ type Approvals interface {
 	// CodeNotFound. CodeConflict, with the state, if the approval is not pending or has expired, and for a second yes
 	// from the same principal; CodeConflict if the session has no room for the grant. CodeForbidden for a yes from
 	// somebody who asked for the call, and for a change that only the owner may accept. CodeInvalid for a scope that
-	// the approval does not offer.
+	// the approval does not offer, and for the dismissal of anything but a tool's question.
 	DecideApproval(
 		ctx context.Context,
 		scope Scope,

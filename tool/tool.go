@@ -50,7 +50,7 @@ type AnswerAction string
 const (
 	AnswerAccept  AnswerAction = "accept"
 	AnswerDecline AnswerAction = "decline"
-	AnswerCancel  AnswerAction = "cancel" // nobody answered in time
+	AnswerCancel  AnswerAction = "cancel" // nobody answered in time, or somebody dismissed the question
 )
 
 // Piece is one thing in a result: a text, an object or a link as a part of the record, or the bytes of a file. For a

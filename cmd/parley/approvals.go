@@ -23,6 +23,7 @@ func approvalsCommand(shared *flags, term terminal) *cobra.Command {
 		approvalsShowCommand(shared, term),
 		approveCommand(shared, term),
 		denyCommand(shared, term),
+		dismissCommand(shared, term),
 	)
 	return command
 }
@@ -94,6 +95,17 @@ func denyCommand(shared *flags, term terminal) *cobra.Command {
 	}
 	deny.Flags().StringVar(&comment, "comment", "", "the reason, which the model reads")
 	return deny
+}
+
+func dismissCommand(shared *flags, term terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "dismiss APPROVAL",
+		Short: "Close the question of a tool without an answer; the tool is told so",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			return decide(ctx, server, term, shared, id, client.DecisionInput{Decision: parley.DecideDismiss})
+		}),
+	}
 }
 
 func decide(
@@ -300,6 +312,10 @@ func (v *turnView) askApproval(ctx context.Context, id parley.ID) (over bool, er
 			}
 		case "n", "no":
 			input = client.DecisionInput{Decision: parley.DecideDeny, Comment: strings.TrimSpace(rest)}
+		case "d", "dismiss":
+			if approval.Question != nil {
+				input = client.DecisionInput{Decision: parley.DecideDismiss}
+			}
 		default:
 			if approval.Question != nil && strings.HasPrefix(word, "{") {
 				input = client.DecisionInput{
@@ -339,9 +355,9 @@ func (t terminal) choicesOf(a *parley.Approval) string {
 		fmt.Fprintln(t.err, a.Explanation)
 		t.tellQuestion(t.err, a)
 		if a.Question.URL != "" {
-			return "y: done; n: no"
+			return "y: done; n: no; d: dismiss it"
 		}
-		return `{"…": …}: your answer; n: no`
+		return `{"…": …}: your answer; n: no; d: dismiss it`
 	}
 	switch {
 	case a.Explanation != "":

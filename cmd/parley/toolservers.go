@@ -62,6 +62,8 @@ func toolServersCommand(shared *flags, term terminal) *cobra.Command {
 		toolServersListCommand(shared, term),
 		toolServersAuthorizeCommand(shared, term),
 		toolServersForgetCommand(shared),
+		toolServersResourcesCommand(shared, term),
+		toolServersAttachCommand(shared, term),
 	)
 	return command
 }

@@ -1849,6 +1849,46 @@ func toolServersForgetCommand(shared *flags) *cobra.Command {
 	return command
 }
 
+// toolServersResourcesCommand makes parley tool-servers resources: GET /v1/tool-servers/{tool_server}/resources.
+func toolServersResourcesCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "resources SERVER", Short: "List what a server of tools has to read", Args: cobra.ExactArgs(1)}
+	var query client.ToolServerResourcesQuery
+	command.Flags().Var(wordFlag(&query.Query), "query", "words that must all occur in a resource's URI, name or description")
+	paging := addPaging(command, 0)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		page, err := pageOf(paging, func(limit int, cursor string) (client.Page[parley.ToolResource], error) {
+			query.Limit, query.Cursor = limit, cursor
+			return server.ToolServerResources(ctx, args[0], query)
+		})
+		if err != nil {
+			return err
+		}
+		return printPage(term, shared, &page, toolServersResourcesTable())
+	})
+	return command
+}
+
+// toolServersAttachCommand makes parley tool-servers attach: POST /v1/tool-servers/{tool_server}/files.
+func toolServersAttachCommand(shared *flags, term terminal) *cobra.Command {
+	command := &cobra.Command{Use: "attach SERVER URI", Short: "Make a file of a resource, which messages can show", Args: cobra.ExactArgs(2)}
+	var input client.ToolResourceInput
+	command.Flags().Var(wordFlag(&input.Name), "name", "the file's name; by default the last part of the URI")
+	sets := addSets(command)
+	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
+		input.URI = args[1]
+		var err error
+		if err = applySets(*sets, &input); err != nil {
+			return err
+		}
+		made, err := server.AttachToolServerResource(ctx, args[0], input)
+		if err != nil {
+			return err
+		}
+		return printToolServer(term, shared, &made)
+	})
+	return command
+}
+
 // toolsListCommand makes parley tools: GET /v1/tools.
 func toolsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "tools", Short: "List the tools that agents may use", Args: cobra.NoArgs}
@@ -2679,6 +2719,37 @@ func toolServersTable() table[parley.ToolServer] {
 			}
 		},
 	}
+}
+
+// toolServersResourcesTable is the table of resources.
+func toolServersResourcesTable() table[parley.ToolResource] {
+	return table[parley.ToolResource]{
+		titles: []string{"URI", "NAME", "TYPE", "BYTES"},
+		row: func(row *parley.ToolResource) []string {
+			return []string{
+				row.URI,
+				row.Name,
+				row.MediaType,
+				strconv.FormatInt(row.Size, 10),
+			}
+		},
+	}
+}
+
+// printToolServer prints one as a table of its members, without empty ones.
+func printToolServer(term terminal, shared *flags, got *parley.File) error {
+	return printFields(term, shared, got, [][]string{
+		{"id", orDash(got.ID)},
+		{"workspace id", orDash(got.WorkspaceID)},
+		{"owner id", orDash(got.OwnerID)},
+		{"name", got.Name},
+		{"media type", got.MediaType},
+		{"size", strconv.FormatInt(got.Size, 10)},
+		{"sha256", got.SHA256.String()},
+		{"width", strconv.Itoa(got.Width)},
+		{"height", strconv.Itoa(got.Height)},
+		{"created at", got.CreatedAt.String()},
+	})
 }
 
 // toolsTable is the table of tools.

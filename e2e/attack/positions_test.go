@@ -68,6 +68,7 @@ var plainQueries = []string{
 	"pinned",
 	"pointer",
 	"q",
+	"query",
 	"queued",
 	"range",
 	"raw",

@@ -152,6 +152,9 @@ func (t *Tx) DecideApproval(
 			state,
 		)
 	}
+	if decision.Decision == parley.DecideDismiss && a.Question == nil {
+		return decided, parley.InvalidField("decision", "only the question of a tool can be dismissed; approve or deny")
+	}
 	if decision.Decision == parley.DecideApprove {
 		if err := mayApprove(h, a, &decision); err != nil {
 			return decided, err
@@ -203,7 +206,10 @@ func mayApprove(h *Head, a *parley.Approval, decision *parley.Decision) error {
 func (t *Tx) settleDecided(h *Head, a *parley.Approval, decision parley.Decision) error {
 	by := decision.By
 	a.DecidedBy, a.Comment, a.DecidedAt, a.State = &by, decision.Comment, t.now, parley.ApprovalDenied
-	if decision.Decision == parley.DecideDeny {
+	if decision.Decision != parley.DecideApprove {
+		if decision.Decision == parley.DecideDismiss {
+			a.State = parley.ApprovalExpired
+		}
 		t.resolved(h, a)
 		return nil
 	}

@@ -34,6 +34,7 @@ func testApprovals(t *testing.T, open Open) {
 		"SilenceIsANo":                     approvalExpires,
 		"ARunningToolAsks":                 toolAsks,
 		"ADenialIsAToolsAnswer":            toolAsksInVain,
+		"ADismissalIsAToolsAnswer":         toolAsksAndIsDismissed,
 		"AnAnswerBehindTheDeadline":        approvalTooLate,
 		"ACancelSettlesIt":                 approvalCancelled,
 		"AnEndOutsideAnyStepSettlesIt":     approvalTurnFails,

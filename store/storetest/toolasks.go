@@ -74,6 +74,17 @@ func toolAsks(t *testing.T, w *world) {
 	w.check(t, again.Fence.SessionID)
 }
 
+func toolAsksAndIsDismissed(t *testing.T, w *world) {
+	_, _, ask := w.toolAsking(t)
+	a := w.decide(t, ask.ApprovalID, parley.Decision{Decision: parley.DecideDismiss}).Approval
+	if a.State != parley.ApprovalExpired || a.DecidedBy == nil || a.Answer != nil {
+		t.Errorf("the dismissed question is %+v", a)
+	}
+	again := w.claim(t)
+	use := []store.ApprovalUse{{ApprovalID: a.ID, Fingerprint: a.Fingerprint}}
+	must(t, "UseApprovals", w.store.UseApprovals(w.ctx, again.Fence, use))
+}
+
 func toolAsksInVain(t *testing.T, w *world) {
 	claim, _, ask := w.toolAsking(t)
 	refused(t, "a question without a claim",

@@ -200,9 +200,11 @@ func (s *Source) Servers(ctx context.Context, workspaceID parley.ID) ([]parley.T
 		at := slices.IndexFunc(servers, func(t parley.ToolServer) bool { return t.Name == name })
 		if at < 0 {
 			reason, do := s.owned[i].explain(errNobody)
-			servers = append(servers, parley.ToolServer{
-				Name: name, State: parley.ToolServerUnauthorized, Reason: &reason, Do: &do,
-			})
+			unknown := parley.ToolServer{Name: name, State: parley.ToolServerUnauthorized, Reason: &reason, Do: &do}
+			if row := rows[name]; len(row.Tokens) > 0 { // the connection begins when the view looks
+				unknown = parley.ToolServer{Name: name, State: parley.ToolServerConnecting}
+			}
+			servers = append(servers, unknown)
 			at = len(servers) - 1
 		}
 		servers[at].Authorizable = true

@@ -133,35 +133,36 @@ func (c *connection) close() {
 	<-done
 }
 
-// call calls a tool by the server's own name.
+// call sends a request: for a tool's call, by the server's own name.
 func (l *link) call(
 	ctx context.Context,
+	send request,
 	name string,
 	call tool.Call,
 	state *inputState,
-) (*sdk.CallToolResult, error) {
+) (reply, error) {
 	for again := false; ; again = true {
 		c, err := l.connected(ctx)
 		if err != nil {
-			return nil, err
+			return reply{}, err
 		}
-		result, err := c.call(ctx, l, name, call, state)
+		got, err := c.call(ctx, l, send, name, call, state)
 		switch {
 		case err == nil:
-			return result, nil
+			return got, nil
 		case errors.Is(err, sdk.ErrSessionMissing), errors.Is(err, sdk.ErrConnectionClosed):
 			// The server was restarted, or the connection had ended: the call did not run.
 			if again {
-				return nil, l.away(err)
+				return reply{}, l.away(err)
 			}
 			l.drop(c)
 		default:
 			var person *unauthorized
 			if errors.As(c.transport.why(err), &person) {
 				wakeUp(l.suspect) // the connection ends, and waits for that person too
-				return nil, l.away(person)
+				return reply{}, l.away(person)
 			}
-			return nil, l.failed(ctx, err)
+			return reply{}, l.failed(ctx, err)
 		}
 	}
 }
@@ -169,14 +170,15 @@ func (l *link) call(
 func (c *connection) call(
 	ctx context.Context,
 	l *link,
+	send request,
 	name string,
 	call tool.Call,
 	state *inputState,
-) (*sdk.CallToolResult, error) {
+) (reply, error) {
 	params := &sdk.CallToolParams{Name: name}
 	if state != nil {
 		if err := state.fill(params); err != nil {
-			return nil, err
+			return reply{}, err
 		}
 	}
 	c.mu.Lock()
@@ -192,7 +194,7 @@ func (c *connection) call(
 		params.Arguments = call.Arguments
 	}
 	params.Meta = identity(params.Meta, call)
-	result, err := c.session.CallTool(withHold(netguard.WithHeader(ctx, call.Headers()), call.Holds), params)
+	got, err := send(withHold(netguard.WithHeader(ctx, call.Headers()), call.Holds), c.session, params)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls--
@@ -202,7 +204,7 @@ func (c *connection) call(
 		c.silence = false
 		wakeUp(l.suspect)
 	}
-	return result, err
+	return got, err
 }
 
 // The names in a call's _meta that correspond to the Headers sent to an endpoint.

@@ -9,7 +9,8 @@
 // models do not change. A server's process ends with its link, including its process group.
 //
 // The servers are authoritative for the names and parameters of their tools. Parley checks
-// arguments against a tool's schema before it sends anything, bounds everything that comes back,
-// and refuses a server's requests to its client (roots, sampling, elicitation) as the protocol
-// prescribes.
+// arguments against a tool's schema before it sends anything, and bounds everything that comes back.
+// A server of 2026-07-28 that needs a person, or the session's project, in the middle of a call gets
+// them between two calls (input.go); what older ones ask for while a call goes on is refused, and
+// sampling always. Resources and prompts are reached by tools that Parley adds (offers.go).
 package mcp

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"log/slog"
+	"path"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,6 +28,14 @@ func FuzzServer(f *testing.F) {
 				`"resource":{"uri":"x","blob":"AA=="}}],"isError":true}`,
 		),
 	)
+	f.Add(
+		[]byte(`{}`),
+		[]byte(
+			`{"contents":[null,{"uri":"x","text":"a"},{"uri":"y/..","blob":"AA=="}],"messages":[null,{"role":"user",`+
+				`"content":{"type":"text","text":"a"}},{"role":"\u0000","content":{"type":"image","data":"AA=="}}]}`,
+		),
+	)
+	f.Add([]byte(`{}`), []byte("file:///a/../%2f\n?x#y"))
 	f.Add([]byte(`{"name":"x","inputSchema":true}`), []byte(`{"content":[]}`))
 	f.Fuzz(func(t *testing.T, offer, answer []byte) {
 		l := newLink(
@@ -43,6 +52,30 @@ func FuzzServer(f *testing.F) {
 			}
 		}
 		var result sdk.CallToolResult
+		var resource sdk.ReadResourceResult
+		var prompt sdk.GetPromptResult
+		if json.Unmarshal(answer, &resource) == nil {
+			if got, err := content(
+				contentsOf("x", resource.Contents),
+			); err != nil ||
+				!json.Valid(got.JSON) && got.Pieces == nil {
+				t.Errorf("the resource %s became %s, %v", answer, got.JSON, err)
+			}
+		}
+		if json.Unmarshal(answer, &prompt) == nil {
+			if got, err := content(
+				messagesOf(prompt.Messages),
+			); err != nil ||
+				!json.Valid(got.JSON) && got.Pieces == nil {
+				t.Errorf("the prompt %s became %s, %v", answer, got.JSON, err)
+			}
+		}
+		if name := fileNameOf(
+			string(answer),
+		); name == "" || len(name) > maxFileName+len("…") ||
+			path.Base(name) != name {
+			t.Errorf("%q makes a file named %q", answer, name)
+		}
 		if json.Unmarshal(answer, &result) != nil {
 			return
 		}

@@ -44,14 +44,17 @@ type inputState struct {
 // errAsks ends a call whose server asks for what it does not get.
 var errAsks = errors.New("the server asks for something that this client does not have")
 
+// errSamples ends a call whose server wants a model's answer: the workspace would pay for a prompt of the server's.
+var errSamples = errors.New("the server asks for a model's answer (sampling), which Parley does not give")
+
 // put adds what the server asks for to the state, and answers what needs no person.
-func (s *inputState) put(result *sdk.CallToolResult, call *tool.Call) error {
+func (s *inputState) put(asks *reply, call *tool.Call) error {
 	s.Rounds++
-	s.State, s.Asked, s.Answers = result.RequestState, sdk.InputRequestMap{}, map[string]json.RawMessage{}
-	if s.Rounds > maxRounds || len(result.InputRequests) > maxInputs {
+	s.State, s.Asked, s.Answers = asks.state, sdk.InputRequestMap{}, map[string]json.RawMessage{}
+	if s.Rounds > maxRounds || len(asks.asked) > maxInputs {
 		return errors.New("the server asks for more and more")
 	}
-	for id, request := range result.InputRequests {
+	for id, request := range asks.asked {
 		switch asked := request.(type) {
 		case *sdk.ElicitParams:
 			s.Asked[id] = asked
@@ -61,6 +64,8 @@ func (s *inputState) put(result *sdk.CallToolResult, call *tool.Call) error {
 				return err
 			}
 			s.Answers[id] = raw
+		case *sdk.CreateMessageWithToolsParams: //nolint:staticcheck // servers may still ask for it
+			return errSamples
 		default:
 			return errAsks
 		}
@@ -158,6 +163,7 @@ func (s *inputState) fill(params *sdk.CallToolParams) error {
 // converse makes a call as far as it goes without a person: until there is a result, or a question to one.
 func (l *link) converse(
 	ctx context.Context,
+	send request,
 	name string,
 	call tool.Call,
 ) (*sdk.CallToolResult, *tool.Question, error) {
@@ -176,14 +182,14 @@ func (l *link) converse(
 		}
 	}
 	for putOff := 0; ; {
-		result, err := l.call(ctx, name, call, state)
-		if err != nil || !result.NeedsInput() {
-			return result, nil, err
+		got, err := l.call(ctx, send, name, call, state)
+		if err != nil || !got.needs {
+			return got.result, nil, err
 		}
 		if state == nil {
 			state = &inputState{}
 		}
-		if err := state.put(result, &call); err != nil {
+		if err := state.put(&got, &call); err != nil {
 			return nil, nil, l.asksTooMuch(err)
 		}
 		question, err := state.next(&l.server)
@@ -193,7 +199,7 @@ func (l *link) converse(
 		if question != nil {
 			return nil, question, nil
 		}
-		if len(result.InputRequests) > 0 {
+		if len(got.asked) > 0 {
 			continue
 		}
 		if putOff++; putOff > maxPutOff {

@@ -29,6 +29,7 @@ func (l *link) relist(ctx context.Context, c *connection) error {
 		return err
 	}
 	fresh, faults := l.make(given)
+	fresh = byName(append(fresh, l.offers(c.session.InitializeResult().Capabilities, fresh)...))
 	l.mu.Lock()
 	l.faults = faults
 	same := l.had && slices.EqualFunc(l.tools, fresh, (*remoteTool).equal)
@@ -105,11 +106,7 @@ func (l *link) make(given []*sdk.Tool) ([]*remoteTool, []tool.Fault) {
 		}
 		made = append(made, t)
 	}
-	slices.SortStableFunc(
-		made,
-		func(a, b *remoteTool) int { return strings.Compare(a.definition.Name, b.definition.Name) },
-	)
-	made = slices.CompactFunc(made, func(a, b *remoteTool) bool {
+	made = slices.CompactFunc(byName(made), func(a, b *remoteTool) bool {
 		twice := a.definition.Name == b.definition.Name
 		if twice {
 			l.warn(
@@ -124,9 +121,17 @@ func (l *link) make(given []*sdk.Tool) ([]*remoteTool, []tool.Fault) {
 	return made, faults
 }
 
+func byName(tools []*remoteTool) []*remoteTool {
+	slices.SortStableFunc(
+		tools,
+		func(a, b *remoteTool) int { return strings.Compare(a.definition.Name, b.definition.Name) },
+	)
+	return tools
+}
+
 // equal reports whether a tool is unchanged.
 func (t *remoteTool) equal(other *remoteTool) bool {
-	return t.original == other.original && t.annotations == other.annotations &&
+	return t.original == other.original && t.offered == other.offered && t.annotations == other.annotations &&
 		t.definition.Name == other.definition.Name && t.definition.Description == other.definition.Description &&
 		bytes.Equal(t.definition.Parameters, other.definition.Parameters)
 }

@@ -32,6 +32,8 @@ type remoteTool struct {
 	definition  parley.ToolDefinition
 	annotations parley.ToolAnnotations
 	schema      schema.Schema
+	send        request
+	offered     bool // it is not the server's own: send asks for something else that the server has
 }
 
 var _ tool.Tool = (*remoteTool)(nil)
@@ -61,7 +63,7 @@ func newTool(l *link, given *sdk.Tool) (made *remoteTool, err error) {
 		return nil, fmt.Errorf("its input schema cannot be stored: %w", err)
 	}
 	made = &remoteTool{
-		link: l, original: given.Name,
+		link: l, original: given.Name, send: callTool,
 		definition: parley.ToolDefinition{
 			Name:        toolName(l.server.Name, given.Name),
 			Description: parley.Clip(withoutNUL(describe(given)), maxDescriptionBytes),
@@ -123,7 +125,7 @@ func (t *remoteTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 		ctx, stop = context.WithTimeoutCause(ctx, limit, errSlow{limit})
 		defer stop()
 	}
-	result, question, err := t.link.converse(ctx, t.original, call)
+	result, question, err := t.link.converse(ctx, t.send, t.original, call)
 	if err != nil || question != nil {
 		return tool.Result{Ask: question}, err
 	}

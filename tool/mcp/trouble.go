@@ -39,7 +39,8 @@ func (s Server) explain(trouble error) (reason, do string) {
 			return person.reason,
 				"Correct `client_id` and `client_secret` of its `oauth` in parley.yaml, and restart Parley."
 		}
-		return person.reason, "An admin authorizes it: `parley tool-servers authorize " + s.Name + "`."
+		return person.reason, "An admin authorizes it: under Settings on the page, or with `parley tool-servers " +
+			"authorize " + s.Name + "`."
 	case errors.Is(trouble, exec.ErrNotFound), errors.Is(trouble, fs.ErrNotExist):
 		return "its program is not found on the server's machine",
 			"Install the program, or correct `command` in parley.yaml and restart Parley, which searches its own PATH."

@@ -118,6 +118,7 @@ export const settingsRoute = createRoute({
   getParentRoute: () => root,
   path: '/settings/$section',
   component: part(() => import('./pages/settings'), 'SettingsPage'),
+  validateSearch: (search: Record<string, unknown>) => strings(search, 'state', 'code', 'iss', 'error'), // the answer of an authorization server
 });
 const settingsHome = createRoute({
   getParentRoute: () => root,

@@ -631,6 +631,24 @@ func verbs() []verb {
 			says:      "Delete what the workspace has authorized at a server of tools",
 		},
 		{
+			noun:      "tool-servers",
+			name:      "resources",
+			kind:      list,
+			operation: "listToolServerResources",
+			place:     "SERVER",
+			says:      "List what a server of tools has to read",
+			columns: []column{
+				{"URI", "uri", ""},
+				{"NAME", "name", ""},
+				{"TYPE", "media_type", ""},
+				{"BYTES", "size", ""},
+			},
+		},
+		{
+			noun: "tool-servers", name: "attach", kind: create, operation: "attachToolServerResource", place: "SERVER",
+			says: "Make a file of a resource, which messages can show", positional: "uri",
+		},
+		{
 			noun: "tools", name: "list", bare: true, kind: list, operation: "listTools",
 			says: "List the tools that agents may use",
 			columns: []column{

@@ -2,7 +2,7 @@ import { infiniteQueryOptions, QueryClient, queryOptions } from '@tanstack/react
 import { Offline, Problem, request, requestText } from './http';
 import { rawMember } from './raw';
 import { type Filter, ROLES } from '../chat/chapters';
-import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, InboxItem, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, Tree, Turn, UsageRow, Workspace } from './types';
+import type { Agent, Approval, AuditEntry, Call, CallDetail, CallDiff, ContextPreview, Directories, FileInfo, ID, InboxItem, Key, Message, ModelInfo, Page, Principal, Project, ProviderInfo, Session, SessionClient, ToolInfo, ToolServer, Tree, Turn, UsageRow, Workspace } from './types';
 
 export const queries = new QueryClient({
   defaultOptions: {
@@ -84,6 +84,7 @@ const fixed = <T>(path: string, name: string) =>
 export const modelList = () => fixed<{ data: ModelInfo[]; default: string }>('/v1/models', 'models');
 export const providerList = () => fixed<Page<ProviderInfo>>('/v1/providers', 'providers');
 export const toolList = () => fixed<Page<ToolInfo>>('/v1/tools', 'tools');
+export const toolServerList = () => list<ToolServer>('/v1/tool-servers', 'tool servers');
 export const keyList = () => queryOptions({ queryKey: ['keys'], queryFn: ({ signal }) => request<Page<Key>>('/v1/keys', { signal }).then((page) => page.data) });
 export const workspace = () => queryOptions({ queryKey: ['workspace'], queryFn: ({ signal }) => request<Workspace>('/v1/workspace', { signal }) });
 export const principal = () => fixed<Principal>('/v1/principal', 'principal');

@@ -2056,8 +2056,11 @@ export interface components {
              * @enum {string}
              */
             covers?: "call" | "tool";
-            /** @enum {string|null} */
-            decision?: "approve" | "deny" | null;
+            /**
+             * @description dismiss is for the question of a tool: it is told that the question was closed without an answer, while deny tells it that somebody declines.
+             * @enum {string|null}
+             */
+            decision?: "approve" | "deny" | "dismiss" | null;
             /**
              * @description once, the default, applies to this call only; session adds a grant to the session; change, for its owner, accepts what somebody else changed; tree is session for every call of the tool, and holds in all tool sessions of the same root, as long as the tool and the agent's rules about it stay the same.
              * @enum {string}
@@ -4729,6 +4732,11 @@ export interface components {
         };
         PageToolInfo: {
             data: components["schemas"]["ToolInfo"][];
+            /** @description The cursor of the next page; null at the end. */
+            next: string | null;
+        };
+        PageToolResource: {
+            data: components["schemas"]["ToolResource"][];
             /** @description The cursor of the next page; null at the end. */
             next: string | null;
         };
@@ -7540,6 +7548,21 @@ export interface components {
             schema: unknown;
             url: string | null;
         };
+        ToolResource: {
+            description: string;
+            media_type: string;
+            name: string;
+            /** Format: int64 */
+            size: number;
+            template: boolean;
+            uri: string;
+        };
+        ToolResourceInput: {
+            /** @description The file's name; by default the last part of the URI. */
+            name?: string;
+            /** @description As listToolServerResources has it; of a template, with its {placeholders} filled in. */
+            uri: string | null;
+        };
         /** @description A tool's result in parts; result is its short form. */
         ToolResultContent: {
             /** @description Why the tool failed; null when it did not. */
@@ -8684,6 +8707,7 @@ export type PageShare = components['schemas']['PageShare'];
 export type PageSignIn = components['schemas']['PageSignIn'];
 export type PageTeamLead = components['schemas']['PageTeamLead'];
 export type PageToolInfo = components['schemas']['PageToolInfo'];
+export type PageToolResource = components['schemas']['PageToolResource'];
 export type PageToolServer = components['schemas']['PageToolServer'];
 export type PageTransform = components['schemas']['PageTransform'];
 export type PageTransformDefinition = components['schemas']['PageTransformDefinition'];
@@ -8829,6 +8853,8 @@ export type ToolInfo = components['schemas']['ToolInfo'];
 export type ToolProgress = components['schemas']['ToolProgress'];
 export type ToolProgressEvent = components['schemas']['ToolProgressEvent'];
 export type ToolQuestion = components['schemas']['ToolQuestion'];
+export type ToolResource = components['schemas']['ToolResource'];
+export type ToolResourceInput = components['schemas']['ToolResourceInput'];
 export type ToolResultContent = components['schemas']['ToolResultContent'];
 export type ToolResultInput = components['schemas']['ToolResultInput'];
 export type ToolServer = components['schemas']['ToolServer'];

@@ -5,7 +5,7 @@ import type * as api from './schema';
 export type {
   Agent, Approval, Artifact, ArtifactDiff, ArtifactVersion, AuditEntry, Author, Call, CallDiff, ChangeCost, ChangeInput, Compaction, Delegation, DiffLine, Directories, Failure, Imported, InboxItem, JsonEdit, Key, KnowledgeItem, LeftOut, Lineage, LineageEdge, LineageNode, ManifestRange,
   Marks, ModelInfo, Outlook, Part, PipelineNodeRun, PipelineRun, Policy, Preview, Project, ProviderInfo, Refresh, Schedule, ScheduleRun, Session, SessionClient, SignIn, Snippet, SearchHit, Statistics,
-  Team, TeamLead, TeamMember, TextHunk, Tokens, ToolInfo, Transform, Tree, TreeNode, TreeTotal, Turn, Usage, UserContent, AssistantContent, ToolCallContent,
+  Team, TeamLead, TeamMember, TextHunk, Tokens, ToolInfo, ToolServer, ToolServerRequest, Transform, Tree, TreeNode, TreeTotal, Turn, Usage, UserContent, AssistantContent, ToolCallContent,
   ToolResultContent, Workspace,
 } from './schema';
 

@@ -105,11 +105,17 @@ export function Announcer({ transcript }: { transcript: Transcript }) {
   );
 }
 
+// waits says what a turn waits for: a tool's question is an approval, but nobody is asked to approve anything.
+function waits({ activity, approvals }: Transcript): string {
+  const asked = activity.wait === 'approval' && [...approvals.values()].some(({ state, question }) => state === 'pending' && question);
+  return activity.sentence || waitName(asked ? 'input' : activity.wait);
+}
+
 // state says what is being done, in words that do not change meanwhile.
 function state(transcript: Transcript): string {
   const { activity } = transcript;
   if (activity.retry) return `${why(activity.retry.class)}. Trying again.`;
-  if (activity.wait) return activity.sentence || waitName(activity.wait);
+  if (activity.wait) return waits(transcript);
   if (activity.queued) return 'Waiting to begin';
   const running = runningCalls(transcript);
   if (running[0]) return `Running ${running[0].message.tool_name}`;
@@ -123,7 +129,7 @@ function says(transcript: Transcript, now: number): string {
   if (activity.retry && activity.retry.until > now) {
     return `${why(activity.retry.class)}: retry ${activity.retry.attempt} in ${duration(Math.ceil((activity.retry.until - now) / TICK_MS) * TICK_MS)}`;
   }
-  if (activity.wait) return activity.sentence || waitName(activity.wait);
+  if (activity.wait) return waits(transcript);
   const waited = now - activity.since;
   const [call, ...more] = runningCalls(transcript);
   if (call) {

@@ -1,17 +1,19 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { ShieldQuestion } from 'lucide-react';
-import { useState } from 'react';
-import { request, sentence } from '../api/http';
 import { principal, sessionOf } from '../api/queries';
 import type { Approval } from '../api/types';
 import { fullTime } from '../components/format';
 import { useReader, useRole } from '../components/role';
 import { Button, cx } from '../components/ui';
-import { focusComposer } from './focus';
+import { useDecision } from './decide';
+import { ToolQuestion } from './question';
 
-// ApprovalCard asks about one exact call.
+// ApprovalCard asks about one exact call, or what its tool asks.
 export function ApprovalCard({ approval }: { approval: Approval }) {
-  const queries = useQueryClient();
+  return approval.question ? <ToolQuestion key={approval.id} approval={approval} asked={approval.question} /> : <CallCard approval={approval} />;
+}
+
+function CallCard({ approval }: { approval: Approval }) {
   const reader = useReader();
   const me = useQuery(principal()).data?.id ?? '';
   const asked = approval.requester_ids.includes(me);
@@ -20,21 +22,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
   const named = approval.approvers > 1 || approval.requester_ids.length > 0; // a rule that names approvers wants each call checked
   const changed = approval.explanation !== null;
   const owner = useQuery({ ...sessionOf(approval.session_id), enabled: !reader && !named }).data?.owner_id;
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState('');
-  const decide = async (decision: 'approve' | 'deny', scope?: 'session' | 'change' | 'tree') => {
-    setBusy(true);
-    setError('');
-    try {
-      await request(`/v1/approvals/${approval.id}`, { body: { decision, ...(scope ? { scope } : {}) } });
-      void queries.invalidateQueries({ queryKey: ['approvals'] });
-      if (decision === 'approve' && approval.missing > 1) setBusy(false); // it waits for others
-      else focusNext(approval.id);
-    } catch (failure) {
-      setError(sentence(failure));
-      setBusy(false);
-    }
-  };
+  const { busy, error, decide } = useDecision(approval);
   return (
     <div className="rounded-lg border border-line bg-warn-soft p-3" data-approval={approval.id}>
       <p className="flex items-center gap-2 font-medium text-warn">
@@ -50,20 +38,20 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
       {asked && <p className="mt-1 text-sm text-soft">You asked for this call, so somebody else has to approve it.</p>}
       {reader && <p className="mt-1 text-sm text-soft">Somebody with write access decides.</p>}
       <div className={cx('mt-2 flex flex-wrap items-center gap-2', reader && 'hidden')}>
-        <Button look="primary" disabled={busy || asked || approved} onClick={() => void decide('approve')}>
+        <Button look="primary" disabled={busy || asked || approved} onClick={() => void decide({ decision: 'approve' })}>
           {approved ? 'You approved' : 'Approve once'}
         </Button>
         {!named && (owner === me || (admin && !changed)) && (
-          <Button disabled={busy} onClick={() => void decide('approve', changed ? 'change' : 'session')}>
+          <Button disabled={busy} onClick={() => void decide({ decision: 'approve', scope: changed ? 'change' : 'session' })}>
             {changed ? 'Accept for this conversation' : 'Always in this conversation'}
           </Button>
         )}
         {!named && approval.root_id !== approval.session_id && (owner === me || (admin && !changed)) && (
-          <Button disabled={busy} onClick={() => void decide('approve', 'tree')}>
+          <Button disabled={busy} onClick={() => void decide({ decision: 'approve', scope: 'tree' })}>
             Always in this conversation and all of its sub-conversations
           </Button>
         )}
-        <Button look="danger" disabled={busy} onClick={() => void decide('deny')}>
+        <Button look="danger" disabled={busy} onClick={() => void decide({ decision: 'deny' })}>
           Deny
         </Button>
         <span className="text-xs text-soft">If nobody answers, it is denied at {fullTime(approval.expires_at)}.</span>
@@ -75,13 +63,4 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
       )}
     </div>
   );
-}
-
-// focusNext focuses the next question, or the composer, because the focused buttons
-// are about to disappear.
-function focusNext(answered: string): void {
-  const next = [...document.querySelectorAll<HTMLElement>('[data-approval]')].find((card) => card.dataset.approval !== answered);
-  const button = next?.querySelector('button');
-  if (button) button.focus();
-  else focusComposer();
 }

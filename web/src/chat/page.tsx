@@ -8,6 +8,7 @@ import { useContextOf } from '../context/usecontext';
 import { part } from '../live/arrive';
 import { Transcript } from '../live/transcript';
 import { useMine, useReader } from '../components/role';
+import { Unauthorized } from '../toolservers/authorize';
 import { typing } from '../components/shortcuts';
 import { titled } from '../components/tab';
 import { titleOf } from '../components/title';
@@ -108,6 +109,7 @@ function Chat({ id }: { id: string }) {
           <TranscriptView transcript={transcript} find={find ?? ''} left={panel === 'context' ? (context.data?.left_out ?? NONE) : NONE} onLatest={toEnd} />
         )}
         <Notices transcript={transcript} />
+        <Unauthorized agent={agent} className="mx-auto mb-2 w-full max-w-3xl px-4" />
         <Announcer transcript={transcript} />
         <Queue transcript={transcript} />
         {reader ? (

@@ -22,8 +22,8 @@ const open = new Map<string, boolean>(); // cards that a person opened or closed
 
 export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought, marked: here }: { calls: Call[]; transcript: Transcript; version: number; sought: number | null; marked: boolean }) {
   const key = calls[0]!.call.message.id;
-  const approving = calls.some(({ call, result }) => !result && pendingOf(transcript, call.message.tool_call_id));
-  const asking = calls.some((one) => question(one));
+  const approving = calls.flatMap(({ call, result }) => (result ? [] : (pendingOf(transcript, call.message.tool_call_id) ?? [])));
+  const asking = calls.some((one) => question(one)) || approving.some((one) => one.question);
   const [expanded, setExpanded] = useState(open.get(key) ?? false);
   useEffect(() => {
     if (sought === null) return;
@@ -31,7 +31,7 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought, mark
     setExpanded(true);
   }, [key, sought]);
   const marked = sought === null ? null : (calls.find(({ call, result }) => call.message.sequence === sought || result?.message.sequence === sought) ?? calls[0]);
-  const shown = expanded || approving || asking;
+  const shown = expanded || approving.length > 0 || asking;
   const failures = calls.filter(({ result }) => result && !result.message.content.success).length;
   const total = calls.reduce((sum, { result }) => sum + (result?.message.content.execution_time_ms ?? 0), 0);
   const names = [...new Set(calls.map(({ call }) => call.message.tool_name ?? '…'))];
@@ -51,7 +51,7 @@ export const ToolsRow = memo(function ToolsRow({ calls, transcript, sought, mark
         </span>
         {failures > 0 && <span className="text-bad">{failures} failed</span>}
         <span className="text-xs text-faint">{calls.every(({ result }) => result) ? duration(total) : ''}</span>
-        <State calls={calls} waits={approving ? 'waits for approval' : asking ? 'waits for your answer' : ''} />
+        <State calls={calls} waits={asking ? 'waits for your answer' : approving.length > 0 ? 'waits for approval' : ''} />
       </button>
       {calls.some(({ call }) => writesDocument(call.message.tool_name)) && (
         <ul className="divide-y divide-line border-t border-line">

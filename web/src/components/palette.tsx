@@ -25,6 +25,7 @@ const PLACES = [
   ['Usage', '/usage'],
   ['Models', '/settings/models'],
   ['Providers', '/settings/providers'],
+  ['Tool servers', '/settings/tool-servers'],
   ['Keys', '/settings/keys'],
   ['Workspace', '/settings/workspace'],
   ['Appearance', '/settings/appearance'],

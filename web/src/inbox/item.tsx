@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { BellRing, CircleHelp, FileText, MailOpen, MessagesSquare, Route, ShieldQuestion } from 'lucide-react';
 import { type FormEvent, type ReactNode, useEffect, useId, useMemo, useState } from 'react';
 import { request, sentence } from '../api/http';
-import type { ID, InboxItem, Message } from '../api/types';
+import type { Approval, ID, InboxItem, Message } from '../api/types';
 import { ApprovalCard } from '../chat/approval';
 import { fullTime, time } from '../components/format';
 import { useReader } from '../components/role';
@@ -154,11 +154,18 @@ function Asked({ id }: { id: ID }) {
         <ApprovalCard approval={data} />
       ) : (
         <p className="text-sm">
-          <span className="font-mono text-xs">{data.tool_name}</span> was {data.state}.
+          <span className="font-mono text-xs">{data.tool_name}</span> was {outcomeOf(data)}.
         </p>
       )}
     </>
   );
+}
+
+// outcomeOf says what became of an approval, or of a tool's question.
+function outcomeOf({ question, state, decided_by }: Approval): string {
+  if (!question) return state;
+  if (state === 'approved') return 'answered';
+  return state === 'expired' && decided_by ? 'dismissed' : state === 'denied' ? 'declined' : state;
 }
 
 function Reply({ item }: { item: InboxItem }) {

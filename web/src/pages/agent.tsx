@@ -11,6 +11,7 @@ import { SettingFields, wrongIn } from '../components/settingfields';
 import { titled } from '../components/tab';
 import { titleOf } from '../components/title';
 import { Badge, Button, Failed, Field, Input, Loading, Page, Select, TextArea } from '../components/ui';
+import { Unauthorized, useUnauthorized } from '../toolservers/authorize';
 import { Cost } from '../context/cost';
 import { editedAgent, editOf, keepEdit, settingsIn } from './agentedit';
 import { NoSuch } from './errors';
@@ -69,7 +70,10 @@ function Editor({ agent }: { agent: Agent }) {
     patch(editOf(agent, draft), () => keepEdit(agent, agent));
   };
   const named = new Set(draft.tools.map(toolName));
-  const lacks = (tools.data?.data ?? []).filter((tool) => tool.unusable !== null && tool.agents.includes(agent.slug));
+  const unauthorized = useUnauthorized(agent);
+  const lacks = (tools.data?.data ?? []).filter(
+    (tool) => tool.unusable !== null && tool.agents.includes(agent.slug) && !unauthorized.some(({ name }) => tool.name.startsWith(`${name}__`)),
+  );
   return (
     <Page
       title={agent.name}
@@ -101,6 +105,7 @@ function Editor({ agent }: { agent: Agent }) {
           {reader ? 'You have read access. To change agents, ask an admin for a key with the role member.' : 'Only its owner and admins can change this agent. You can talk to it, and create agents of your own.'}
         </p>
       )}
+      <Unauthorized agent={agent} className="mb-5" />
       {lacks.length > 0 && (
         <section aria-label="What this agent lacks" className="mb-5 rounded-xl border border-line bg-raised px-4 py-2.5 text-sm">
           <p className="font-medium">This agent names what this server cannot offer:</p>

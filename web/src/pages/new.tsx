@@ -13,6 +13,7 @@ import { Badge, Empty } from '../components/ui';
 import { part } from '../live/arrive';
 import { feed } from '../live/feed';
 import { Starters } from './starters';
+import { Unauthorized } from '../toolservers/authorize';
 
 const KEY = 'parley.new'; // the last choices, so that they survive a reload without the address
 
@@ -81,6 +82,7 @@ export function NewPage() {
           <DirectoryDialog open onClose={() => setLooking(false)} onChosen={(project) => choose({ project: project.id })} />
         </Suspense>
       )}
+      <Unauthorized agent={agent} className="mx-auto mb-2 w-full max-w-3xl px-4" />
       <Composer
         draftKey="new"
         focused

@@ -16,12 +16,14 @@ import { part } from '../live/arrive';
 import { Badge, Button, cx, Dialog, Empty, Failed, Input, Loading, Page, Select } from '../components/ui';
 
 const ImportFiles = part(() => import('./importfiles'), 'ImportFiles');
+const ToolServers = part(() => import('./toolservers'), 'ToolServers');
 const WorkspaceSettings = part(() => import('./workspace'), 'WorkspaceSettings');
 const SignIns = part(() => import('./signinlist'), 'SignIns');
 
 const SECTIONS = [
   ['models', 'Models'],
   ['providers', 'Providers'],
+  ['tool-servers', 'Tool servers'],
   ['keys', 'Keys'],
   ['workspace', 'Workspace'],
   ['import', 'Import'],
@@ -52,6 +54,11 @@ export function SettingsPage() {
       </nav>
       {section === 'models' && <Models />}
       {section === 'providers' && <Providers />}
+      {section === 'tool-servers' && (
+        <Suspense>
+          <ToolServers />
+        </Suspense>
+      )}
       {section === 'keys' && <Keys />}
       {section === 'workspace' && (
         <Suspense>
