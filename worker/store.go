@@ -97,6 +97,10 @@ type turnStore interface {
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
 	artifact.Reader
 	Transform(ctx context.Context, scope store.Scope, id parley.ID) (parley.Transform, error)
+	TransformDefinition(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.TransformDefinition, error)
+	TransformDefinitions(
+		ctx context.Context, workspaceID parley.ID, query store.TransformDefinitionQuery,
+	) ([]parley.TransformDefinition, error)
 	File(ctx context.Context, scope store.Scope, id parley.ID) (parley.File, error)
 	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
 }
