@@ -26,6 +26,7 @@ type Store interface {
 	MoveSchedule(ctx context.Context, move store.ScheduleMove) (bool, error)
 
 	DuePipelineRuns(ctx context.Context, limit int) ([]parley.PipelineRun, error)
+	PostponePipelineRun(ctx context.Context, run *parley.PipelineRun) error
 	OpenPipelineNode(ctx context.Context, workspaceID, runID parley.ID, node, count int) (bool, error)
 	BeginPipelineNode(ctx context.Context, begin store.PipelineBegin) (bool, error)
 	RefusePipelineNode(
