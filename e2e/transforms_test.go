@@ -89,8 +89,14 @@ func transformsSurviveKills(t *testing.T, at place) {
 		if len(byAgent.Data) != 1 || byAgent.Data[0].Status != parley.TransformCompleted {
 			for i := range byAgent.Data {
 				one := &byAgent.Data[i]
-				t.Errorf("run %d: the agent's transform %s for %s is %s (%+v)", n, one.ID, one.TriggerMessageID, one.Status,
-					one.Failure)
+				t.Errorf(
+					"run %d: the agent's transform %s for %s is %s (%+v)",
+					n,
+					one.ID,
+					one.TriggerMessageID,
+					one.Status,
+					one.Failure,
+				)
 			}
 			t.FailNow()
 		}

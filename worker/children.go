@@ -76,7 +76,9 @@ func (t *tools) openChild(call *toolCall) error {
 	parent := &t.claim.Session
 	child.Quota = parley.Quota{Workspace: t.w.options.MaxSessions}
 	s, first := &child.Session, child.First
-	s.ID, s.WorkspaceID, s.Kind, s.Mode = parley.ChildID(call.messageID), t.fence.WorkspaceID, parley.KindTool, parent.Mode
+	s.ID, s.WorkspaceID, s.Kind, s.Mode = parley.ChildID(
+		call.messageID,
+	), t.fence.WorkspaceID, parley.KindTool, parent.Mode
 	s.OwnerID, s.ProjectID = parent.OwnerID, parent.ProjectID
 	s.ParentSessionID, s.ParentMessageID = parent.ID, call.messageID
 	first.ID, first.TurnID, first.Role, first.Author = parley.NewID(), parley.NewID(), parley.RoleUser, t.author

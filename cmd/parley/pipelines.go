@@ -225,7 +225,11 @@ func watchRun(
 		if !ended {
 			continue
 		}
-		if run, err = server.PipelineRun(ctx, run.ID); err != nil || run.Status.Finished() { // nobody has retried it since
+		if run, err = server.PipelineRun(
+			ctx,
+			run.ID,
+		); err != nil ||
+			run.Status.Finished() { // nobody has retried it since
 			return run, err
 		}
 	}

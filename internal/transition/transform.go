@@ -143,9 +143,15 @@ func CreateTransformed(
 	}
 	return CreateArtifact(&store.NewArtifact{
 		Artifact: parley.Artifact{
-			ID: w.Output.ArtifactID, WorkspaceID: h.WorkspaceID, ProjectID: end.Transform.ProjectID,
-			SessionID: sessionID, OwnerID: h.OwnerID, Visibility: h.Visibility, Kind: w.Output.Kind, Name: w.Output.Title,
-			Schema: w.Output.Schema,
+			ID:          w.Output.ArtifactID,
+			WorkspaceID: h.WorkspaceID,
+			ProjectID:   end.Transform.ProjectID,
+			SessionID:   sessionID,
+			OwnerID:     h.OwnerID,
+			Visibility:  h.Visibility,
+			Kind:        w.Output.Kind,
+			Name:        w.Output.Title,
+			Schema:      w.Output.Schema,
 		},
 		Version: transformed(h, end), Content: w.Content,
 	}, now)
