@@ -55,11 +55,11 @@ type Pipelines interface {
 	// run is unfinished and if it has completed.
 	RetryPipelineRun(ctx context.Context, scope Scope, id parley.ID) (parley.PipelineRun, error)
 
-	// DuePipelineRuns reads up to limit runs in which something may begin, in all workspaces, the longest due first, and
-	// none that PostponePipelineRun has put off. It locks nothing.
+	// DuePipelineRuns reads up to limit runs in which something may begin, in all workspaces, the longest due first,
+	// without those that PostponePipelineRun has put off. It locks nothing.
 	DuePipelineRuns(ctx context.Context, limit int) ([]parley.PipelineRun, error)
-	// PostponePipelineRun puts a run behind the others, because nothing could begin in it: it is due again after as long
-	// as it has been due, at least PipelineRest and at most MaxPipelineRest. One that has moved meanwhile stays.
+	// PostponePipelineRun puts a run behind the others, because nothing could begin in it: it is due again after as
+	// long as it has been due, at least PipelineRest and at most MaxPipelineRest. One that has moved meanwhile stays.
 	PostponePipelineRun(ctx context.Context, run *parley.PipelineRun) error
 	// OpenPipelineNode notes for how many elements a node runs.
 	OpenPipelineNode(ctx context.Context, workspaceID, runID parley.ID, node, count int) (bool, error)

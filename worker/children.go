@@ -16,8 +16,8 @@ func (a *answer) link(messageID parley.ID) {
 	}
 }
 
-// openChildren opens the sessions that answer calls: of agent tools or, if transforms is set, of transforms. A session opened by an earlier attempt stays; a
-// call whose session cannot be opened gets the reason as its result.
+// openChildren opens the sessions that answer calls: of agent tools or, if transforms is set, of transforms. A session
+// opened by an earlier attempt stays; a call whose session cannot be opened gets the reason as its result.
 func (t *tools) openChildren(step int, calls []toolCall, transforms bool) error {
 	for i := range calls {
 		call := &calls[i]

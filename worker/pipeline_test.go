@@ -26,8 +26,8 @@ func (b breaks) BeginPipelineNode(ctx context.Context, begin store.PipelineBegin
 	return b.Store.BeginPipelineNode(ctx, begin)
 }
 
-// TestRunsThatCannotGoOnHoldUpNoOthers: a batch of runs that fail to begin whenever they are read goes behind a run that
-// came later.
+// TestRunsThatCannotGoOnHoldUpNoOthers: a batch of runs that fail to begin whenever they are read goes behind a run
+// that came later.
 func TestRunsThatCannotGoOnHoldUpNoOthers(t *testing.T) {
 	r := newRig(t)
 	start := func() parley.ID {

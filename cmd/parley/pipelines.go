@@ -225,11 +225,8 @@ func watchRun(
 		if !ended {
 			continue
 		}
-		if run, err = server.PipelineRun(
-			ctx,
-			run.ID,
-		); err != nil ||
-			run.Status.Finished() { // nobody has retried it since
+		run, err = server.PipelineRun(ctx, run.ID)
+		if err != nil || run.Status.Finished() { // nobody has retried it since
 			return run, err
 		}
 	}

@@ -138,8 +138,8 @@ func TestTransformsOnTheCommandLine(t *testing.T) {
 	c.refused("", "transforms", "show", plan.ID.String())
 }
 
-// TestPipelinesOnTheCommandLine: a run is followed to its end, is detached, cancelled and resumed, and a file that is no
-// pipeline is refused.
+// TestPipelinesOnTheCommandLine: a run is followed to its end, is detached, cancelled and resumed, and a file that is
+// not a pipeline is refused.
 func TestPipelinesOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	c := commands(t)

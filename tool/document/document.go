@@ -1,8 +1,8 @@
 // Package document holds the tools with which agents list, read, write and edit documents, which the API calls
-// artifacts, and run transforms on them. An agent sees the documents of its session, and those of the session's project that every reader of the
-// session may see: in a private session its owner's, in a shared one the workspace's. Documents that it creates belong
-// to its session. Each version names the tool call that wrote it, and a call that is repeated after a crash finds the
-// version that it wrote before. The package owns no state.
+// artifacts, and run transforms on them. An agent sees the documents of its session, and those of the session's
+// project that every reader of the session may see: in a private session its owner's, in a shared one the workspace's.
+// Documents that it creates belong to its session. Each version names the tool call that wrote it, and a call that is
+// repeated after a crash finds the version that it wrote before. The package owns no state.
 package document
 
 import (
