@@ -39,3 +39,19 @@ func openaiResponsesSocket(t *testing.T, at place) {
 	passed = append(passed, s.clientChecks(t, program, key, "reload")...)
 	passes(t, "openai-responses-websocket", map[string][]string{"openai": passed})
 }
+
+// openResponsesChecks is how many checks the Open Responses suite of 2026-04-24 has, seven of them over WebSocket.
+const openResponsesChecks = 17
+
+// Responses have the shapes and the behaviour that the Open Responses suite asks for.
+func TestOpenResponses(t *testing.T) { onEach(t, openResponses) }
+
+func openResponses(t *testing.T, at place) {
+	s := startAt(t, at)
+	key := s.at.newKey(t, "keys", "create", "--name", "suite", "--json")
+	passed := s.clientChecks(t, "clients/openresponses.mjs", key, "ask")
+	if len(passed) != openResponsesChecks {
+		t.Errorf("%d checks ran: %q; want %d", len(passed), passed, openResponsesChecks)
+	}
+	passes(t, "open-responses", map[string][]string{"ws": passed})
+}

@@ -219,7 +219,8 @@ func usageOf(t parley.Tokens) *responseUsage {
 type (
 	agentMessage struct {
 		messageItem
-		TurnID string `json:"turn_id"`
+		Phase  *string `json:"phase"`
+		TurnID string  `json:"turn_id"`
 	}
 	agentReasoning struct {
 		ID      string      `json:"id"`
@@ -267,9 +268,7 @@ func turnName(id parley.ID) string {
 }
 
 func newAgentMessage(id parley.ID, turn, role, status, phase string, content ...any) *agentMessage {
-	m := &agentMessage{*newMessageItem(id, role, status, content...), turn}
-	m.Phase = parley.OrNull(phase)
-	return m
+	return &agentMessage{*newMessageItem(id, role, status, content...), parley.OrNull(phase), turn}
 }
 
 func newAgentReasoning(id parley.ID, turn, status string, text ...plainText) *agentReasoning {

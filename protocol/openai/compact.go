@@ -149,10 +149,7 @@ func (a *api) prepareInput(x *protocol.Exchange) (*prepared, error) {
 func (a *api) recorded(ctx context.Context, p *prepared, first int, tags []string) (*parley.Session, error) {
 	session, at := p.session, p.after
 	if p.before != nil {
-		at = &p.before.anchor
-		if n := len(p.before.rows); n > 0 {
-			at = &p.before.rows[n-1]
-		}
+		at = p.before.last()
 	}
 	principal := p.X.Principal
 	switch {

@@ -86,6 +86,9 @@ func decodeConversation(body []byte) (r conversationRequest, said []history.Mess
 	if err == nil && len(said) > 0 && said[0].Role == roleCompaction {
 		err = parley.InvalidField("items", "has a compaction item, which goes with a response")
 	}
+	if err == nil && slices.ContainsFunc(said, func(m history.Message) bool { return m.Role == roleReference }) {
+		err = parley.InvalidField("items", "has an item_reference, which goes with a response")
+	}
 	return r, said, instructions, err
 }
 

@@ -13,6 +13,8 @@ import (
 // discardedTag marks the sessions of responses that are not stored. They are durable while they run.
 const discardedTag = engine.UnstoredTag
 
+func isUnstored(s *parley.Session) bool { return slices.Contains(s.Tags, discardedTag) }
+
 // maxForgotten bounds the sessions that one request purges for others.
 const maxForgotten = 8
 
@@ -29,7 +31,7 @@ func (w *responding) discard() {
 	}
 	session := w.anchor.SessionID
 	if s, err := w.api.engine.Session(ctx, w.x.Principal, session); err != nil || s.OwnerID != w.x.Principal.ID ||
-		!slices.Contains(s.Tags, discardedTag) {
+		!isUnstored(&s) {
 		return // the note is metadata, which anybody may have written
 	}
 	if k := keptOf(ctx); k != nil { // its client may go on with it

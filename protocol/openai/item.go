@@ -39,23 +39,22 @@ func idOf(text string, prefixes ...string) parley.ID {
 	return parley.ID{}
 }
 
-// The items. Each has an id.
+// The items. Each has an id. A message's phase and a reasoning's encrypted content, which no item has, may be missing
+// but not null.
 type (
 	messageItem struct {
-		ID      string  `json:"id"`
-		Type    string  `json:"type"`
-		Status  string  `json:"status"`
-		Role    string  `json:"role"`
-		Phase   *string `json:"phase"`
-		Content []any   `json:"content"`
+		ID      string `json:"id"`
+		Type    string `json:"type"`
+		Status  string `json:"status"`
+		Role    string `json:"role"`
+		Content []any  `json:"content"`
 	}
 	reasoningItem struct {
-		ID        string  `json:"id"`
-		Type      string  `json:"type"`
-		Status    string  `json:"status"`
-		Summary   []any   `json:"summary"`
-		Content   []any   `json:"content"`
-		Encrypted *string `json:"encrypted_content"`
+		ID      string `json:"id"`
+		Type    string `json:"type"`
+		Status  string `json:"status"`
+		Summary []any  `json:"summary"`
+		Content []any  `json:"content"`
 	}
 	callItem struct {
 		ID        string `json:"id"`

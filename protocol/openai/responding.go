@@ -136,7 +136,11 @@ func (w *responding) fail(f *failure) {
 		f.answer(w.x)
 		return
 	}
-	if w.open("error") {
+	if socket := keptOf(w.x.R.Context()) != nil; socket && w.open("error") { // the same shape as before a response
+		b := strconv.AppendInt(append(w.frames.Buffer, `,"status":`...), int64(f.status), 10)
+		w.frames.Buffer = append(append(b, `,"error":`...), f.shape()...)
+		w.close()
+	} else if !socket && w.open("error") {
 		b := parley.AppendJSONString(append(w.frames.Buffer, `,"message":`...), f.message)
 		b = appendOrNull(append(b, `,"code":`...), f.code)
 		w.frames.Buffer = appendOrNull(append(b, `,"param":`...), f.param)
@@ -183,6 +187,18 @@ func (w *responding) happened(e *parley.Event) error {
 		case forClient(waiting.Reason), !w.note.Background && !passes(waiting.Reason):
 			w.ended, w.reason = true, waiting.Reason
 			w.turn.Status, w.turn.WaitReason = parley.TurnWaiting, waiting.Reason
+		}
+	case e.Type == parley.EventMessageCreated:
+		var created event.MessageCreated
+		if err := json.Unmarshal(e.Data, &created); err != nil {
+			return err
+		}
+		if created.Role == parley.RoleUser && created.MessageID != w.anchor.ID { // a steer, which may end the response
+			var err error
+			ctx := context.WithoutCancel(w.x.R.Context())
+			stream.Aside(func() { err = w.api.readRows(ctx, w.x, w.response) })
+			w.ended = w.resumed
+			return err
 		}
 	case w.frames == nil:
 	case e.Type == parley.EventStepStarted:
@@ -256,7 +272,8 @@ func appendMember(to []byte, name string, value any) []byte {
 // lifecycle writes an event with the response as it began.
 func (w *responding) lifecycle(kind, status string) {
 	begun := *w.response
-	begun.rows, begun.resumed, begun.turn = nil, false, parley.Turn{Status: parley.TurnRunning}
+	begun.rows, begun.resumed, begun.steer = nil, false, parley.ID{}
+	begun.turn = parley.Turn{Status: parley.TurnRunning}
 	o, err := begun.object()
 	if err != nil { // there are no rows to misread
 		return

@@ -29,6 +29,7 @@ type responseNote struct {
 	Safety       string `json:"safety_identifier,omitempty"`
 	CacheKey     string `json:"prompt_cache_key,omitempty"`
 	Truncation   string `json:"truncation,omitempty"`
+	Steers       bool   `json:"steers,omitempty"` // it was said to the response before it, over their WebSocket
 }
 
 // The bounds of what is read for a response, beside history.MaxAnswerPages.
@@ -49,6 +50,9 @@ type response struct {
 	rows     []parley.Message // what the turn said since
 	size     int              // bytes of rows
 	resumed  bool             // a later response goes on with the turn
+	steer    parley.ID        // the message with which that begins; zero for outputs of functions
+	heard    []parley.Message // steers before the turn said anything: part of what was asked
+	name     string           // id of one that was only prepared; "" for others
 	clients  map[string]bool  // tools that clients answer
 	event    int64            // the session's last event before the rest was read
 }
@@ -63,13 +67,13 @@ func noteOf(m *parley.Message) (note responseNote, metadata map[string]json.RawM
 	return note, metadata, ok && json.Unmarshal(raw, &note) == nil
 }
 
-// resumes reports whether a message is the last output of a request that went on with its turn.
+// resumes reports whether a message is the last output of a request that went on with its turn, or steered it.
 func resumes(m *parley.Message) bool {
-	if m.Role != parley.RoleToolResult || m.TurnID.IsZero() {
+	if m.TurnID.IsZero() || m.Role != parley.RoleToolResult && m.Role != parley.RoleUser {
 		return false
 	}
-	_, _, noted := noteOf(m)
-	return noted
+	note, _, noted := noteOf(m)
+	return noted && (m.Role == parley.RoleToolResult || note.Steers)
 }
 
 // noResponse is the answer for an id that names none.
@@ -80,6 +84,9 @@ func noResponse(id string) error {
 // response reads one by its id.
 func (a *api) response(x *protocol.Exchange, id string) (*response, error) {
 	ctx := x.R.Context()
+	if strings.Contains(id, ".") {
+		return a.preparedResponse(ctx, x.Principal, id)
+	}
 	anchor, err := a.engine.Message(ctx, x.Principal, idOf(id, responsePrefix))
 	if parley.ErrorCode(err) == parley.CodeNotFound ||
 		err == nil && (anchor.TurnID.IsZero() || anchor.Internal || anchor.Marks.SetAside) {
@@ -133,7 +140,7 @@ func clientTools(chosen ...*[]parley.ToolRef) map[string]bool {
 
 // readRows reads what the turn said since the response began.
 func (a *api) readRows(ctx context.Context, x *protocol.Exchange, r *response) error {
-	r.rows, r.size, r.resumed = nil, 0, false
+	r.rows, r.size, r.resumed, r.steer, r.heard = nil, 0, false, parley.ID{}, nil
 	paging := engine.Paging{Limit: parley.MaxPage}
 	for range history.MaxAnswerPages {
 		page, err := a.engine.Messages(ctx, x.Principal, r.anchor.SessionID, engine.MessageList{
@@ -148,8 +155,12 @@ func (a *api) readRows(ctx context.Context, x *protocol.Exchange, r *response) e
 			case m.ID == r.anchor.ID:
 				r.anchor.Sequence = m.Sequence // it was queued
 			case m.Sequence <= r.anchor.Sequence || m.Internal: // also queued ones
+			case resumes(m) && m.Role == parley.RoleUser && len(r.rows) == 0:
+				r.heard = append(r.heard, *m)
 			case resumes(m):
-				r.resumed = true
+				if r.resumed = true; m.Role == parley.RoleUser {
+					r.steer = m.ID
+				}
 				return nil
 			default:
 				if m.Role == parley.RoleToolResult { // it is somebody else's
@@ -181,6 +192,10 @@ func forClient(reason parley.WaitReason) bool {
 func (r *response) status() string {
 	t := &r.turn
 	switch {
+	case r.name != "" && t.Status == "":
+		return statusCompleted
+	case !r.steer.IsZero() && r.last().Role != parley.RoleAssistant: // its answer was still to come
+		return statusIncomplete
 	case r.resumed, t.Status == parley.TurnWaiting && forClient(t.WaitReason):
 		return statusCompleted
 	case t.Status == parley.TurnQueued && t.Attempt == 0:
@@ -334,7 +349,20 @@ type responseObject struct {
 }
 
 // id is the response's.
-func (r *response) id() string { return responsePrefix + r.anchor.ID.String() }
+func (r *response) id() string {
+	if r.name != "" {
+		return r.name
+	}
+	return responsePrefix + r.anchor.ID.String()
+}
+
+// last is the last message of the response, or the one that began it.
+func (r *response) last() *parley.Message {
+	if n := len(r.rows); n > 0 {
+		return &r.rows[n-1]
+	}
+	return &r.anchor
+}
 
 // object returns the response as it is now. Parameters that nobody has set have the protocol's defaults.
 func (r *response) object() (*responseObject, error) {
@@ -393,12 +421,18 @@ func (r *response) end(o *responseObject) {
 		return
 	case statusIncomplete:
 		o.IncompleteDetails = &responseIncomplete{"max_output_tokens"}
+		if !r.steer.IsZero() {
+			o.IncompleteDetails.Reason = "steered"
+		}
 	case statusFailed:
 		o.Error = errorOf(r.turn.Error)
 	}
 	ended := r.turn.FinishedAt
 	if n := len(r.rows); n > 0 && (r.resumed || !r.turn.Status.Finished()) {
 		ended = r.rows[n-1].UpdatedAt
+	}
+	if r.name != "" {
+		ended = r.anchor.CreatedAt
 	}
 	if o.Status != statusCancelled && ended != 0 {
 		o.CompletedAt = new(ended.Std().Unix())

@@ -54,7 +54,7 @@ func TestResponseParametersAreRefusedByName(t *testing.T) {
 		`{"model":"m","input":[]}`: "input",
 		`{"model":"m","input":[{"role":"assistant","content":"x"}]}`: "input",
 		`{"model":"m","input":[{"role":"user"}]}`:                    "input[0].content",
-		`{"model":"m","input":[{"type":"item_reference","id":"x"}]}`: "input[0].type",
+		`{"model":"m","input":[{"type":"item_reference"}]}`:          "input[0].id",
 		said(`{"type":"input_file","file_id":"f"}`):                  "input[0].content[0].file_data",
 		said(`{"type":"input_image","file_id":"f"}`):                 "input[0].content[0].image_url",
 		said(`7`): "input[0].content[0]",

@@ -26,6 +26,7 @@ type responseRequest struct {
 	Background   bool               `json:"background"`
 	Store        *bool              `json:"store"`
 	Stream       bool               `json:"stream"`
+	Generate     *bool              `json:"generate"` // over a WebSocket
 	Metadata     map[string]string  `json:"metadata"`
 	Tools        []responseTool     `json:"tools"`
 	ToolChoice   json.RawMessage    `json:"tool_choice"`
@@ -93,6 +94,7 @@ type responseReasoning struct {
 
 // inputItem is one of the input. Members that its type does not use are ignored, as clients send items back whole.
 type inputItem struct {
+	ID        string          `json:"id"`
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
 	Content   json.RawMessage `json:"content"`
@@ -155,20 +157,19 @@ func decodeResponse(body []byte) (*responseRequest, error) {
 	if r.conversation != "" && r.Previous != "" {
 		return nil, parley.InvalidField("previous_response_id", "and conversation exclude each other: give one")
 	}
-	if r.said, r.inserted, err = readInput(r.Input, maxMessages); err != nil {
-		return nil, err
+	if given(r.Input) || !r.prepares() {
+		if r.said, r.inserted, err = readInput(r.Input, maxMessages); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.uncompact(); err != nil {
 		return nil, err
 	}
-	switch {
-	case r.Model == "":
+	if r.Model == "" {
 		return nil, parley.InvalidField("model", "is missing: name an agent, or provider/model")
-	case len(r.said) == 0:
-		return nil, parley.InvalidField("input", "has no message of the user")
-	case r.said[len(r.said)-1].Role == history.Assistant:
-		return nil, parley.InvalidField("input",
-			"the last item must be a message of the user or the output of a function: an answer is not continued")
+	}
+	if err := r.asks(); err != nil && !r.prepares() {
+		return nil, err
 	}
 	if r.discards() && r.conversation != "" {
 		return nil, parley.InvalidField("store", "must be true in a conversation, which keeps what is said in it")
@@ -180,6 +181,19 @@ func decodeResponse(body []byte) (*responseRequest, error) {
 		r.User = r.SafetyIdentifier
 	}
 	return r, nil
+}
+
+// asks returns an error for an input that nobody can answer.
+func (r *responseRequest) asks() error {
+	n := len(r.said)
+	if n == 0 {
+		return parley.InvalidField("input", "has no message of the user")
+	}
+	if r.said[n-1].Role == history.Assistant {
+		return parley.InvalidField("input",
+			"the last item must be a message of the user or the output of a function: an answer is not continued")
+	}
+	return nil
 }
 
 // uncompact takes the compaction item off the input.
@@ -308,6 +322,9 @@ const roleCompaction = "compaction"
 
 // message is the item in the terms of Chat Completions; nil for one that says nothing new.
 func (i *inputItem) message() (*message, error) {
+	if i.Type == "" && i.Role == "" && i.ID != "" { // its type may be missing
+		i.Type = roleReference
+	}
 	switch i.Type {
 	case "", "message":
 		switch i.Role {
@@ -341,12 +358,14 @@ func (i *inputItem) message() (*message, error) {
 			return nil, parley.InvalidField("encrypted_content", "is missing")
 		}
 		return &message{Role: roleCompaction, ToolCallID: i.Encrypted}, nil
-	case "item_reference":
-		return nil, parley.InvalidField("type", "item_reference is not supported: name previous_response_id, which "+
-			"has all items before it")
+	case roleReference:
+		if i.ID == "" {
+			return nil, parley.InvalidField("id", "is missing; name the item")
+		}
+		return &message{Role: roleReference, ToolCallID: i.ID}, nil
 	}
-	return nil, parley.InvalidField("type", "%q is not supported: use message, function_call, function_call_output "+
-		"or reasoning", parley.Clip(i.Type, 32))
+	return nil, parley.InvalidField("type", "%q is not supported: use message, function_call, function_call_output, "+
+		"item_reference or reasoning", parley.Clip(i.Type, 32))
 }
 
 // readParts reads a content, a text or parts.

@@ -58,6 +58,9 @@ func (a *api) responseRoutes() []protocol.Route {
 
 // respond creates a response.
 func (a *api) respond(x *protocol.Exchange) error {
+	if x.R.Context().Value(steerKey{}) != nil {
+		return a.steerResponse(x)
+	}
 	end, err := x.Room()
 	if err != nil {
 		return err
@@ -82,6 +85,9 @@ func (a *api) respond(x *protocol.Exchange) error {
 			return err
 		}
 		return send(x, o)
+	}
+	if k := keptOf(x.R.Context()); k != nil {
+		return a.relay(x, k, w)
 	}
 	return w.answer()
 }
@@ -125,6 +131,9 @@ func (a *api) prepare(x *protocol.Exchange, asked *responseRequest) (*prepared, 
 	if err != nil {
 		return nil, err
 	}
+	if err := a.dereference(ctx, x.Principal, p); err != nil {
+		return nil, err
+	}
 	c := &history.Request{X: x, Agent: agent, History: history.History{Said: asked.said}}
 	if c.Settings, c.Search, err = asked.settings(&agent, model); err != nil {
 		return nil, err
@@ -145,6 +154,13 @@ func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err
 		return nil, false, err
 	}
 	p, err := a.prepare(x, asked)
+	if err == nil && asked.prepares() {
+		w, err = a.prepareResponse(x, p)
+		return w, asked.Stream, err
+	}
+	if err == nil {
+		err = asked.asks()
+	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -316,11 +332,12 @@ func (a *api) goOnFrom(ctx context.Context, c *history.Request, before *response
 			Code: parley.CodeConflict, Field: previousMember, Message: "The previous response is " + status +
 				". Retrieve it until it is over, or cancel it.",
 		}
-	case before.resumed:
+	case before.resumed && before.steer.IsZero():
 		return history.Turn{}, &parley.Error{
 			Code: parley.CodeConflict, Field: previousMember, Message: "The function calls of this response have " +
 				"their outputs: name the response that came after them.",
 		}
+	case before.resumed: // by a steer: it is forked there
 	case before.turn.Status == parley.TurnWaiting && before.note.Discarded != (len(c.Tags) > 0):
 		return history.Turn{}, parley.InvalidField(
 			"store",
@@ -333,11 +350,19 @@ func (a *api) goOnFrom(ctx context.Context, c *history.Request, before *response
 		outputs(c)
 		return a.book.GoOn(ctx, c, session, 0)
 	}
-	last := before.anchor
-	if n := len(before.rows); n > 0 {
-		last = before.rows[n-1]
+	if before.last().ID.IsZero() { // it was prepared, without a message
+		if own, err := a.engine.Session(
+			ctx,
+			c.X.Principal,
+			session,
+		); err != nil || c.Tags != nil ||
+			own.LastSequence > 0 {
+			return a.book.Open(ctx, c)
+		}
+		defer a.streams.Expect(session).Close()
+		return a.book.Post(ctx, c, session, 0, 0)
 	}
-	return a.goOnBehind(ctx, c, session, &last)
+	return a.goOnBehind(ctx, c, session, before.last())
 }
 
 // goOnBehind continues a session behind one of its messages, or forks it there if it has moved on.
@@ -472,7 +497,7 @@ func (a *api) retrieve(x *protocol.Exchange) error {
 	}
 	defer end()
 	var w *responding
-	stream.Aside(func() { w, err = a.again(x, after) })
+	stream.Aside(func() { w, err = a.again(x, x.R.PathValue("response"), after) })
 	if err != nil {
 		return err
 	}
@@ -482,8 +507,8 @@ func (a *api) retrieve(x *protocol.Exchange) error {
 }
 
 // again prepares the stream of a response that exists.
-func (a *api) again(x *protocol.Exchange, after int64) (*responding, error) {
-	r, err := a.response(x, x.R.PathValue("response"))
+func (a *api) again(x *protocol.Exchange, id string, after int64) (*responding, error) {
+	r, err := a.response(x, id)
 	if err != nil {
 		return nil, err
 	}
@@ -555,8 +580,17 @@ func (a *api) deleteResponse(x *protocol.Exchange) error {
 	if err != nil {
 		return err
 	}
+	if r.name != "" { // it is no message
+		if len(turns.Data) > 0 || session.LastSequence != r.anchor.Sequence {
+			return parley.Errorf(parley.CodeConflict, "The response has been continued: delete those behind it.")
+		}
+		if err := a.engine.DeleteSession(ctx, x.Principal, session.ID); err != nil {
+			return err
+		}
+		return send(x, deletedObject{id, "response.deleted", true})
+	}
 	alone := len(turns.Data) == 1 && !r.note.Conversation && session.ForkedThrough == nil && !r.resumed &&
-		r.anchor.Role == parley.RoleUser
+		r.anchor.ID == r.turn.TriggerMessageID
 	if alone {
 		err = a.engine.DeleteSession(ctx, x.Principal, session.ID)
 		alone = parley.ErrorCode(err) != parley.CodeForbidden // a colleague may set messages aside
@@ -636,7 +670,11 @@ func (a *api) inputItems(x *protocol.Exchange) error {
 	if err != nil {
 		return err
 	}
-	rows := []parley.Message{r.anchor}
+	rows := append(slices.Clone(r.heard), r.anchor)
+	slices.Reverse(rows[:len(r.heard)])
+	if r.name != "" && !r.anchor.TurnID.IsZero() { // nothing was added to what it goes on with
+		rows = nil
+	}
 	paging := engine.Paging{Limit: parley.MaxPage, Order: engine.Descending}
 	size := 0
 	for before := r.anchor.Sequence - 1; before > 0 && len(rows) < maxMessages && size < maxResponseBytes; {

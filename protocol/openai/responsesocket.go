@@ -30,6 +30,10 @@ type kept struct {
 	response string
 	session  parley.ID
 	over     bool // the connection is
+
+	steering sync.Mutex // held while a steer is answered, and while a response begins; guards the rest
+	running  string     // the response that streams; "" for none
+	steers   []pendingSteer
 }
 
 // keptOf returns what the request's WebSocket keeps; nil for a request without one.
@@ -101,21 +105,35 @@ func (a *api) socket(x *protocol.Exchange) error {
 		text []byte
 		free func()
 	}
-	messages := make(chan received)
+	messages, steers := make(chan received), make(chan received)
 	reading.Go(func() { // ends with the connection, which the handler closes
 		defer stop()
 		defer close(messages)
+		defer close(steers)
 		for {
 			text, free, err := s.message()
 			if err != nil {
 				s.bye(err)
 				return
 			}
+			to := messages
+			if isSteer(text) {
+				to = steers
+			}
 			select {
-			case messages <- received{text, free}:
+			case to <- received{text, free}:
 			case <-ctx.Done():
 				free()
 				return
+			}
+		}
+	})
+	reading.Go(func() { // ends with the one above; a response streams meanwhile
+		for m := range steers {
+			err := a.socketSteer(ctx, x, s, k, m.text)
+			m.free()
+			if err != nil {
+				stop() // the client is gone
 			}
 		}
 	})
@@ -145,11 +163,11 @@ func (a *api) purge(ctx context.Context, principal parley.Principal, session par
 
 // socketMessage answers one message. An error means that the client is gone.
 func (a *api) socketMessage(ctx context.Context, x *protocol.Exchange, s *socket, k *kept, text []byte) error {
-	var kind, previous string
+	var previous string
 	var body []byte
 	free, err := s.hold(parley.JSONHolds(text)) // its members take far more than their text
 	if err == nil {
-		kind, previous, body, err = readSocketMessage(text)
+		previous, body, err = readSocketMessage(text)
 		free()
 	}
 	if err != nil {
@@ -157,17 +175,8 @@ func (a *api) socketMessage(ctx context.Context, x *protocol.Exchange, s *socket
 		f := failureOf(problem)
 		return s.write(opText, socketError(f.status, f.shape()))
 	}
-	if kind == socketSteer {
-		return s.write(opText, append(append([]byte(`{"type":"response.steer.failed","steer":`), body...), '}'))
-	}
-	r := x.R.Clone(ctx)
-	r.Method, r.Body, r.ContentLength = http.MethodPost, io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	r.Header.Set("Content-Type", "application/json")
-	for _, name := range []string{"Upgrade", "Connection", "Sec-Websocket-Key", "Sec-Websocket-Version"} {
-		r.Header.Del(name)
-	}
 	w := &socketWriter{socket: s, header: http.Header{}}
-	x.Serve(w, r)
+	x.Serve(w, socketRequest(ctx, x, body))
 	w.finish()
 	if w.failed && previous != "" && k.has(previous) { // nobody knows what went wrong with it
 		a.purge(ctx, x.Principal, k.keep("", parley.ID{}))
@@ -175,32 +184,33 @@ func (a *api) socketMessage(ctx context.Context, x *protocol.Exchange, s *socket
 	return w.err
 }
 
-// readSocketMessage reads a client's message: the request inside, or what is said of a steer.
-func readSocketMessage(text []byte) (kind, previous string, body []byte, err error) {
+// socketRequest is a client's message as a request of its own.
+func socketRequest(ctx context.Context, x *protocol.Exchange, body []byte) *http.Request {
+	r := x.R.Clone(ctx)
+	r.Method, r.Body, r.ContentLength = http.MethodPost, io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.Header.Set("Content-Type", "application/json")
+	for _, name := range []string{"Upgrade", "Connection", "Sec-Websocket-Key", "Sec-Websocket-Version"} {
+		r.Header.Del(name)
+	}
+	return r
+}
+
+// readSocketMessage reads a client's message: the request inside.
+func readSocketMessage(text []byte) (previous string, body []byte, err error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {
-		return "", "", nil, parley.Errorf(parley.CodeInvalid, "The message is not a JSON object.")
+		return "", nil, parley.Errorf(parley.CodeInvalid, "The message is not a JSON object.")
 	}
+	var kind string
 	_ = json.Unmarshal(members["type"], &kind) // "" for none
 	_ = json.Unmarshal(members["previous_response_id"], &previous)
-	switch kind {
-	case socketSteer:
-		of := members["response_id"]
-		if !given(of) {
-			of = json.RawMessage(`null`)
-		}
-		body, err = parley.EncodeJSON(map[string]any{"response_id": of, "error": map[string]string{
-			"code": "steering_not_supported", "message": "Post a message to the session to steer it.",
-		}})
-		return kind, previous, body, err
-	case socketCreate:
-	default:
-		return "", "", nil, parley.InvalidField("type", "must be %s", socketCreate)
+	if kind != socketCreate {
+		return "", nil, parley.InvalidField("type", "must be %s or %s", socketCreate, socketSteer)
 	}
 	delete(members, "type")
 	members["stream"] = json.RawMessage(`true`)
 	body, err = parley.EncodeJSON(members)
-	return kind, previous, body, err
+	return previous, body, err
 }
 
 // socketError is an error as a message.

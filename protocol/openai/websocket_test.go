@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 )
 
@@ -182,6 +183,12 @@ func TestHandshake(t *testing.T) {
 func FuzzSocket(f *testing.F) {
 	f.Add(frame(0x81, `{"type":"response.create","model":"parley","input":"x"}`))
 	f.Add(append(append(frame(0x01, `{"type":"resp`), frame(0x89, "ping")...), frame(0x80, `onse.steer"}`)...))
+	f.Add(
+		frame(
+			0x81,
+			`{"type":"response.steer","previous_response_id":"resp_1","input":[{"role":"user","content":"x"}]}`,
+		),
+	)
 	f.Add(frame(0x88, "\x03\xe8"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		s, _, held := reading(sent)
@@ -193,8 +200,14 @@ func FuzzSocket(f *testing.F) {
 			if *held < int64(len(text)) {
 				t.Fatalf("%d bytes are held for %d", *held, len(text))
 			}
-			if kind, _, body, err := readSocketMessage(text); err == nil && (kind == "" || len(body) == 0) {
+			if _, body, err := readSocketMessage(text); err == nil && (isSteer(text) || len(body) == 0) {
 				t.Fatalf("%q of %q", body, text)
+			}
+			var e steerEvent
+			if decodeBody(text, &e, steerMembers, "a steer") == nil {
+				if m, err := steerMessage(e.Input); err == nil && m.Role != history.User {
+					t.Fatalf("%q steers as %s", text, m.Role)
+				}
 			}
 			free()
 		}
