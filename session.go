@@ -131,6 +131,12 @@ func (s *Session) ReaderID() ID {
 	return s.ID
 }
 
+// Reaches reports whether the session's agent works with a document: it belongs to the session or to its project. That
+// its readers may see it is for the store.
+func (s *Session) Reaches(a *Artifact) bool {
+	return a.SessionID == s.ID || !s.ProjectID.IsZero() && a.ProjectID == s.ProjectID
+}
+
 // MarshalJSON writes null for absent fields.
 func (s Session) MarshalJSON() ([]byte, error) {
 	type plain Session

@@ -150,6 +150,10 @@ type TransformDefinition struct {
 	UpdatedAt   Time              `json:"updated_at"`
 }
 
+// RunTransformTool is the built-in tool by which an agent runs a definition: each call opens a transform, whose end is
+// the call's result.
+const RunTransformTool = "run_transform"
+
 // The bounds of transforms.
 const (
 	MaxTransformInputs       = 64

@@ -134,6 +134,16 @@ func (h *Home) Resume(ctx context.Context, id parley.ID) (*Conversation, error) 
 	return &Conversation{ID: id, home: h}, nil
 }
 
+// Transform runs a transform. The turn is the one that writes it: its text streams as any answer does, and when it has
+// ended, Engine.Transform tells what was written.
+func (h *Home) Transform(ctx context.Context, input engine.RunTransformInput) (parley.Transform, *Turn, error) {
+	made, _, err := h.Engine.RunTransform(ctx, h.Owner, input, store.Idempotency{})
+	if err != nil {
+		return parley.Transform{}, nil, err
+	}
+	return made, &Turn{ID: made.TurnID, conversation: &Conversation{ID: made.SessionID, home: h}}, nil
+}
+
 // noTools is a source without tools.
 type noTools struct{}
 

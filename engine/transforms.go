@@ -156,16 +156,14 @@ func (e *Engine) transformOf(
 		ProjectID: input.ProjectID, TriggerSessionID: input.TriggerSessionID,
 		TriggerMessageID: input.TriggerMessageID,
 	}
-	var defined []parley.TransformTarget
 	if input.Definition != "" {
 		d, err := e.definition(ctx, scope, input.Definition, input.DefinitionVersion)
 		if err != nil {
 			return nil, err
 		}
-		if d.Status == parley.AgentArchived {
-			return nil, parley.Errorf(parley.CodeArchived, "the definition %q is archived", d.Slug)
+		if err := transform.Define(t, &d, input.Instructions); err != nil {
+			return nil, err
 		}
-		t.DefinitionID, t.DefinitionVersion, t.TransformSpec, defined = d.ID, d.Version, d.TransformSpec, d.Outputs
 	} else if input.DefinitionVersion != 0 {
 		return nil, parley.InvalidField("definition", "is missing beside definition_version")
 	}
@@ -177,20 +175,17 @@ func (e *Engine) transformOf(
 			Name: in.Name, ArtifactID: in.ArtifactID, Version: in.Version, Pointer: in.Pointer,
 		})
 	}
-	for _, target := range defined {
-		t.Outputs = append(t.Outputs, parley.TransformOutput{TransformTarget: target})
-	}
 	for i := range input.Outputs {
-		if err := target(t, &input.Outputs[i], len(defined)); err != nil {
+		if err := target(t, &input.Outputs[i], input.Definition != ""); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// target adds an output of a request to a transform, of which the first few are those of its definition.
-func target(t *parley.Transform, given *TransformWriteInput, defined int) error {
-	if defined == 0 {
+// target adds an output of a request to a transform that has no definition, and to another one its artifact.
+func target(t *parley.Transform, given *TransformWriteInput, defined bool) error {
+	if !defined {
 		t.Outputs = append(t.Outputs, parley.TransformOutput{
 			TransformTarget: parley.TransformTarget{
 				Name: given.Name, Kind: given.Kind, Title: given.Title, Schema: given.Schema,
@@ -199,21 +194,18 @@ func target(t *parley.Transform, given *TransformWriteInput, defined int) error 
 		})
 		return nil
 	}
-	for i := range t.Outputs[:defined] {
-		out := &t.Outputs[i]
-		if out.Name != given.Name && (given.Name != "" || defined > 1) {
-			continue
-		}
-		if given.Kind != "" && given.Kind != out.Kind || len(given.Schema) > 0 {
-			return parley.InvalidField("outputs", "the definition says what kind of artifact %q is", out.Name)
-		}
-		out.ArtifactID, out.BaseVersion = given.ArtifactID, given.BaseVersion
-		if given.Title != "" {
-			out.Title = given.Title
-		}
-		return nil
+	out, err := transform.Defined(t, given.Name)
+	if err != nil {
+		return err
 	}
-	return parley.InvalidField("outputs.name", "the definition has no output %q", parley.Clip(given.Name, 64))
+	if given.Kind != "" && given.Kind != out.Kind || len(given.Schema) > 0 {
+		return parley.InvalidField("outputs", "the definition says what kind of artifact %q is", out.Name)
+	}
+	out.ArtifactID, out.BaseVersion = given.ArtifactID, given.BaseVersion
+	if given.Title != "" {
+		out.Title = given.Title
+	}
+	return nil
 }
 
 // specify applies what a request says of how to generate.
@@ -228,8 +220,6 @@ func (e *Engine) specify(
 	}
 	if spec.Instructions == "" {
 		spec.Instructions = input.Instructions
-	} else if input.Instructions != "" {
-		spec.Instructions += "\n\n" + input.Instructions
 	}
 	if input.Model != "" {
 		spec.Model = input.Model

@@ -101,11 +101,23 @@ func (s *Store) DuePipelineRuns(ctx context.Context, limit int) (runs []parley.P
 		runs = nil
 		b := system()
 		b.inOrder = true
-		b.read("SELECT "+pipelineRunColumns+" FROM parley.pipeline_runs p WHERE p.due_at IS NOT NULL "+
-			"ORDER BY p.due_at LIMIT $1", listed(limit, &runs, scanPipelineRun), limit)
+		b.read("SELECT "+pipelineRunColumns+" FROM parley.pipeline_runs p WHERE p.due_at IS NOT NULL AND "+
+			"(p.due_at <= greatest(p.updated_at, parley.now_ms()) OR p.due_at > parley.now_ms() + $2) "+
+			"ORDER BY p.due_at LIMIT $1", listed(limit, &runs, scanPipelineRun), limit,
+			store.MaxPipelineRest.Milliseconds())
 		return b
 	})
 	return runs, err
+}
+
+// PostponePipelineRun implements store.Pipelines.
+func (s *Store) PostponePipelineRun(ctx context.Context, run *parley.PipelineRun) error {
+	b := tenant(run.WorkspaceID)
+	b.write("UPDATE parley.pipeline_runs SET due_at = greatest(updated_at, parley.now_ms()) + "+
+		"least(greatest(parley.now_ms() - updated_at, $4), $5) "+
+		"WHERE workspace_id = $1 AND id = $2 AND revision = $3 AND due_at IS NOT NULL", run.WorkspaceID, run.ID,
+		run.Revision, store.PipelineRest.Milliseconds(), store.MaxPipelineRest.Milliseconds())
+	return mapError(s.send(ctx, b))
 }
 
 // PipelineRun implements transition.Rows.

@@ -89,6 +89,10 @@ func (w *changes) createTransformed(
 		w.write("UPDATE parley.artifacts SET project_id = NULL WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS "+
 			"(SELECT FROM parley.projects p WHERE p.workspace_id = $1 AND p.id = $3)", a.WorkspaceID, a.ID, a.ProjectID)
 	}
+	if !a.SessionID.IsZero() {
+		w.write("UPDATE parley.artifacts SET session_id = NULL WHERE workspace_id = $1 AND id = $2 AND NOT EXISTS "+
+			"(SELECT FROM parley.sessions s WHERE s.workspace_id = $1 AND s.id = $3)", a.WorkspaceID, a.ID, a.SessionID)
+	}
 	w.insertArtifactVersion(&v, store.Idempotency{})
 	w.write("UPDATE parley.transform_outputs SET version = 1, sources = $4 "+
 		"WHERE workspace_id = $1 AND transform_id = $2 AND position = $3",

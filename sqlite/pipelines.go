@@ -105,13 +105,26 @@ func pipelineRunsQuery(scope store.Scope, q store.PipelineQuery) (string, []arg)
 
 // duePipelineRuns are the runs in which something may begin.
 const duePipelineRuns = "SELECT " + pipelineRunColumns + " FROM pipeline_runs p INDEXED BY pipeline_runs_due " +
-	"WHERE p.due_at IS NOT NULL ORDER BY p.due_at LIMIT ?"
+	"WHERE p.due_at IS NOT NULL AND (p.due_at <= max(p.updated_at, ?1) OR p.due_at > ?1 + ?2) " +
+	"ORDER BY p.due_at LIMIT ?3"
+
+// PostponePipelineRun implements store.Pipelines.
+func (s *Store) PostponePipelineRun(ctx context.Context, run *parley.PipelineRun) error {
+	_, err := transact(ctx, s, func(tx *txn) (int64, error) {
+		return tx.exec("UPDATE pipeline_runs SET due_at = max(updated_at, ?1) + min(max(?1 - updated_at, ?2), ?3) "+
+			"WHERE id = ?4 AND workspace_id = ?5 AND revision = ?6 AND due_at IS NOT NULL", tx.now,
+			store.PipelineRest.Milliseconds(), store.MaxPipelineRest.Milliseconds(), run.ID, run.WorkspaceID,
+			run.Revision)
+	})
+	return err
+}
 
 // DuePipelineRuns implements store.Pipelines.
 func (s *Store) DuePipelineRuns(ctx context.Context, limit int) (runs []parley.PipelineRun, err error) {
 	err = s.read(ctx, func(c *conn) error {
 		runs = nil
-		return eachListed(c, &runs, scanPipelineRun, duePipelineRuns, limit)
+		return eachListed(c, &runs, scanPipelineRun, duePipelineRuns, parley.Now(),
+			store.MaxPipelineRest.Milliseconds(), limit)
 	})
 	return runs, err
 }

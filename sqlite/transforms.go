@@ -119,6 +119,12 @@ func (t *txn) createTransformed(
 	} else if !there {
 		a.ProjectID = parley.ID{}
 	}
+	if there, err := t.one("SELECT 1 FROM sessions WHERE id = ? AND workspace_id = ?",
+		func(*row) error { return nil }, a.SessionID, a.WorkspaceID); err != nil {
+		return nil, err
+	} else if !there {
+		a.SessionID = parley.ID{}
+	}
 	if err := t.storeContent(&a, &w.Content); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"example.org/parley"
 )
@@ -31,6 +32,12 @@ type PipelineBegin struct {
 	Session     NewSession
 }
 
+// How long a run in which nothing could begin is put off.
+const (
+	PipelineRest    = 2 * time.Second
+	MaxPipelineRest = 5 * time.Minute
+)
+
 // Pipelines stores runs of pipelines. A run is a session, under whose lock it moves, and is seen by whoever sees that
 // one. The methods that move it on do nothing and return false if what they do is no longer due: somebody else was
 // faster, or the run was cancelled. The end of a transform comes to the run through the outbox.
@@ -48,9 +55,12 @@ type Pipelines interface {
 	// run is unfinished and if it has completed.
 	RetryPipelineRun(ctx context.Context, scope Scope, id parley.ID) (parley.PipelineRun, error)
 
-	// DuePipelineRuns reads up to limit runs in which something may begin, in all workspaces, the longest due first. It
-	// locks nothing.
+	// DuePipelineRuns reads up to limit runs in which something may begin, in all workspaces, the longest due first,
+	// without those that PostponePipelineRun has put off. It locks nothing.
 	DuePipelineRuns(ctx context.Context, limit int) ([]parley.PipelineRun, error)
+	// PostponePipelineRun puts a run behind the others, because nothing could begin in it: it is due again after as
+	// long as it has been due, at least PipelineRest and at most MaxPipelineRest. One that has moved meanwhile stays.
+	PostponePipelineRun(ctx context.Context, run *parley.PipelineRun) error
 	// OpenPipelineNode notes for how many elements a node runs.
 	OpenPipelineNode(ctx context.Context, workspaceID, runID parley.ID, node, count int) (bool, error)
 	// BeginPipelineNode opens the tool session of a transform and posts its message, in one transaction with the run.

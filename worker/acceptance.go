@@ -119,21 +119,17 @@ func (r *rules) approvedInTree(call *toolCall) (approved bool, err error) {
 
 // digestOf returns the digest of the call's tool as it is now.
 func (r *rules) digestOf(call *toolCall) string {
-	if call.tool != nil {
-		return tool.Digest(call.tool)
+	if served := call.served(); served != nil {
+		return tool.Digest(served)
 	}
 	return call.ref.Digest()
 }
 
 // allowed reports whether the rules would allow the call under the given grants.
 func (r *rules) allowed(call *toolCall, grants []parley.Grant) bool {
-	var annotations parley.ToolAnnotations
-	if call.tool != nil {
-		annotations = call.tool.Annotations()
-	}
 	rules := r.grants
 	rules.Agent = grants
-	return rules.Decide(call.name, call.arguments, annotations).Effect == parley.GrantAllow
+	return rules.Decide(call.name, call.arguments, call.annotations()).Effect == parley.GrantAllow
 }
 
 // offeredBefore reports whether a session that predates acceptances already had the called tool, through its agent's

@@ -34,7 +34,7 @@ func (t *tools) mayWait(ref parley.ToolRef) bool {
 		name := tool.Definition().Name
 		asks := func(g parley.Grant) bool { return g.Effect == parley.GrantAsk && g.Names(name) }
 		ruling := t.rules.grants.Decide(name, json.RawMessage("{}"), tool.Annotations())
-		if name == parley.AskUserTool || ruling.Effect == parley.GrantAsk ||
+		if name == parley.AskUserTool || name == parley.RunTransformTool || ruling.Effect == parley.GrantAsk ||
 			ruling.Effect != parley.GrantDeny && slices.ContainsFunc(grants, asks) {
 			return true
 		}

@@ -16,12 +16,12 @@ func (a *answer) link(messageID parley.ID) {
 	}
 }
 
-// openChildren opens the sessions that answer calls of agent tools. A session opened by an earlier attempt stays; a
-// call whose session cannot be opened gets the reason as its result.
-func (t *tools) openChildren(step int, calls []toolCall) error {
+// openChildren opens the sessions that answer calls: of agent tools or, if transforms is set, of transforms. A session
+// opened by an earlier attempt stays; a call whose session cannot be opened gets the reason as its result.
+func (t *tools) openChildren(step int, calls []toolCall, transforms bool) error {
 	for i := range calls {
 		call := &calls[i]
-		if call.child == nil || call.started || t.ctx.Err() != nil {
+		if !call.inSession() || transforms != (call.transform != nil) || call.started || t.ctx.Err() != nil {
 			continue
 		}
 		if err := t.useApprovals(calls[i : i+1]); err != nil {
@@ -51,7 +51,7 @@ func (t *tools) openChildren(step int, calls []toolCall) error {
 
 // childRefusal tells the model why a session could not be opened.
 func childRefusal(tool *parley.AgentTool, err error) string {
-	if parley.ErrorCode(err) == parley.CodeNotFound {
+	if tool != nil && parley.ErrorCode(err) == parley.CodeNotFound {
 		return "Not run: there is no agent \"" + parley.Clip(tool.Agent, 64) + "\" any more."
 	}
 	var known *parley.Error
@@ -59,53 +59,65 @@ func childRefusal(tool *parley.AgentTool, err error) string {
 	return "Not run: " + known.Message
 }
 
-// openChild opens the session of a call: of the tool's agent, on behalf of the parent's owner, with the call's task as
-// its first message.
+// openChild opens the session of a call, on behalf of the parent's owner: of the tool's agent with the call's task as
+// its first message, or of a transform.
 func (t *tools) openChild(call *toolCall) error {
-	text, err := call.child.FirstText(call.arguments)
-	if err != nil {
-		return err
+	describe := t.agentSession
+	if call.transform != nil {
+		if opened, err := t.opened(call); opened || err != nil {
+			return err
+		}
+		describe = t.transformSession
 	}
-	agent, err := t.w.store.Agent(t.writes, t.fence.WorkspaceID, call.child.Agent)
+	child, err := describe(call)
 	if err != nil {
-		return err
-	}
-	content, err := parley.EncodeContent(parley.UserContent{Text: text})
-	if err != nil {
-		return err
-	}
-	if err := t.rules.readAccepted(); err != nil {
 		return err
 	}
 	parent := &t.claim.Session
-	child := store.NewSession{
-		Quota: parley.Quota{Workspace: t.w.options.MaxSessions},
-		Session: parley.Session{
-			ID: parley.ChildID(
-				call.messageID,
-			),
-			WorkspaceID:     t.fence.WorkspaceID,
-			AgentID:         agent.ID,
-			OwnerID:         parent.OwnerID,
-			ProjectID:       parent.ProjectID,
-			ParentSessionID: parent.ID,
-			ParentMessageID: call.messageID,
-			Kind:            parley.KindTool,
-			Mode:            parent.Mode,
-			Instructions:    call.child.Instructions,
-			Accepted:        t.rules.accepted.forChild(),
-		},
-		First: &store.NewMessage{
-			ID:      parley.NewID(),
-			TurnID:  parley.NewID(),
-			Role:    parley.RoleUser,
-			Author:  t.author,
-			Content: content,
-			Title:   parley.TitleFrom(text),
-		},
-	}
+	child.Quota = parley.Quota{Workspace: t.w.options.MaxSessions}
+	s, first := &child.Session, child.First
+	s.ID, s.WorkspaceID, s.Kind, s.Mode = parley.ChildID(
+		call.messageID,
+	), t.fence.WorkspaceID, parley.KindTool, parent.Mode
+	s.OwnerID, s.ProjectID = parent.OwnerID, parent.ProjectID
+	s.ParentSessionID, s.ParentMessageID = parent.ID, call.messageID
+	first.ID, first.TurnID, first.Role, first.Author = parley.NewID(), parley.NewID(), parley.RoleUser, t.author
 	return t.persist(func() error {
 		_, err := t.w.store.OpenChild(t.writes, t.fence, child)
 		return err
 	})
+}
+
+// opened reports whether an earlier attempt has opened the session of a call. What it was opened for may be gone since.
+func (t *tools) opened(call *toolCall) (bool, error) {
+	_, err := t.w.store.Session(t.writes, store.Scope{WorkspaceID: t.fence.WorkspaceID}, parley.ChildID(call.messageID))
+	if parley.ErrorCode(err) == parley.CodeNotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// agentSession is the session in which an agent answers a call.
+func (t *tools) agentSession(call *toolCall) (store.NewSession, error) {
+	text, err := call.child.FirstText(call.arguments)
+	if err != nil {
+		return store.NewSession{}, err
+	}
+	agent, err := t.w.store.Agent(t.writes, t.fence.WorkspaceID, call.child.Agent)
+	if err != nil {
+		return store.NewSession{}, err
+	}
+	content, err := parley.EncodeContent(parley.UserContent{Text: text})
+	if err != nil {
+		return store.NewSession{}, err
+	}
+	if err := t.rules.readAccepted(); err != nil {
+		return store.NewSession{}, err
+	}
+	return store.NewSession{
+		Session: parley.Session{
+			AgentID: agent.ID, Instructions: call.child.Instructions, Accepted: t.rules.accepted.forChild(),
+		},
+		First: &store.NewMessage{Content: content, Title: parley.TitleFrom(text)},
+	}, nil
 }

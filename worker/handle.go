@@ -319,7 +319,7 @@ func (t *turn) settleCalls(a *answer) error {
 	t.limits.allow(t.calls)
 	for i := range t.calls {
 		call := &t.calls[i]
-		if call.child != nil {
+		if call.inSession() {
 			a.link(call.messageID)
 		}
 		if call.runs() || call.opens() {
@@ -337,7 +337,8 @@ func (t *turn) runCalls() (runner.Next, error) {
 	if err := t.tools.refuseThose(step, calls); err != nil {
 		return runner.Over, err
 	}
-	if err := t.tools.openChildren(step, calls); err != nil { // first, so that children work while the tools run
+	// agents first, so that they work while the tools run
+	if err := t.tools.openChildren(step, calls, false); err != nil {
 		return runner.Over, err
 	}
 	for from := 0; from < len(calls); {
@@ -349,6 +350,10 @@ func (t *turn) runCalls() (runner.Next, error) {
 			return runner.Over, t.leaveCalls()
 		}
 		from = to
+	}
+	// transforms last, because they read what the tools have written
+	if err := t.tools.openChildren(step, calls, true); err != nil {
+		return runner.Over, err
 	}
 	if waitReason(calls) != "" {
 		return runner.WaitNext, nil

@@ -206,6 +206,7 @@ func (l *limits) allow(calls []toolCall) {
 		l.calls++
 		if most := l.inEffect.MaxToolCalls; most != nil && l.calls > *most && calls[i].refusal == "" {
 			calls[i].tool, calls[i].child, calls[i].client, calls[i].approval = nil, nil, false, nil
+			calls[i].transform = nil
 			calls[i].refusal = fmt.Sprintf(resultOverCalls, *most)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/setting"
 	"example.org/parley/store"
+	"example.org/parley/tool"
 )
 
 // The results of calls that a rule or a person did not allow.
@@ -66,10 +67,7 @@ func (r *rules) read() error {
 // question, although somebody else has changed the agent or the tool since, must be approved; changed then says why. An
 // approval for the tree answers both questions, unless a rule of this session asks or a rule says who approves.
 func (r *rules) decide(call *toolCall) (ruling parley.Ruling, changed parley.ApprovalReason, err error) {
-	var annotations parley.ToolAnnotations
-	if call.tool != nil {
-		annotations = call.tool.Annotations()
-	}
+	annotations := call.annotations()
 	ruling = r.grants.Decide(call.name, call.arguments, annotations)
 	switch {
 	case ruling.Effect == parley.GrantDeny:
@@ -211,7 +209,7 @@ func (r *rules) takeUp(call *toolCall, approvals []parley.Approval, unusable boo
 	}
 	effect := ruling.Effect
 	// A call's session opens only once, so opening it again is safe.
-	again := call.tool == nil && !call.lost && (call.child == nil || !unusable) ||
+	again := call.tool == nil && !call.lost && (!call.inSession() || !unusable) ||
 		call.tool != nil && !unusable && call.tool.Annotations().Repeatable()
 	switch {
 	case call.approval != nil:
@@ -322,9 +320,28 @@ func (c *toolCall) runs() bool {
 	return c.tool != nil && !c.settled && c.refusal == "" && (c.approval == nil || c.cleared)
 }
 
+// inSession reports whether a tool session answers the call.
+func (c *toolCall) inSession() bool { return c.child != nil || c.transform != nil }
+
+// annotations are those of the server's tool that was called; none for another one.
+func (c *toolCall) annotations() (annotations parley.ToolAnnotations) {
+	if served := c.served(); served != nil {
+		annotations = served.Annotations()
+	}
+	return annotations
+}
+
+// served is the server's tool that was called; nil for another one.
+func (c *toolCall) served() tool.Tool {
+	if c.tool == nil {
+		return c.transform
+	}
+	return c.tool
+}
+
 // opens reports whether a tool session may answer the call now.
 func (c *toolCall) opens() bool {
-	return c.child != nil && !c.settled && c.refusal == "" && (c.approval == nil || c.cleared)
+	return c.inSession() && !c.settled && c.refusal == "" && (c.approval == nil || c.cleared)
 }
 
 // waitsFor returns what an open call waits for; "" if it does not wait.
@@ -338,7 +355,7 @@ func (c *toolCall) waitsFor() parley.WaitReason {
 		return parley.WaitInput
 	case c.client:
 		return parley.WaitToolResult
-	case c.child != nil:
+	case c.inSession():
 		return parley.WaitChild
 	}
 	return ""

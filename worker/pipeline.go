@@ -47,22 +47,28 @@ func (w *Worker) pipelineLoop() {
 }
 
 // begin begins what is due in a batch of runs. A run that another process was faster with, or that changed meanwhile,
-// is left to the next look.
+// is left to the next look; one in which nothing can begin goes behind the others.
 func (p *pipelines) begin(ctx context.Context) error {
 	due, err := p.store.DuePipelineRuns(ctx, pipelineBatch)
 	if err != nil {
 		return err
 	}
 	var errs []error
+	more := len(due) == pipelineBatch
 	for i := range due {
 		for _, start := range due[i].Due() {
-			if err := p.beginOne(ctx, &due[i], start); err != nil {
-				errs = append(errs, err)
-				break // the next run may go on
+			err := p.beginOne(ctx, &due[i], start)
+			if err == nil {
+				continue
 			}
+			errs = append(errs, err)
+			if err := p.store.PostponePipelineRun(ctx, &due[i]); err != nil {
+				more = false // it would be read again at once
+			}
+			break // the next run may go on
 		}
 	}
-	if len(due) == pipelineBatch && len(errs) == 0 {
+	if more {
 		poke(p.now)
 	}
 	return errors.Join(errs...)

@@ -10,7 +10,13 @@ import (
 
 // The built-in tools whose answers are short, whatever they are asked.
 var shortAnswers = [...]string{ //nolint:gochecknoglobals // never written
-	parley.AskUserTool, parley.ReadResultTool, "current_time", "write_file", "write_artifact", "edit_artifact",
+	parley.AskUserTool,
+	parley.ReadResultTool,
+	parley.RunTransformTool,
+	"current_time",
+	"write_file",
+	"write_artifact",
+	"edit_artifact",
 }
 
 // recallTools are the tools by which a model reads its own conversation again. The worker offers them by itself: the

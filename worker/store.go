@@ -26,6 +26,7 @@ type Store interface {
 	MoveSchedule(ctx context.Context, move store.ScheduleMove) (bool, error)
 
 	DuePipelineRuns(ctx context.Context, limit int) ([]parley.PipelineRun, error)
+	PostponePipelineRun(ctx context.Context, run *parley.PipelineRun) error
 	OpenPipelineNode(ctx context.Context, workspaceID, runID parley.ID, node, count int) (bool, error)
 	BeginPipelineNode(ctx context.Context, begin store.PipelineBegin) (bool, error)
 	RefusePipelineNode(
@@ -97,6 +98,10 @@ type turnStore interface {
 	Project(ctx context.Context, workspaceID, id parley.ID) (parley.Project, error)
 	artifact.Reader
 	Transform(ctx context.Context, scope store.Scope, id parley.ID) (parley.Transform, error)
+	TransformDefinition(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.TransformDefinition, error)
+	TransformDefinitions(
+		ctx context.Context, workspaceID parley.ID, query store.TransformDefinitionQuery,
+	) ([]parley.TransformDefinition, error)
 	File(ctx context.Context, scope store.Scope, id parley.ID) (parley.File, error)
 	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
 }

@@ -61,6 +61,7 @@ type toolCall struct {
 	tool      tool.Tool         // if set, the server runs it
 	ref       parley.ToolRef    // the entry of the agent's tools that offers it
 	child     *parley.AgentTool // if set, a session of that agent answers it
+	transform tool.Tool         // if set, a transform answers it, and this is the tool
 	client    bool              // a client answers it
 	question  bool              // a person answers it
 	own       bool              // tool waits for work that the speaker does by itself
@@ -89,7 +90,7 @@ func (t *tools) sort(call *toolCall) {
 		return
 	}
 	for _, ref := range t.settings.Tools {
-		if !ref.Offers(call.name) || call.tool != nil || call.child != nil || call.client || call.question {
+		if !ref.Offers(call.name) || call.tool != nil || call.inSession() || call.client || call.question {
 			continue
 		}
 		call.ref = ref
@@ -112,9 +113,13 @@ func (t *tools) sort(call *toolCall) {
 			if call.tool, ok = t.serverSource().Tool(call.name); !ok && t.serverSource().Expects(call.name) {
 				call.refusal = fmt.Sprintf(resultAway, parley.Clip(call.name, 64))
 			}
+			if ok && call.name == parley.RunTransformTool {
+				call.refusal = t.unfit(call, call.tool.Definition())
+				call.tool, call.transform = nil, call.tool
+			}
 		}
 	}
-	if call.tool == nil && call.child == nil && !call.client && !call.question && call.refusal == "" {
+	if call.tool == nil && !call.inSession() && !call.client && !call.question && call.refusal == "" {
 		call.refusal = fmt.Sprintf(resultUnknown, parley.Clip(call.name, 64))
 	}
 }

@@ -143,6 +143,42 @@ func pipelinesWatchCommand(shared *flags, term terminal) *cobra.Command {
 	}
 }
 
+func pipelinesCancelCommand(shared *flags, term terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel RUN",
+		Short: "Cancel a run, and wait until it has ended; what has completed stays",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			run, err := server.CancelPipelineRun(ctx, id)
+			if err == nil && !run.Status.Finished() { // its transforms are being stopped
+				run, err = watchRun(ctx, server, run, func(*event.ToolProgress) {})
+			}
+			if err != nil {
+				return err
+			}
+			return printOne(term, shared, &run, printPipelineRun)
+		}),
+	}
+}
+
+func pipelinesRetryCommand(shared *flags, term terminal) *cobra.Command {
+	var detach bool
+	command := &cobra.Command{
+		Use:   "retry RUN",
+		Short: "Resume a run where it failed or was cancelled, and print how far it is",
+		Args:  cobra.ExactArgs(1),
+		RunE: shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
+			run, err := server.RetryPipelineRun(ctx, id)
+			if err != nil || !detach {
+				return followRun(ctx, server, shared, term, run, err)
+			}
+			return printOne(term, shared, &run, printPipelineRun)
+		}),
+	}
+	command.Flags().BoolVar(&detach, "detach", false, "do not wait for it")
+	return command
+}
+
 // followRun prints what happens in a run until it ends, then its documents. A run that does not complete is an error
 // that has been told.
 func followRun(
@@ -154,28 +190,13 @@ func followRun(
 	if !shared.json {
 		fmt.Fprintf(term.err, "run %s\n", run.ID)
 	}
-	for frame, err := range server.WatchSession(ctx, run.ID, client.WatchSessionQuery{}) {
-		if err != nil {
-			return err
+	run, err = watchRun(ctx, server, run, func(told *event.ToolProgress) {
+		if !shared.json {
+			fmt.Fprintf(term.err, "[%s, %g of %g]\n", told.Message, told.Progress, parley.ValueOf(told.Total))
 		}
-		ended := false
-		switch told := frame.Event.(type) {
-		case *event.ToolProgress:
-			if !shared.json {
-				fmt.Fprintf(term.err, "[%s, %g of %g]\n", told.Message, told.Progress, parley.ValueOf(told.Total))
-			}
-		case *event.PipelineUpdated:
-			ended = told.Status.Finished()
-		}
-		if !ended {
-			continue
-		}
-		if run, err = server.PipelineRun(ctx, run.ID); err != nil {
-			return err
-		}
-		if run.Status.Finished() { // nobody has retried it since
-			break
-		}
+	})
+	if err != nil {
+		return err
 	}
 	if err := printOne(term, shared, &run, printPipelineRun); err != nil {
 		return err
@@ -184,6 +205,32 @@ func followRun(
 		return errQuiet
 	}
 	return nil
+}
+
+// watchRun tells of the nodes of a run until it ends, and returns it.
+func watchRun(
+	ctx context.Context, server *client.Client, run parley.PipelineRun, tell func(*event.ToolProgress),
+) (parley.PipelineRun, error) {
+	for frame, err := range server.WatchSession(ctx, run.ID, client.WatchSessionQuery{}) {
+		if err != nil {
+			return run, err
+		}
+		ended := false
+		switch told := frame.Event.(type) {
+		case *event.ToolProgress:
+			tell(told)
+		case *event.PipelineUpdated:
+			ended = told.Status.Finished()
+		}
+		if !ended {
+			continue
+		}
+		run, err = server.PipelineRun(ctx, run.ID)
+		if err != nil || run.Status.Finished() { // nobody has retried it since
+			return run, err
+		}
+	}
+	return run, nil
 }
 
 // pipelineDone says how many nodes of a run have completed.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -33,7 +35,7 @@ func transformsCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// transformWrites returns the versions that a transform has written, on one line.
+// transformWrites returns the versions that a transform has written, and what it is to replace, on one line.
 func transformWrites(t *parley.Transform) string {
 	var written []string
 	for i := range t.Outputs {
@@ -44,10 +46,68 @@ func transformWrites(t *parley.Transform) string {
 			text += "@" + strconv.Itoa(out.Version) + " (conflict)"
 		case out.Version > 0:
 			text += "@" + strconv.Itoa(out.Version)
+		case out.Creates: // it leads nowhere yet
+			continue
 		}
 		written = append(written, text)
 	}
-	return strings.Join(written, ", ")
+	return cmp.Or(strings.Join(written, ", "), "-")
+}
+
+// printTransform prints a transform, and why it failed.
+func printTransform(t terminal, made *parley.Transform) error {
+	if err := asRow(transformsTable())(t, made); err != nil || made.Failure == nil {
+		return err
+	}
+	said := made.Failure.Sentence
+	if made.Failure.Detail != "" {
+		said += " (" + made.Failure.Detail + ")"
+	}
+	_, err := fmt.Fprintln(t.out, "\n"+said)
+	return err
+}
+
+// printDefinition prints a definition with its instructions.
+func printDefinition(t terminal, d *parley.TransformDefinition) error {
+	if err := asRow(transformsDefinitionsTable())(t, d); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(t.out, "\n"+d.Instructions)
+	return err
+}
+
+// followTransform waits for the end of a transform and prints what it has written. One that does not complete is an
+// error that has been told.
+func followTransform(
+	ctx context.Context, server *client.Client, shared *flags, term terminal, made parley.Transform, err error,
+) error {
+	if err != nil {
+		return err
+	}
+	if !shared.json {
+		fmt.Fprintf(term.err, "transform %s\n", made.ID)
+	}
+	for frame, err := range server.WatchSession(ctx, made.SessionID, client.WatchSessionQuery{}) {
+		if err != nil {
+			return err
+		}
+		if !frame.Type.EndsTurn() {
+			continue
+		}
+		if made, err = server.Transform(ctx, made.ID); err != nil {
+			return err
+		}
+		if made.Status.Finished() {
+			break
+		}
+	}
+	if err := printOne(term, shared, &made, printTransform); err != nil {
+		return err
+	}
+	if made.Status != parley.TransformCompleted {
+		return errQuiet
+	}
+	return nil
 }
 
 // againCommand is cancel and retry: what is asked of one transform.
@@ -67,7 +127,7 @@ func againCommand(
 		if err != nil {
 			return err
 		}
-		return printOne(term, shared, &got, asRow(transformsTable()))
+		return printOne(term, shared, &got, printTransform)
 	})
 	return command
 }
@@ -92,10 +152,13 @@ func runTransformCommand(shared *flags, term terminal) *cobra.Command {
 	var input client.RunTransformInput
 	var inputs []string
 	var output, kind, title, model string
+	var cite, detach bool
 	command := &cobra.Command{
 		Use:   "run [INSTRUCTIONS]",
-		Short: "Run a transform, by itself or by a definition",
+		Short: "Run a transform, by itself or by a definition, and print what it has written",
 		Args:  cobra.MaximumNArgs(1),
+		Long: "Run a transform, by itself or by a definition, and print what it has written. Ctrl-C leaves it " +
+			"running;\nparley transforms cancel ends it.",
 	}
 	set := command.Flags()
 	set.StringVar(&input.Definition, "definition", "", "the definition to run, by id or slug")
@@ -104,11 +167,19 @@ func runTransformCommand(shared *flags, term terminal) *cobra.Command {
 	set.StringVar(&model, "model", "", "the model, such as openai/gpt-5")
 	set.StringArrayVar(&inputs, "input", nil, "what to read, as ARTIFACT[@VERSION][#POINTER]; repeatable")
 	set.StringVar(&output, "output", "", "the artifact to write; without it, one is created")
-	set.StringVar(&kind, "kind", "markdown", "kind of the artifact that is created")
+	set.StringVar(&kind, "kind", "markdown", "kind of the artifact that is created, without a definition")
 	set.StringVar(&title, "title", "", "its name; that of the transform by default")
+	set.BoolVar(&cite, "cite", false, "ask the model for the sources of what it writes")
+	set.BoolVar(&detach, "detach", false, "do not wait for it")
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		if len(args) == 1 {
 			input.Instructions = args[0]
+		}
+		if strings.TrimSpace(input.Instructions) == "" && input.Definition == "" {
+			return parley.Errorf(parley.CodeInvalid, "say what to write, or name a definition with --definition")
+		}
+		if cite {
+			input.Cite = &cite
 		}
 		if input.Name == "" && input.Definition == "" {
 			input.Name = parley.TitleFrom(input.Instructions)
@@ -130,14 +201,14 @@ func runTransformCommand(shared *flags, term terminal) *cobra.Command {
 		} else if input.Definition == "" {
 			target.Kind = parley.ArtifactKind(kind)
 		}
-		if output != "" || input.Definition == "" {
+		if output != "" || title != "" || input.Definition == "" {
 			input.Outputs = append(input.Outputs, target)
 		}
 		made, err := server.RunTransform(ctx, input)
-		if err != nil {
-			return err
+		if err != nil || !detach {
+			return followTransform(ctx, server, shared, term, made, err)
 		}
-		return printOne(term, shared, &made, asRow(transformsTable()))
+		return printOne(term, shared, &made, printTransform)
 	})
 	return command
 }
@@ -176,7 +247,7 @@ func definitionCommand(shared *flags, term terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(term, shared, &got, asRow(transformsDefinitionsTable()))
+		return printOne(term, shared, &got, printDefinition)
 	})
 	return command
 }

@@ -1144,32 +1144,6 @@ func pipelinesShowCommand(shared *flags, term terminal) *cobra.Command {
 	return command
 }
 
-// pipelinesCancelCommand makes parley pipelines cancel: POST /v1/pipeline-runs/{run}/cancel.
-func pipelinesCancelCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "cancel RUN", Short: "Cancel a run; what has completed stays", Args: cobra.ExactArgs(1)}
-	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		got, err := server.CancelPipelineRun(ctx, id)
-		if err != nil {
-			return err
-		}
-		return printOne(term, shared, &got, printPipelineRun)
-	})
-	return command
-}
-
-// pipelinesRetryCommand makes parley pipelines retry: POST /v1/pipeline-runs/{run}/retry.
-func pipelinesRetryCommand(shared *flags, term terminal) *cobra.Command {
-	command := &cobra.Command{Use: "retry RUN", Short: "Resume a run where it failed or was cancelled", Args: cobra.ExactArgs(1)}
-	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
-		got, err := server.RetryPipelineRun(ctx, id)
-		if err != nil {
-			return err
-		}
-		return printOne(term, shared, &got, printPipelineRun)
-	})
-	return command
-}
-
 // artifactsListCommand makes parley artifacts list: GET /v1/artifacts.
 func artifactsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List artifacts, last changed first", Args: cobra.NoArgs}
@@ -1366,7 +1340,7 @@ func transformsShowCommand(shared *flags, term terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(term, shared, &got, asRow(transformsTable()))
+		return printOne(term, shared, &got, printTransform)
 	})
 	return command
 }

@@ -48,6 +48,10 @@ type Reads interface {
 	ArtifactVersion(ctx context.Context, scope store.Scope, id parley.ID, number int) (parley.ArtifactVersion, error)
 	ArtifactContent(ctx context.Context, workspaceID parley.ID, hash parley.Hash) ([]store.ArtifactContent, error)
 	Transform(ctx context.Context, scope store.Scope, id parley.ID) (parley.Transform, error)
+	TransformDefinition(ctx context.Context, workspaceID parley.ID, idOrSlug string) (parley.TransformDefinition, error)
+	TransformDefinitions(
+		ctx context.Context, workspaceID parley.ID, query store.TransformDefinitionQuery,
+	) ([]parley.TransformDefinition, error)
 	File(ctx context.Context, scope store.Scope, id parley.ID) (parley.File, error)
 	FileChunk(ctx context.Context, workspaceID, blobID parley.ID, n int) ([]byte, error)
 	UsableKnowledge(ctx context.Context, reach store.KnowledgeReach) ([]parley.KnowledgeItem, error)

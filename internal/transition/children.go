@@ -201,6 +201,9 @@ func (t *Tx) childResult(childID parley.ID, m *parley.Message) (json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
+	if !turn.TransformID.IsZero() {
+		return t.transformResult(turn, answers, took, m)
+	}
 	return answerResult(answers, took, m)
 }
 

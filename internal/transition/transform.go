@@ -84,15 +84,74 @@ func (t *Tx) tellTransform(h *Head, moved *parley.Transform) {
 	t.feed(h, event.TransformUpdated{TransformID: moved.ID, Status: moved.Status}.Encode())
 }
 
-// CreateTransformed completes an artifact that a transform creates, and its first version.
+// ranTransform is the result of a call that has run a transform.
+type ranTransform struct {
+	TransformID parley.ID              `json:"transform_id"`
+	SessionID   parley.ID              `json:"session_id"`
+	Status      parley.TransformStatus `json:"status"`
+	Outputs     []writtenOutput        `json:"outputs"`
+}
+
+// writtenOutput is an output of a transform that a call has run.
+type writtenOutput struct {
+	Name       string              `json:"name"`
+	ArtifactID parley.ID           `json:"artifact_id"`
+	Kind       parley.ArtifactKind `json:"kind"`
+	Title      string              `json:"title"`
+	Version    int                 `json:"version"`
+	Conflict   bool                `json:"conflict,omitempty"` // the version did not become the current one
+}
+
+// transformResult returns the content of the result of a call that has run a transform: what it has written. An output
+// whose artifact takes no version is left out.
+func (t *Tx) transformResult(
+	turn *parley.Turn, answers []parley.Message, tookMS *int64, m *parley.Message,
+) (json.RawMessage, error) {
+	ran, err := t.rows.TransformOfRun(turn.WorkspaceID, turn.TransformID)
+	if err != nil {
+		return nil, err
+	}
+	if ran == nil {
+		return failedResult(childDeleted, tookMS)
+	}
+	if len(answers) > 0 {
+		m.Author = answers[len(answers)-1].Author
+	}
+	told := ranTransform{ran.ID, ran.SessionID, ran.Status, []writtenOutput{}}
+	for i := range ran.Outputs {
+		if out := &ran.Outputs[i]; out.Version != 0 {
+			told.Outputs = append(told.Outputs, writtenOutput{
+				out.Name, out.ArtifactID, out.Kind, out.Title, out.Version, out.Conflict,
+			})
+		}
+	}
+	result, err := parley.EncodeJSON(told)
+	if err != nil {
+		return nil, err
+	}
+	return parley.EncodeContent(parley.ToolResultContent{Result: result, Success: true, ExecutionTimeMS: tookMS})
+}
+
+// CreateTransformed completes an artifact that a transform creates, and its first version. One that a call has run
+// creates it in the session of the call, whose agent works with it.
 func CreateTransformed(
 	h *Head, end *store.TransformEnd, w *store.TransformWriting, now parley.Time,
 ) (parley.Artifact, parley.ArtifactVersion) {
+	var sessionID parley.ID
+	if h.AnswersCall() {
+		sessionID = h.ParentSessionID
+	}
 	return CreateArtifact(&store.NewArtifact{
 		Artifact: parley.Artifact{
-			ID: w.Output.ArtifactID, WorkspaceID: h.WorkspaceID, ProjectID: end.Transform.ProjectID,
-			OwnerID: h.OwnerID, Visibility: h.Visibility, Kind: w.Output.Kind, Name: w.Output.Title,
-			Schema: w.Output.Schema,
+			ID:          w.Output.ArtifactID,
+			WorkspaceID: h.WorkspaceID,
+			ProjectID:   end.Transform.ProjectID,
+			SessionID:   sessionID,
+			OwnerID:     h.OwnerID,
+			Visibility:  h.Visibility,
+			Kind:        w.Output.Kind,
+			Name:        w.Output.Title,
+			Schema:      w.Output.Schema,
 		},
 		Version: transformed(h, end), Content: w.Content,
 	}, now)

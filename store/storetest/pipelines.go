@@ -20,6 +20,7 @@ func testPipelines(t *testing.T, open Open) {
 		"ACancelStopsWhatIsUnfinished":     pipelineCancelled,
 		"ADeletedTransformFails":           pipelineTransformDeleted,
 		"WhatCannotBeginFails":             pipelineRefused,
+		"WhatCannotBeginYetGoesBehind":     pipelinePostponed,
 		"ListsAndScopes":                   pipelineLists,
 		"ItIsPurgedWithItsSession":         pipelinePurged,
 	})
@@ -492,5 +493,47 @@ func pipelinePurged(t *testing.T, w *world) {
 	w.drainOutbox(t)
 	if due, err := w.store.DuePipelineRuns(w.ctx, 10); err != nil || len(due) > 0 {
 		t.Fatalf("a purged run is due: %+v, %v", due, err)
+	}
+}
+
+func pipelinePostponed(t *testing.T, w *world) {
+	first, second := w.startRun(t, node("a")), w.startRun(t, node("b"))
+	due := func() (ids []parley.ID, found []parley.PipelineRun) {
+		t.Helper()
+		found, err := w.store.DuePipelineRuns(w.ctx, 1)
+		must(t, "DuePipelineRuns", err)
+		for i := range found {
+			ids = append(ids, found[i].ID)
+		}
+		return ids, found
+	}
+	ids, found := due()
+	if !slices.Equal(ids, []parley.ID{first}) {
+		t.Fatalf("due are %s, want the run %s", ids, first)
+	}
+	must(t, "PostponePipelineRun", w.store.PostponePipelineRun(w.ctx, &found[0]))
+	if ids, _ := due(); !slices.Equal(ids, []parley.ID{second}) {
+		t.Fatalf("behind it, due are %s, want the run %s", ids, second)
+	}
+	put := w.run(t, first)
+	if rest := put.DueAt - put.UpdatedAt; rest < parley.Time(store.PipelineRest.Milliseconds()) ||
+		rest > parley.Time((store.PipelineRest+store.MaxPipelineRest).Milliseconds()) {
+		t.Errorf("it is put off by %d ms", rest)
+	}
+	stale := w.run(t, second)
+	w.begun(t, second, "b")
+	must(t, "PostponePipelineRun of one that moved", w.store.PostponePipelineRun(w.ctx, &stale))
+	if now := w.run(t, second); now.DueAt != 0 {
+		t.Errorf("a run in which nothing is due is put off until %d", now.DueAt)
+	}
+	if ids, _ := due(); len(ids) > 0 {
+		t.Errorf("due are %s", ids)
+	}
+	_, err := w.store.RefusePipelineNode(w.ctx, w.scope.WorkspaceID, first, put.Due()[0], "It cannot begin.")
+	must(t, "RefusePipelineNode", err)
+	_, err = w.store.RetryPipelineRun(w.ctx, w.scope, first)
+	must(t, "RetryPipelineRun", err)
+	if ids, _ := due(); !slices.Equal(ids, []parley.ID{first}) {
+		t.Errorf("after it has moved, due are %s, want the run %s", ids, first)
 	}
 }

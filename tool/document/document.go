@@ -1,8 +1,8 @@
 // Package document holds the tools with which agents list, read, write and edit documents, which the API calls
-// artifacts. An agent sees the documents of its session, and those of the session's project that every reader of the
-// session may see: in a private session its owner's, in a shared one the workspace's. Documents that it creates belong
-// to its session. Each version names the tool call that wrote it, and a call that is repeated after a crash finds the
-// version that it wrote before. The package owns no state.
+// artifacts, and run transforms on them. An agent sees the documents of its session, and those of the session's
+// project that every reader of the session may see: in a private session its owner's, in a shared one the workspace's.
+// Documents that it creates belong to its session. Each version names the tool call that wrote it, and a call that is
+// repeated after a crash finds the version that it wrote before. The package owns no state.
 package document
 
 import (
@@ -59,6 +59,7 @@ func Tools(over Store, options Options) Source {
 		onShelf{editDefinition(), parley.ToolAnnotations{Idempotent: true}, s.edit},
 		onShelf{listDefinition(), parley.ToolAnnotations{ReadOnly: true, Idempotent: true}, s.list},
 		onShelf{readDefinition(), parley.ToolAnnotations{ReadOnly: true, Idempotent: true}, s.read},
+		onShelf{transformDefinition(), parley.ToolAnnotations{Idempotent: true}, runTransform},
 		onShelf{writeDefinition(), parley.ToolAnnotations{Idempotent: true}, s.write},
 	}}
 }
@@ -159,14 +160,10 @@ func (d *desk) find(ctx context.Context, given string) (parley.Artifact, error) 
 		return parley.Artifact{}, parley.InvalidField("id", "is not the id of an artifact; %s gives them", List)
 	}
 	found, err := d.store.Artifact(ctx, d.scope, id)
-	if err == nil && !d.reaches(&found) {
+	if err == nil && !d.session.Reaches(&found) {
 		err = parley.Errorf(parley.CodeNotFound, "there is no artifact %s in this conversation or its project", id)
 	}
 	return found, err
-}
-
-func (d *desk) reaches(a *parley.Artifact) bool {
-	return a.SessionID == d.session.ID || !d.session.ProjectID.IsZero() && a.ProjectID == d.session.ProjectID
 }
 
 // authored returns a version by the session's agent that names the call.

@@ -424,14 +424,6 @@ func verbs() []verb {
 			says: "Show a run: its nodes, and the documents that they created", prints: "printPipelineRun",
 		},
 		{
-			noun: "pipelines", name: "cancel", kind: show, operation: "cancelPipelineRun", place: "RUN",
-			says: "Cancel a run; what has completed stays", prints: "printPipelineRun",
-		},
-		{
-			noun: "pipelines", name: "retry", kind: show, operation: "retryPipelineRun", place: "RUN",
-			says: "Resume a run where it failed or was cancelled", prints: "printPipelineRun",
-		},
-		{
 			noun: "artifacts", name: "list", kind: list, operation: "listArtifacts", columns: artifactColumns(),
 			says: "List artifacts, last changed first",
 		},
@@ -480,7 +472,7 @@ func verbs() []verb {
 		},
 		{
 			noun: "transforms", name: "show", kind: show, operation: "getTransform", place: "TRANSFORM",
-			says: "Show a transform", prints: "asRow(transformsTable())",
+			says: "Show a transform", prints: "printTransform",
 		},
 		{
 			noun: "transforms", name: "definitions", kind: list, operation: "listTransformDefinitions",
