@@ -156,9 +156,13 @@ func somebodyElsesConversation(t *testing.T, at place) {
 
 	// Her own conversation does not continue in theirs because they say so.
 	for _, name := range []string{"acp", "ACP"} {
-		_, err := mallory.UpdateSession(t.Context(), moved.ID, client.SessionPatch{Metadata: parley.Change[json.RawMessage]{
-			Set: true, Value: json.RawMessage(`{"` + name + `":{"continued_in_id":"` + theirs.ID.String() + `"}}`),
-		}})
+		_, err := mallory.UpdateSession(
+			t.Context(),
+			moved.ID,
+			client.SessionPatch{Metadata: parley.Change[json.RawMessage]{
+				Set: true, Value: json.RawMessage(`{"` + name + `":{"continued_in_id":"` + theirs.ID.String() + `"}}`),
+			}},
+		)
 		if want := map[string]parley.Code{"acp": parley.CodeForbidden}[name]; parley.ErrorCode(err) != want {
 			t.Errorf("somebody else's %s in the metadata: %v, want %q", name, err, want)
 		}
@@ -194,7 +198,8 @@ func somebodyElsesConversation(t *testing.T, at place) {
 		map[string]string{"type": "text", "text": `[[{"text":"Hm."}]]`},
 	}}, &ended)
 	of, err := alice.Session(t.Context(), theirs.ID)
-	if err != nil || ended["stopReason"] != acpwire.StopTurn || of.Statistics.Messages != 3 { // a message, an answer and its call
+	if err != nil || ended["stopReason"] != acpwire.StopTurn ||
+		of.Statistics.Messages != 3 { // a message, an answer and its call
 		t.Errorf("%v, %v, and their session has %d messages", err, ended, of.Statistics.Messages)
 	}
 	if len(e.asked) > 0 {

@@ -85,3 +85,16 @@ func TestEventsOfLongMessagesAreBounded(t *testing.T) {
 		t.Errorf("%d messages, want %d", len(seen), messages)
 	}
 }
+
+// TestManagedStreamsKeepNoPlaces: streams of events do not count among the requests that run at once.
+func TestManagedStreamsKeepNoPlaces(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withAnthropic)
+	id := s.session(`{}`).ID.String()
+	for range readsOfOne + 1 {
+		s.stream("GET", "/anthropic/v1/sessions/sesn_"+id+"/events/stream", "")
+	}
+	if got := s.do("GET", "/anthropic/v1/sessions/sesn_"+id, ""); got.status != 200 {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}

@@ -435,6 +435,7 @@ func (a *api) streamEvents(x *protocol.Exchange) error {
 		return err
 	}
 	defer w.from.Close()
+	x.Outlast() // else it would keep one of the few places of its principal's reads
 	x.W.Header().Set(requestHeader, x.RequestID.String())
 	w.frames = protocol.NewFrames(x.W)
 	defer w.frames.End()
