@@ -10,6 +10,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/conversation"
 	"example.org/parley/engine"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/postgres"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
@@ -20,7 +21,7 @@ import (
 // transaction, reads when the home closes.
 func TestAProgramIsAudited(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
-		store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+		store, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/conversation"
 	"example.org/parley/engine"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/live"
 	"example.org/parley/sqlite"
 	"example.org/parley/tool/builtin"
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(databases.Main(m)) }
 
 func newHome(t *testing.T) *conversation.Home {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	store, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/conversation"
 	"example.org/parley/engine"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/postgres"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
@@ -21,7 +22,7 @@ import (
 // and clients get both forms.
 func TestNoWriterStoresTheShortForm(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
-		db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+		db, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/conversation"
 	"example.org/parley/engine"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
 	"example.org/parley/tool/builtin"
@@ -140,7 +141,7 @@ func TestWatchingIsAdmitted(t *testing.T) {
 // TestAProgramsUsersAreAudited: what a program does for a principal is audited as theirs; a streamed post is one use,
 // with the entry of its post.
 func TestAProgramsUsersAreAudited(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	db, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/conversation"
 	"example.org/parley/engine"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/llm"
 	"example.org/parley/llm/sim"
 	"example.org/parley/model"
@@ -51,7 +52,7 @@ func (m paced) Stream(ctx context.Context, request model.EncodedRequest) iter.Se
 // never fit ends the range with class schema.
 func TestStreamObject(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
-		store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+		store, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

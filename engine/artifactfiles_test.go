@@ -11,6 +11,7 @@ import (
 	"example.org/parley"
 	"example.org/parley/engine"
 	"example.org/parley/internal/projectdir"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
 )
@@ -26,7 +27,7 @@ func (noAudit) AppendAudit(context.Context, []parley.AuditEntry) error { return 
 // only the machine's own user exports and imports.
 func TestAnExportIsAuditedBeforeTheFileChanges(t *testing.T) {
 	t.Parallel()
-	db, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	db, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

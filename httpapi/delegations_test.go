@@ -91,17 +91,22 @@ func TestALeadIsWokenByBothAnswers(t *testing.T) {
 	}
 	s.plays(at, []string{task("scout") + "," + task("clerk"), `{"text":"Both are at work."}`, `{"text":"One answer."}`,
 		`{"text":"Another answer."}`})
-	s.ended(at, 2)
+	// Answers that wait enter together; one that comes after the lead has woken has a turn of its own.
 	got := map[string]string{}
-	for _, m := range s.recordOf(at) {
-		var content parley.UserContent
-		if m.Role != parley.RoleUser || m.Author.Kind != parley.AuthorAgent {
-			continue
+	watch := s.stream("GET", at+"/events", "")
+	defer func() { _ = watch.body.Close() }()
+	for len(got) < 2 {
+		watch.until("session.completed")
+		for _, m := range s.recordOf(at) {
+			var content parley.UserContent
+			if m.Role != parley.RoleUser || m.Author.Kind != parley.AuthorAgent {
+				continue
+			}
+			if err := json.Unmarshal(m.Content, &content); err != nil {
+				t.Fatal(err)
+			}
+			got[m.Author.Name], _, _ = strings.Cut(content.Text, " [")
 		}
-		if err := json.Unmarshal(m.Content, &content); err != nil {
-			t.Fatal(err)
-		}
-		got[m.Author.Name], _, _ = strings.Cut(content.Text, " [")
 	}
 	if diff := cmp.Diff(map[string]string{
 		"Scout": `Answer to your task to Scout (scout), "Look for scout."`,

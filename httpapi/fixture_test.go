@@ -24,6 +24,7 @@ import (
 	"example.org/parley/engine"
 	"example.org/parley/internal/peer"
 	"example.org/parley/internal/projectdir"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/internal/webhook"
 	"example.org/parley/live"
 	"example.org/parley/llm"
@@ -135,7 +136,7 @@ func startServerOf(
 	change ...func(*Options),
 ) *testServer {
 	t.Helper()
-	return startServerIn(t, t.TempDir(), t.TempDir(), registry, tools, change...)
+	return startServerIn(t, t.TempDir(), sqlitetest.Dir(t), registry, tools, change...)
 }
 
 // startServerIn is startServerOf with directories of the test's own: for projects, and

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.org/parley"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
 )
@@ -35,7 +36,7 @@ func (h heavy) CheckPages(ctx context.Context, after string) (string, []parley.F
 
 func heavyStore(t *testing.T, table string) heavy {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	store, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/internal/sqlitetest"
 	"example.org/parley/sqlite"
 	"example.org/parley/store"
 	"example.org/parley/tool"
@@ -24,7 +25,7 @@ type library struct {
 func newLibrary(t *testing.T) *library {
 	t.Helper()
 	l := &library{T: t}
-	store, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	store, err := sqlite.Open(t.Context(), sqlitetest.Dir(t), sqlite.Options{})
 	l.must(err)
 	t.Cleanup(func() { l.must(store.Close()) })
 	l.store = store

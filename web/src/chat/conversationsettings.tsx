@@ -107,7 +107,7 @@ export function SettingsDialog({ session, onClose, onChanged }: { session: Sessi
             {sentence(failure)}
           </p>
         )}
-        <Cost session={session.id} change={Object.keys(settings).length > 0 ? { session: settings } : null} className="text-xs text-soft" />
+        <Cost session={session.id} change={Object.keys(settings).length > 0 ? { session: settings } : null} className="min-h-8 text-xs text-soft" />
         <div className="flex justify-end gap-2">
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" disabled={busy}>

@@ -43,7 +43,7 @@ export function EditBox({ message, onClose }: { message: Message; onClose: () =>
       <div className="flex items-center justify-end gap-2">
         <span className="mr-auto text-xs text-soft">
           This starts a new branch; the conversation stays as it is.
-          <Cost session={id} change={edited ? { edit: { message_id: message.id, content } } : null} />
+          <Cost session={id} change={edited ? { edit: { message_id: message.id, content } } : null} className="min-h-8" />
         </span>
         <Button onClick={onClose}>Cancel</Button>
         <Button look="primary" type="submit" disabled={busy || !edited}>

@@ -87,7 +87,7 @@ function Edit({ message, session, onClose }: { message: Message; session: ID; on
       <TextArea aria-label="The summary" autoFocus rows={12} dir="auto" maxLength={LONGEST_SUMMARY} value={text} onChange={(event) => setText(event.target.value)} />
       <p className="text-xs text-soft">
         The model sees your version in place of this one, which stays readable.
-        <Cost session={session} change={text.trim() !== '' && text !== message.content.text ? { summary: { message_id: message.id, text } } : null} />
+        <Cost session={session} change={text.trim() !== '' && text !== message.content.text ? { summary: { message_id: message.id, text } } : null} className="min-h-8" />
       </p>
       {error && (
         <p role="alert" className="text-bad">

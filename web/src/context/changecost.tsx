@@ -16,7 +16,8 @@ interface Props {
 }
 
 // ChangeCost tells what a change of a conversation will cost, before it is made. It is a help alone: while it is
-// asked for, and if it cannot be told, nothing is shown. Another change ends the request about the one before.
+// asked for, and if it cannot be told, nothing is shown. Another change ends the request about the one before. Above
+// buttons its className keeps the height of two lines free, so that they do not move away from under a pointer.
 export function ChangeCost({ session, change, about, className }: Props) {
   const wanted = change ? JSON.stringify(change) : '';
   const [asked, setAsked] = useState('');

@@ -1,4 +1,5 @@
 import { type ComponentProps, Suspense } from 'react';
+import { cx } from '../components/ui';
 import { part } from '../live/arrive';
 
 const ChangeCost = part(() => import('./changecost'), 'ChangeCost');
@@ -6,7 +7,7 @@ const ChangeCost = part(() => import('./changecost'), 'ChangeCost');
 // Cost is a ChangeCost whose code is loaded when it is needed.
 export function Cost(props: ComponentProps<typeof ChangeCost>) {
   return (
-    <Suspense fallback={null}>
+    <Suspense fallback={<span className={cx('block', props.className)} />}>
       <ChangeCost {...props} />
     </Suspense>
   );
