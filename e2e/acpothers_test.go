@@ -75,8 +75,8 @@ func (e *editing) does(t *testing.T, method string, params, into any) {
 	}
 }
 
-// TestSomebodyElsesConversationInAnEditor: an editor's files and terminals are its user's. No conversation that somebody
-// else owns, continues elsewhere, spoke in or approved in reaches them unasked.
+// TestSomebodyElsesConversationInAnEditor: an editor's files and terminals are its user's. No conversation that
+// somebody else owns, points elsewhere, spoke in or approved in reaches them unasked.
 func TestSomebodyElsesConversationInAnEditor(t *testing.T) { onEach(t, somebodyElsesConversation) }
 
 func somebodyElsesConversation(t *testing.T, at place) {
