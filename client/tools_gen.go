@@ -91,8 +91,9 @@ func (c *Client) AuthorizeToolServer(
 
 // ToolServerAuthorizationInput asks where a tool server is authorized.
 type ToolServerAuthorizationInput struct {
-	// Where the authorization server sends the person with its answer: https, or http on the person's own machine.
-	// Whoever serves it passes the answer on with completeToolServerAuthorization.
+	// Where the authorization server sends the person with its answer: http on the person's own machine, or https at a
+	// host that allowed_hosts or allowed_origins name in the server's settings. Whoever serves it passes the answer on
+	// with completeToolServerAuthorization.
 	RedirectURI string `json:"redirect_uri"`
 }
 

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -17,7 +19,8 @@ type patchField struct {
 }
 
 // anybodysFields are the fields that everybody who sees a session may change: how it is found and listed, not what runs
-// in it. A change of visibility is checked by its value (ShareSessions).
+// in it. A change of visibility is checked by its value (ShareSessions), one of tags and metadata by what programs of
+// the owner read there.
 func (p *SessionPatch) anybodysFields() []patchField {
 	return []patchField{
 		{"title", p.Title.Set}, {"pinned", p.Pinned.Set}, {"tags", p.Tags.Set}, {"metadata", p.Metadata.Set},
@@ -72,19 +75,63 @@ func (e *Engine) mayPatch(
 	if patch.Tags.Set && len(keptTags(patch.Tags.Value)) < len(patch.Tags.Value) {
 		named = append(named, "the tags "+UnstoredTag+" and "+EnvironmentTag)
 	}
-	if len(named) == 0 {
+	if len(named) == 0 && !patch.Metadata.Set {
 		return nil
 	}
 	theirs, err := e.ownersSession(ctx, scope, principal, sessionID)
 	if err != nil || theirs {
 		return err
 	}
+	if len(named) == 0 {
+		patch.If = keepsPrograms(patch.If, patch.Metadata.Value)
+		return nil
+	}
+	return mayNotPatch(strings.Join(named, ", "))
+}
+
+func mayNotPatch(what string) error {
 	return parley.Errorf(
 		parley.CodeForbidden,
 		"Only the session's owner or an admin may change %s of it. You can post to it, change how it is listed, or "+
 			"fork it.",
-		strings.Join(named, ", "),
+		what,
 	)
+}
+
+// The members of a session's metadata that programs of its owner act by: where an editor's conversation continues and
+// which program answers its tools, and which worker has the session. Nobody else may change them.
+const (
+	EditorMember = "acp"
+	WorkMember   = "parley_work"
+)
+
+// keepsPrograms adds to a patch's condition that the new metadata leave those members as they are.
+func keepsPrograms(also func(*parley.Session) error, next json.RawMessage) func(*parley.Session) error {
+	return func(current *parley.Session) error {
+		if also != nil {
+			if err := also(current); err != nil {
+				return err
+			}
+		}
+		var before, after map[string]json.RawMessage
+		_ = json.Unmarshal(current.Metadata, &before) // none are an empty object
+		_ = json.Unmarshal(next, &after)
+		for _, member := range []string{EditorMember, WorkMember} {
+			if !sameMember(before[member], after[member]) {
+				return mayNotPatch("the member " + member + " of the metadata")
+			}
+		}
+		return nil
+	}
+}
+
+// sameMember reports whether two values are the same; nil is the same as nil alone.
+func sameMember(a, b json.RawMessage) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	var left, right bytes.Buffer
+	return json.Compact(&left, a) == nil && json.Compact(&right, b) == nil && bytes.Equal(left.Bytes(), right.Bytes())
 }
 
 // ownersSession reports whether a principal may say what runs in a session: as its owner or as an admin.

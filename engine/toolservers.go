@@ -43,7 +43,7 @@ type ToolResourceInput struct {
 
 // ToolServerAuthorizationInput asks where a tool server is authorized.
 type ToolServerAuthorizationInput struct {
-	RedirectURI string `json:"redirect_uri" required:"true" doc:"Where the authorization server sends the person with its answer: https, or http on the person's own machine. Whoever serves it passes the answer on with completeToolServerAuthorization."`
+	RedirectURI string `json:"redirect_uri" required:"true" doc:"Where the authorization server sends the person with its answer: http on the person's own machine, or https at a host that allowed_hosts or allowed_origins name in the server's settings. Whoever serves it passes the answer on with completeToolServerAuthorization."`
 }
 
 // ToolServerAnswerInput is the answer, as it came to the redirect address.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -41,5 +42,59 @@ func TestWorkersRunTheirOwnersCallsAlone(t *testing.T) {
 	}
 	if got := s.do("GET", poll, "", owner...); !strings.Contains(string(got.body), mine[len("/v1/sessions/"):]) {
 		t.Errorf("the worker was given %s", got.body)
+	}
+}
+
+// TestEventsOfLongMessagesAreBounded: a page of events ends with the bytes of what they tell, and the next one goes on.
+func TestEventsOfLongMessagesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withAnthropic)
+	id := s.session(`{}`).ID.String()
+	const messages, size = 24, 900 << 10
+	body := `{"respond":false,"content":{"text":"` + strings.Repeat("x", size) + `"}}`
+	for range messages {
+		want[parley.Message](s, 201, "POST", "/v1/sessions/"+id+"/messages", body)
+	}
+	seen := map[string]bool{}
+	for page, pages := "", 0; ; pages++ {
+		got := s.do("GET", "/anthropic/v1/sessions/sesn_"+id+"/events?limit=1000"+page, "")
+		var list struct {
+			Data []struct{ ID, Type string }
+			Next *string `json:"next_page"`
+		}
+		if err := json.Unmarshal(got.body, &list); err != nil || got.status != 200 || pages > messages {
+			t.Fatalf("status %d, %v, after %d pages: %.300s", got.status, err, pages, got.body)
+		}
+		if most := parley.MaxPageBytes + 2*size; len(got.body) > most {
+			t.Errorf("a page has %d bytes, want at most %d", len(got.body), most)
+		}
+		for _, e := range list.Data {
+			if e.Type == "user.message" {
+				if seen[e.ID] {
+					t.Errorf("%s comes twice", e.ID)
+				}
+				seen[e.ID] = true
+			}
+		}
+		if list.Next == nil {
+			break
+		}
+		page = "&page=" + *list.Next
+	}
+	if len(seen) != messages {
+		t.Errorf("%d messages, want %d", len(seen), messages)
+	}
+}
+
+// TestManagedStreamsKeepNoPlaces: streams of events do not count among the requests that run at once.
+func TestManagedStreamsKeepNoPlaces(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withAnthropic)
+	id := s.session(`{}`).ID.String()
+	for range readsOfOne + 1 {
+		s.stream("GET", "/anthropic/v1/sessions/sesn_"+id+"/events/stream", "")
+	}
+	if got := s.do("GET", "/anthropic/v1/sessions/sesn_"+id, ""); got.status != 200 {
+		t.Errorf("status %d: %s", got.status, got.body)
 	}
 }

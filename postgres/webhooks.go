@@ -26,6 +26,11 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 		)
 		b.write("SELECT parley.stale() WHERE (SELECT count(*) FROM parley.webhooks WHERE workspace_id = $1 "+
 			"AND (turn_id IS NOT NULL) = $3) >= $2", webhook.WorkspaceID, most, push)
+		if push {
+			b.write("SELECT parley.stale() WHERE (SELECT count(*) FROM parley.webhooks WHERE workspace_id = $1 "+
+				"AND turn_id = $2 AND owner_id = $3) >= $4",
+				webhook.WorkspaceID, webhook.TurnID, webhook.Owner.ID, parley.MaxPushesOfTurn)
+		}
 		b.write("INSERT INTO parley.webhooks ("+insertWebhookColumns+") VALUES ("+insertWebhookPlaces+")", args...)
 		b.audit(audit.Entries(parley.ID{}, webhook.ID))
 		err = s.send(ctx, b)
@@ -34,7 +39,7 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 			audit.Wrote()
 			return webhook, nil
 		case stateOf(err) == stateStale:
-			return parley.Webhook{}, transition.TooManyWebhooks(most)
+			return parley.Webhook{}, transition.TooManyWebhooks(push, most)
 		case !unknown(err) || ctx.Err() != nil:
 			return parley.Webhook{}, mapError(err)
 		}

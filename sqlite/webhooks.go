@@ -20,8 +20,16 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 		if err != nil {
 			return parley.Webhook{}, err
 		}
+		if push && !full {
+			full, err = tx.has(
+				"SELECT 1 FROM webhooks WHERE workspace_id = ? AND turn_id = ? AND owner_id = ? LIMIT 1 OFFSET ?",
+				made.WorkspaceID, made.TurnID, made.Owner.ID, parley.MaxPushesOfTurn-1)
+			if err != nil {
+				return parley.Webhook{}, err
+			}
+		}
 		if full {
-			return parley.Webhook{}, transition.TooManyWebhooks(most)
+			return parley.Webhook{}, transition.TooManyWebhooks(push, most)
 		}
 		transition.BeginWebhook(&made, tx.now)
 		tx.means = made.ID

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,7 +205,14 @@ func (s *server) openTools() (tool.Source, error) {
 	if given.Replay != "" {
 		given.MCP = nil // no tool runs: what the servers offered is in the recordings
 	}
-	options := mcp.Options{Version: version, Self: self, Log: s.log, Authorizations: s.store}
+	options := mcp.Options{
+		Version: version, Self: self, Log: s.log, Authorizations: s.store, Redirects: slices.Clone(given.AllowedHosts),
+	}
+	for _, origin := range given.AllowedOrigins {
+		if _, host, ok := strings.Cut(origin, "://"); ok {
+			options.Redirects = append(options.Redirects, host)
+		}
+	}
 	if slices.ContainsFunc(given.MCP, func(m mcpSetting) bool { return m.OAuth != nil }) {
 		if options.Key, err = secretKey(s.settings.DataDir, s.env); err != nil {
 			return nil, err

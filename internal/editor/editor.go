@@ -49,6 +49,7 @@ type server struct {
 	leave   context.CancelFunc // ends listens
 
 	mu       sync.Mutex // guards the rest
+	me       parley.ID  // whose key this program has; zero until it was asked for
 	offers   offers
 	sessions map[string]*session
 	running  map[string]context.CancelFunc // requests, by their ids
@@ -273,6 +274,31 @@ func (s *server) initialize(params json.RawMessage) (any, error) {
 	hello.Capabilities.Load = true
 	hello.Capabilities.Prompt = acpwire.PromptCapabilities{Images: true, Audio: true, Embedded: true}
 	return hello, nil
+}
+
+// mine reports whether a session is of the editor's user. In those of others the editor's tools are not offered, and
+// nothing is done that their metadata say: their owners decide what runs there unasked.
+func (s *server) mine(ctx context.Context, of *parley.Session) (bool, error) {
+	me, err := s.whoAmI(ctx)
+	return of.OwnerID == me, err
+}
+
+// whoAmI returns the principal of this program's key.
+func (s *server) whoAmI(ctx context.Context) (parley.ID, error) {
+	s.mu.Lock()
+	me := s.me
+	s.mu.Unlock()
+	if !me.IsZero() {
+		return me, nil
+	}
+	who, err := s.api.Principal(ctx)
+	if err != nil {
+		return parley.ID{}, err
+	}
+	s.mu.Lock()
+	s.me = who.ID
+	s.mu.Unlock()
+	return who.ID, nil
 }
 
 // editorOffers returns what the editor can do.

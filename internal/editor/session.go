@@ -42,11 +42,12 @@ type memory struct {
 
 // remembered reads it.
 func remembered(of *parley.Session) memory {
-	var metadata struct {
-		ACP memory `json:"acp"`
+	var metadata map[string]json.RawMessage // a struct would take ACP for acp, which others may write
+	var m memory
+	if json.Unmarshal(of.Metadata, &metadata) == nil && json.Unmarshal(metadata["acp"], &m) != nil {
+		return memory{}
 	}
-	_ = json.Unmarshal(of.Metadata, &metadata) // the owner's own otherwise
-	return metadata.ACP
+	return m
 }
 
 // remembering returns metadata that hold it, beside what they hold already.
@@ -193,8 +194,9 @@ func (s *server) where(ctx context.Context, id string) (of parley.Session, err e
 		if of, err = s.api.Session(ctx, at); err != nil {
 			return of, err
 		}
-		if at = remembered(&of).Goes; at.IsZero() {
-			return of, nil
+		mine, err := s.mine(ctx, &of)
+		if at = remembered(&of).Goes; err != nil || !mine || at.IsZero() {
+			return of, err
 		}
 	}
 	return of, nil
@@ -214,7 +216,11 @@ func (s *server) take(ctx context.Context, params json.RawMessage, history bool)
 		return nil, err
 	}
 	x := &session{server: s, id: given.ID, directory: given.Directory}
-	if x.directory == "" {
+	mine, err := s.mine(ctx, &of)
+	if err != nil {
+		return nil, err
+	}
+	if x.directory == "" && mine {
 		x.directory = remembered(&of).Directory
 	}
 	answer, err := s.begin(ctx, x, &of, false)
@@ -273,7 +279,12 @@ func (s *server) list(ctx context.Context, params json.RawMessage) (any, error) 
 	projects := map[parley.ID]string{}
 	for i := range page.Data {
 		of := &page.Data[i]
-		kept := remembered(of)
+		var kept memory
+		if mine, err := s.mine(ctx, of); err != nil {
+			return nil, err
+		} else if mine {
+			kept = remembered(of)
+		}
 		if !kept.Goes.IsZero() {
 			continue // it is listed where it goes on
 		}
@@ -346,11 +357,15 @@ func (s *server) choose(ctx context.Context, params json.RawMessage) (any, error
 	if err != nil {
 		return nil, err
 	}
-	moved := remembered(&of)
-	moved.Goes = next.ID
-	change.Metadata = parley.Change[json.RawMessage]{Set: true, Value: remembering(of.Metadata, moved)}
-	if _, err := s.api.UpdateSession(ctx, of.ID, change); err != nil {
+	if mine, err := s.mine(ctx, &of); err != nil {
 		return nil, err
+	} else if mine { // somebody else's conversation does not continue here for them
+		moved := remembered(&of)
+		moved.Goes = next.ID
+		change.Metadata = parley.Change[json.RawMessage]{Set: true, Value: remembering(of.Metadata, moved)}
+		if _, err := s.api.UpdateSession(ctx, of.ID, change); err != nil {
+			return nil, err
+		}
 	}
 	x.at, x.agent = next.ID, agent
 	return struct{}{}, nil
@@ -398,7 +413,7 @@ func (x *session) following() (all []*turn) {
 
 // claim makes this program the one that answers the editor's tools in a session: of two editors that have it open, the
 // last one that opened it or prompted there. Where the editor offers tools that change something, the session asks
-// about them unless its agent has a rule.
+// about them unless its agent has a rule. In sessions of others the editor's tools are not offered.
 func (x *session) claim(ctx context.Context) error {
 	s := x.server
 	x.mu.Lock()
@@ -406,6 +421,9 @@ func (x *session) claim(ctx context.Context) error {
 	x.mu.Unlock()
 	of, err := s.api.Session(ctx, at)
 	if err != nil {
+		return err
+	}
+	if mine, err := s.mine(ctx, &of); err != nil || !mine {
 		return err
 	}
 	change, changes := client.SessionPatch{}, false

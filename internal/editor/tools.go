@@ -28,6 +28,7 @@ const (
 	commandTime   = 120       // seconds that a command may run, unless the call says otherwise
 	longestTime   = 1800      // that it may ask for
 	lastWordsTime = 5 * time.Second
+	spokenPage    = 20 // messages of people that are read at once
 )
 
 // definitions are the tools that the editor offers.
@@ -159,6 +160,13 @@ func (t *turn) answerTools(ctx context.Context) {
 	if err != nil || remembered(&of).Program != s.own {
 		return // another program has the session open now
 	}
+	if mine, err := s.mine(ctx, &of); err != nil || !mine {
+		return // whoever owns it decides what runs unasked
+	}
+	others, decided, err := t.others(ctx)
+	if err != nil {
+		return // it is asked again when the session is loaded
+	}
 	late := t.late
 	t.late = false
 	for i := range calls {
@@ -168,9 +176,13 @@ func (t *turn) answerTools(ctx context.Context) {
 		}
 		t.ran[call.ID] = true
 		var result any
-		if late && call.Name == commandTool && !t.again(ctx, call) {
+		err = nil
+		switch {
+		case late && call.Name == commandTool && !t.again(ctx, call, "Do not run it: it may have run before"):
 			err = errUnknown
-		} else {
+		case (others || decided[call.ID]) && !t.again(ctx, call, "Do not run it: somebody else had a part in it"):
+			err = errRefused
+		default:
 			result, err = t.runTool(ctx, call)
 		}
 		if ctx.Err() != nil {
@@ -200,13 +212,52 @@ func (t *turn) post(ctx context.Context, call string, result any, failed error) 
 	})
 }
 
-// again asks whether a command runs that an earlier program of this session may have run already.
-func (t *turn) again(ctx context.Context, call *parley.ToolCallContent) bool {
+// errRefused is the result of a call that the editor's user did not allow.
+var errRefused = parley.Errorf(parley.CodeForbidden, "The user of the editor did not allow this call.")
+
+// others reports whether somebody else than the editor's user has put words into the turn, or before it, and which of
+// its calls somebody else has approved: in a shared session anybody may. What they ask for does not run here unasked.
+func (t *turn) others(ctx context.Context) (spoke bool, decided map[string]bool, err error) {
+	api := t.x.server.api
+	me, err := t.x.server.whoAmI(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	answered := false
+	for m, err := range api.AllMessages(ctx, t.at, client.MessagesQuery{
+		Limit: spokenPage, Order: "desc", Role: []parley.Role{parley.RoleUser},
+	}) {
+		if err != nil {
+			return false, nil, err
+		}
+		if m.TurnID == t.id || m.TurnID.IsZero() {
+			answered = answered || m.TurnID == t.id
+			spoke = spoke || m.Author.ID != me
+		} else if answered {
+			break // of the turn before
+		}
+	}
+	decided = map[string]bool{}
+	for a, err := range api.AllSessionApprovals(ctx, t.at, client.SessionApprovalsQuery{
+		Limit: parley.MaxPage, Status: []parley.ApprovalState{parley.ApprovalApproved},
+	}) {
+		if err != nil {
+			return false, nil, err
+		}
+		if a.TurnID == t.id && (a.DecidedBy == nil || a.DecidedBy.ID != me) {
+			decided[a.ToolCallID] = true
+		}
+	}
+	return spoke, decided, nil
+}
+
+// again asks whether a call runs that the record's rules allow, but that this editor's user may not know of.
+func (t *turn) again(ctx context.Context, call *parley.ToolCallContent, otherwise string) bool {
 	option, err := t.permit(ctx, permission{
 		Call: t.v.describe(call.ID, call.Name, call.Arguments),
 		Options: []permissionOption{
 			{optionOnce, "Run it now", acpwire.AllowOnce},
-			{optionReject, "Do not run it: it may have run before", acpwire.RejectOnce},
+			{optionReject, otherwise, acpwire.RejectOnce},
 		},
 	})
 	return err == nil && option == optionOnce

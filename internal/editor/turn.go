@@ -170,7 +170,12 @@ func (t *turn) begin(ctx context.Context, prompt []acpwire.Block) (over bool, er
 	if err != nil {
 		return false, err
 	}
-	input := client.MessageInput{Role: parley.RoleUser, Content: content, Settings: t.x.settings(&of)}
+	input := client.MessageInput{Role: parley.RoleUser, Content: content}
+	if mine, err := s.mine(ctx, &of); err != nil {
+		return false, err
+	} else if mine {
+		input.Settings = t.x.settings(&of)
+	}
 	key := client.IdempotencyKey(parley.NewID().String())
 	return false, s.patiently(ctx, func() error {
 		posted, err := s.api.Post(ctx, t.at, input, key)

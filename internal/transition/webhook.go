@@ -28,8 +28,13 @@ func PausesWebhook(w *parley.Webhook, now parley.Time) bool {
 		now-w.FailingSince >= parley.Time(parley.WebhookPauseAfter.Milliseconds())
 }
 
-// TooManyWebhooks is the error for a webhook beyond the bound of its workspace.
-func TooManyWebhooks(most int) error {
+// TooManyWebhooks is the error for a webhook beyond the bound of its workspace, or of its turn.
+func TooManyWebhooks(push bool, most int) error {
+	if push {
+		return parley.Errorf(parley.CodeConflict,
+			"the turn has %d push notifications, or the workspace %d, and no more are allowed; delete one first",
+			parley.MaxPushesOfTurn, most)
+	}
 	return parley.Errorf(parley.CodeConflict,
 		"this workspace has %d webhooks, and no more are allowed; delete one first", most)
 }

@@ -16,6 +16,7 @@ const (
 	maxTasks      = 100
 	maxWholeTasks = 20 // with what they say
 	maxPageToken  = 4096
+	maxListReads  = 128 // pages of turns that a page of tasks looks through; the next one continues
 )
 
 // tasks is a page of tasks.
@@ -112,7 +113,8 @@ func (a *api) list(ctx context.Context, r *request) (any, error) {
 		return nil, err
 	}
 	at := pageToken{Sessions: from.Sessions, Turns: from.Turns}
-	for at.Skip = from.Skip; at.Skip < len(sessions) && len(made.Tasks) < made.Size; {
+	at.Skip = from.Skip
+	for reads := 0; at.Skip < len(sessions) && len(made.Tasks) < made.Size && reads < maxListReads; reads++ {
 		session := &sessions[at.Skip]
 		page, err := a.engine.Turns(ctx, r.x.Principal, session.ID, engine.TurnList{
 			Paging:   engine.Paging{Limit: made.Size - len(made.Tasks), Cursor: at.Turns},

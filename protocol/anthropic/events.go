@@ -375,22 +375,51 @@ func (a *api) listEvents(x *protocol.Exchange) error {
 	}
 	page.Data = []sessionEvent{}
 	types := append(query["types[]"], query["types"]...)
-	for i := range rows {
+	size, held := 0, 0 // events are small, what they tell of is not
+	for i := 0; i < len(rows) && size < parley.MaxPageBytes; i++ {
 		told, err := t.tell(&rows[i])
 		if err != nil {
 			return err
 		}
-		for _, one := range told {
-			if len(types) == 0 || slices.Contains(types, one.Type) {
-				page.Data = append(page.Data, one)
+		for j := range told {
+			if len(types) == 0 || slices.Contains(types, told[j].Type) {
+				size += told[j].size()
+				page.Data = append(page.Data, told[j])
 			}
 		}
-	}
-	if n := len(rows); n > 0 && rows[n-1].Sequence < session.LastEvent {
-		next := strconv.FormatInt(rows[n-1].Sequence, 10)
-		page.Next = &next
+		if size-held >= eventStep {
+			free, err := x.Hold(int64(eventHolds * (size - held)))
+			if err != nil {
+				return err
+			}
+			defer free()
+			held = size
+		}
+		if after = rows[i].Sequence; after < session.LastEvent {
+			next := strconv.FormatInt(after, 10)
+			page.Next = &next
+		} else {
+			page.Next = nil
+		}
 	}
 	return send(x, page)
+}
+
+const (
+	eventHolds = 3        // times what it says, an event takes: in the record's form, in the client's, and encoded
+	eventStep  = 64 << 10 // bytes that are counted at once
+)
+
+// size is about how many bytes the event takes.
+func (e *sessionEvent) size() int {
+	n := len(e.Name) + len(e.Input) + len(e.Deny)
+	for i := range e.Content {
+		n += len(e.Content[i].Text)
+	}
+	if e.Error != nil {
+		n += len(e.Error.Message)
+	}
+	return n
 }
 
 // streamEvents streams a session's events from now on.
@@ -406,6 +435,7 @@ func (a *api) streamEvents(x *protocol.Exchange) error {
 		return err
 	}
 	defer w.from.Close()
+	x.Outlast() // else it would keep one of the few places of its principal's reads
 	x.W.Header().Set(requestHeader, x.RequestID.String())
 	w.frames = protocol.NewFrames(x.W)
 	defer w.frames.End()

@@ -26,7 +26,7 @@ const (
 )
 
 // leaseMember is the member of a session's metadata that says who has it.
-const leaseMember = "parley_work"
+const leaseMember = engine.WorkMember
 
 // noBeat is what a worker expects before its first heartbeat.
 const noBeat = "NO_HEARTBEAT"

@@ -196,6 +196,13 @@ func pushOfOneTurn(t *testing.T, w *world) {
 		t.Errorf("behind are %+v; want one lane of each push", lanes)
 	}
 	webhooksBounded(t, w) // pushes do not count
+	for range parley.MaxPushesOfTurn - 1 {
+		w.webhook(t, pushOf(session, turn))
+	}
+	more := push
+	more.ID = parley.NewID()
+	_, err = w.store.CreateWebhook(w.ctx, more)
+	refused(t, "one push more of a turn", err, parley.CodeConflict)
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, session))
 	w.drainOutbox(t)
 	_, err = w.store.Webhook(w.ctx, w.scope.WorkspaceID, push.ID)

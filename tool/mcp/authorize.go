@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"example.org/parley"
@@ -39,19 +40,24 @@ func (s *Source) ownedServer(name string) (*Server, error) {
 	return nil, parley.Errorf(parley.CodeNotFound, "there is no tool server %s", quoted(name))
 }
 
-// CheckRedirect refuses an address that an answer must not be sent to: one without https, unless it is on the person's
-// own machine.
-func CheckRedirect(redirect string) error {
+// checkRedirect refuses an address that an answer must not be sent to: whoever has the address where a person
+// authorizes would else choose where the code goes. It is on the person's own machine, or https at one of hosts.
+func checkRedirect(redirect string, hosts []string) error {
 	u, err := url.Parse(redirect)
 	const field = "redirect_uri"
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || len(redirect) > parley.MaxLinkBytes {
 		return parley.InvalidField(field, "is not an address that an answer can be sent to")
 	}
 	ip := net.ParseIP(u.Hostname())
-	if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
+	own := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	named := slices.ContainsFunc(hosts, func(host string) bool {
+		return strings.EqualFold(host, u.Host) || strings.EqualFold(host, u.Hostname())
+	})
+	if own && (u.Scheme == "http" || u.Scheme == "https") || named && u.Scheme == "https" {
 		return nil
 	}
-	return parley.InvalidField(field, "must be https, or http on this machine (localhost, 127.0.0.1, [::1])")
+	return parley.InvalidField(field, "must be http on this machine (localhost, 127.0.0.1, [::1]), or https at a host "+
+		"that the server's settings name (allowed_hosts, allowed_origins)")
 }
 
 // Authorize asks a person to authorize a server for a workspace: it returns the address where they do. What is
@@ -66,7 +72,7 @@ func (s *Source) Authorize(
 	if err != nil {
 		return parley.ToolServerRequest{}, err
 	}
-	if err := CheckRedirect(redirect); err != nil {
+	if err := checkRedirect(redirect, s.options.Redirects); err != nil {
 		return parley.ToolServerRequest{}, err
 	}
 	request, address, err := s.request(ctx, server, redirect)

@@ -23,6 +23,8 @@ type Options struct {
 	// Authorizations and Key, which encrypts what is in it, serve servers that are authorized.
 	Authorizations Authorizations
 	Key            []byte
+	// Redirects are the hosts where programs take answers of authorization servers, besides the person's own machine.
+	Redirects []string
 }
 
 // Source provides the tools of all configured servers. It implements tool.Source, as nobody's workspace sees them, and

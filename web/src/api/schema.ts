@@ -7619,7 +7619,7 @@ export interface components {
             state: string | null;
         };
         ToolServerAuthorizationInput: {
-            /** @description Where the authorization server sends the person with its answer: https, or http on the person's own machine. Whoever serves it passes the answer on with completeToolServerAuthorization. */
+            /** @description Where the authorization server sends the person with its answer: http on the person's own machine, or https at a host that allowed_hosts or allowed_origins name in the server's settings. Whoever serves it passes the answer on with completeToolServerAuthorization. */
             redirect_uri: string | null;
         };
         ToolServerRequest: {
