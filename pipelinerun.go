@@ -36,8 +36,8 @@ type PipelineRun struct {
 	StartedAt   Time `json:"started_at"`
 	EndedAt     Time `json:"ended_at"`
 
-	// DueAt is when a process looks at what may begin; 0: nothing may. After UpdatedAt: what was due could not begin, and
-	// is tried again then.
+	// DueAt is when a process looks at what may begin; 0: nothing may. After UpdatedAt: what was due could not begin,
+	// and is tried again then.
 	DueAt    Time  `json:"-"`
 	Revision int64 `json:"-"` // counts all changes of the row
 }

@@ -53,7 +53,8 @@ func TestAnAgentRunsATransform(t *testing.T) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	script, _ := json.Marshal(fmt.Sprintf(`[[{"tool_call":{"name":"run_transform","arguments":{"definition":"digest",`+
-		`"instructions":"In one word.","inputs":[{"artifact_id":%[1]q,"name":"them"}],"outputs":[{"title":"Brief"}]}}},`+
+		`"instructions":"In one word.","inputs":[{"artifact_id":%[1]q,"name":"them"}],`+
+		`"outputs":[{"title":"Brief"}]}}},`+
 		`{"tool_call":{"name":"edit_artifact","arguments":{"id":%[1]q,"edits":[{"old":"old","new":"new"}]}}}],`+
 		`[{"text":"done"}]]`, notes.ID))
 	s.told(session.ID.String(), `{"model":"sim/script","content":{"text":`+string(script)+`}}`)
@@ -123,7 +124,10 @@ func TestRunTransformRefuses(t *testing.T) {
 		{`{"definition":"digets"}`, `there is no definition "digets"; there are: digest`},
 		{`{"definition":"` + old.ID.String() + `"}`, `the definition "old" is archived`},
 		{`{"definition":"digest","inputs":[{"artifact_id":"` + elsewhere + `"}]}`, "there is no artifact " + elsewhere},
-		{`{"definition":"digest","outputs":[{"artifact_id":"` + elsewhere + `"}]}`, "there is no artifact " + elsewhere},
+		{
+			`{"definition":"digest","outputs":[{"artifact_id":"` + elsewhere + `"}]}`,
+			"there is no artifact " + elsewhere,
+		},
 		{`{"definition":"digest","outputs":[{"name":"other"}]}`, `the definition has no output "other"`},
 		{`{"definition":"digest","inputs":[{"artifact_id":"notes"}]}`, "the arguments do not fit the tool"},
 		{`{"definition":"digest","model":"sim/echo"}`, "the arguments do not fit the tool's schema"},

@@ -176,7 +176,6 @@ func (t *turn) answerTools(ctx context.Context) {
 		}
 		t.ran[call.ID] = true
 		var result any
-		err = nil
 		switch {
 		case late && call.Name == commandTool && !t.again(ctx, call, "Do not run it: it may have run before"):
 			err = errUnknown
