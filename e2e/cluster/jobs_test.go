@@ -136,6 +136,15 @@ func turnText(as arrival, o job) string {
 	return o.answer()
 }
 
+// outlined tells what a request holds, for what a trial reports.
+func outlined(messages []chatMessage) string {
+	var out strings.Builder
+	for i, m := range messages {
+		fmt.Fprintf(&out, "\n    %d %s, %d calls: %.300q", i, m.Role, len(m.Calls), m.text())
+	}
+	return out.String()
+}
+
 // obey finds the next step of the job to which a request belongs. The agents see only the running turn.
 func obey(messages []chatMessage) (said reply, problem string) {
 	var as arrival
@@ -176,7 +185,7 @@ func obey(messages []chatMessage) (said reply, problem string) {
 	case step == 1 && len(said.calls) > 0:
 		said.words = []string{"one ", "moment"}
 	case step > 2 || step == 2 && len(said.calls) == 0:
-		return said, fmt.Sprintf("turn %q was asked for step %d", turnText(as, o), step)
+		return said, fmt.Sprintf("turn %q was asked for step %d, with %s", turnText(as, o), step, outlined(messages))
 	default:
 		said.calls, said.words = nil, strings.SplitAfter(turnText(as, o), " ")
 	}
