@@ -111,7 +111,7 @@ test: ## everything, from scratch: linters, deploy/, vendors' SDKs, the page, un
 	@.ci/stage page $(MAKE) test-page
 	@# The rest leaves a part of two cores idle, waiting for disks, leases and browsers: fuzzing takes that, and a tenth
 	@# of what is contended, so that it ends before the last stage.
-	@.ci/stage fuzz nice -n 10 $(MAKE) fuzz FUZZTIME=5000x > .cache/fuzz.log 2>&1 & fuzz=$$!; code=0; \
+	@.ci/stage fuzz nice -n 10 $(MAKE) fuzz FUZZTIME=2000x > .cache/fuzz.log 2>&1 & fuzz=$$!; code=0; \
 	  { .ci/stage unit $(MAKE) test-unit && .ci/stage stores $(MAKE) test-stores && .ci/stage e2e $(MAKE) e2e; } || code=$$?; \
 	  wait $$fuzz || code=$$?; cat .cache/fuzz.log; exit $$code
 	@echo "seconds of each stage:"; cat .cache/stages
