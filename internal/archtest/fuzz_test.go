@@ -95,7 +95,7 @@ func TestFuzzTargetsAreRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"\n\tFUZZTIME=$(FUZZTIME) .ci/fuzz\n",
-		"\n\t@.ci/stage fuzz nice -n 10 $(MAKE) fuzz FUZZTIME=5000x "} {
+		"\n\t@.ci/stage fuzz nice -n 10 $(MAKE) fuzz FUZZTIME=2000x "} {
 		if !strings.Contains(string(makefile), line) {
 			t.Errorf("the Makefile has no line %q", line)
 		}
