@@ -135,10 +135,11 @@ async function asks() {
 
   const endless = await client.sendMessage(ask('tell', 'sim/lorem-4000-50', {}, { returnImmediately: true }))
   assert([TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING].includes(endless.status.state))
-  const watching = heard(client.resubscribeTask({ id: endless.id }))
+  const watching = client.resubscribeTask({ id: endless.id })
+  assert(!(await watching.next()).done) // it watches before the task is over
   const stopped = await client.cancelTask({ id: endless.id })
   isState(stopped, 'CANCELED')
-  isState((await watching).at(-1), 'CANCELED')
+  isState((await heard(watching)).at(-1), 'CANCELED')
   isState(await client.cancelTask({ id: endless.id }), 'CANCELED')
   ok('return at once, subscribe and cancel')
 
