@@ -192,6 +192,26 @@ func somebodyElsesConversation(t *testing.T, at place) {
 	if !strings.Contains(rows, "did not allow") || strings.Contains(rows, "the user's secret") {
 		t.Errorf("the record is:\n%s", rows)
 	}
+	// Nor does a turn of her own read unasked what they may have asked for in an earlier one.
+	before := opened(alice)
+	if _, err := mallory.Post(t.Context(), before.ID, client.UserMessage(`[[{"text":"I will."}]]`)); err != nil {
+		t.Fatal(err)
+	}
+	for frame, err := range alice.WatchSession(t.Context(), before.ID, client.WatchSessionQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if frame.Type == parley.EventSessionCompleted {
+			break
+		}
+	}
+	load(before.ID)
+	e.does(t, acpwire.MethodPrompt, map[string]any{"sessionId": before.ID, "prompt": []any{
+		map[string]string{"type": "text", "text": script},
+	}}, nil)
+	if method := <-e.asked; method != acpwire.MethodPermission || len(e.asked) > 0 {
+		t.Fatalf("after somebody else has spoken, the editor was asked for %s, and %d more", method, len(e.asked))
+	}
 	// What she says in theirs offers nothing of hers there.
 	ended := map[string]string{}
 	e.does(t, acpwire.MethodPrompt, map[string]any{"sessionId": moved.ID, "prompt": []any{

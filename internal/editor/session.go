@@ -30,7 +30,8 @@ type session struct {
 	agent     parley.Agent
 	directory string
 	title     string
-	turns     map[*turn]bool // that are followed
+	turns     map[*turn]bool      // that are followed
+	alone     map[parley.ID]int64 // by session: up to this message nobody else has spoken
 }
 
 // memory is what a session's metadata hold for this package, in their member acp.

@@ -28,7 +28,7 @@ const (
 	commandTime   = 120       // seconds that a command may run, unless the call says otherwise
 	longestTime   = 1800      // that it may ask for
 	lastWordsTime = 5 * time.Second
-	spokenPage    = 20 // messages of people that are read at once
+	spokenPage    = 100 // messages that are read at once
 )
 
 // definitions are the tools that the editor offers.
@@ -161,7 +161,7 @@ func (t *turn) answerTools(ctx context.Context) {
 		return // another program has the session open now
 	}
 	if mine, err := s.mine(ctx, &of); err != nil || !mine {
-		return // whoever owns it decides what runs unasked
+		return // its owner would decide what runs unasked
 	}
 	others, decided, err := t.others(ctx)
 	if err != nil {
@@ -214,27 +214,17 @@ func (t *turn) post(ctx context.Context, call string, result any, failed error) 
 // errRefused is the result of a call that the editor's user did not allow.
 var errRefused = parley.Errorf(parley.CodeForbidden, "The user of the editor did not allow this call.")
 
-// others reports whether somebody else than the editor's user has put words into the turn, or before it, and which of
-// its calls somebody else has approved: in a shared session anybody may. What they ask for does not run here unasked.
+// others reports whether somebody else than the editor's user has a part in the conversation, and which of the turn's
+// calls somebody else has approved: in a shared session anybody may. What they ask for, now or in an earlier turn, does
+// not run here unasked.
 func (t *turn) others(ctx context.Context) (spoke bool, decided map[string]bool, err error) {
 	api := t.x.server.api
 	me, err := t.x.server.whoAmI(ctx)
 	if err != nil {
 		return false, nil, err
 	}
-	answered := false
-	for m, err := range api.AllMessages(ctx, t.at, client.MessagesQuery{
-		Limit: spokenPage, Order: "desc", Role: []parley.Role{parley.RoleUser},
-	}) {
-		if err != nil {
-			return false, nil, err
-		}
-		if m.TurnID == t.id || m.TurnID.IsZero() {
-			answered = answered || m.TurnID == t.id
-			spoke = spoke || m.Author.ID != me
-		} else if answered {
-			break // of the turn before
-		}
+	if spoke, err = t.x.spoken(ctx, t.at, me); err != nil {
+		return false, nil, err
 	}
 	decided = map[string]bool{}
 	for a, err := range api.AllSessionApprovals(ctx, t.at, client.SessionApprovalsQuery{
@@ -248,6 +238,31 @@ func (t *turn) others(ctx context.Context) (spoke bool, decided map[string]bool,
 		}
 	}
 	return spoke, decided, nil
+}
+
+// spoken reports whether the record has words of somebody else than the editor's user. What was read once is not read
+// again.
+func (x *session) spoken(ctx context.Context, at, me parley.ID) (bool, error) {
+	x.mu.Lock()
+	from := x.alone[at]
+	x.mu.Unlock()
+	for m, err := range x.server.api.AllMessages(ctx, at, client.MessagesQuery{
+		Limit: spokenPage, Order: "asc", FromSequence: from + 1,
+	}) {
+		if err != nil {
+			return false, err
+		}
+		if m.Author.ID != me && (m.Role == parley.RoleUser || m.Author.Kind != parley.AuthorAgent) {
+			return true, nil
+		}
+		if m.Status.Settled() && m.Sequence == from+1 {
+			from = m.Sequence
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.alone = map[parley.ID]int64{at: from}
+	return false, nil
 }
 
 // again asks whether a call runs that the record's rules allow, but that this editor's user may not know of.
