@@ -112,7 +112,8 @@ func TestRunTransformRefuses(t *testing.T) {
 	s := startServer(t)
 	session := s.session(`{` + transformTools + `}`)
 	run := func(arguments string) string { return s.one(session.ID, "run_transform "+arguments) }
-	if got := run(`{"definition":"digest"}`); !strings.Contains(got, `no definition "digest"; there are: none`) {
+	const none = `no definition has the id or slug "digest"; known: none`
+	if got := run(`{"definition":"digest"}`); !strings.Contains(got, none) {
 		t.Errorf("without definitions: %s", got)
 	}
 	s.digest()
@@ -121,7 +122,7 @@ func TestRunTransformRefuses(t *testing.T) {
 	want[parley.TransformDefinition](s, 200, "PATCH", "/v1/transforms/definitions/old", `{"status":"archived"}`)
 	elsewhere := s.made(`{"kind":"text","name":"Mine alone","content":"c"}`).ID.String()
 	for _, c := range []struct{ arguments, want string }{
-		{`{"definition":"digets"}`, `there is no definition "digets"; there are: digest`},
+		{`{"definition":"digets"}`, `no definition has the id or slug "digets"; known: digest`},
 		{`{"definition":"` + old.ID.String() + `"}`, `the definition "old" is archived`},
 		{`{"definition":"digest","inputs":[{"artifact_id":"` + elsewhere + `"}]}`, "there is no artifact " + elsewhere},
 		{

@@ -117,7 +117,7 @@ func (t *tools) describeTransform(call *toolCall, made *parley.Transform) error 
 	return nil
 }
 
-// definition finds the definition that a model names. A model that names another one is told which there are.
+// definition finds the definition that a model names. The error for an unknown one lists those that exist.
 func (t *tools) definition(named string) (parley.TransformDefinition, error) {
 	if err := parley.CheckText("definition", named, parley.MaxNameBytes); err != nil {
 		return parley.TransformDefinition{}, err
@@ -142,6 +142,6 @@ func (t *tools) definition(named string) (parley.TransformDefinition, error) {
 	case len(known) > shownDefinitions:
 		list.WriteString(" and more")
 	}
-	return found, parley.InvalidField("definition", "there is no definition %q; there are:%s",
+	return found, parley.InvalidField("definition", "no definition has the id or slug %q; known:%s",
 		parley.Clip(named, 64), list.String())
 }

@@ -13,8 +13,8 @@ import (
 // prepares reports whether the request only records its input: nothing is generated.
 func (r *responseRequest) prepares() bool { return r.Generate != nil && !*r.Generate }
 
-// prepareResponse records the input of a request that generates nothing, so that a later one goes on with it. Its
-// response is no message: its id names the session, and where it ended.
+// prepareResponse records the input of a request that generates nothing, so that a later one continues from it. Its
+// response has no message of its own: its id names the session and the last message at that time.
 func (a *api) prepareResponse(x *protocol.Exchange, p *prepared) (*responding, error) {
 	ctx, k := x.R.Context(), keptOf(x.R.Context())
 	switch {

@@ -12,7 +12,7 @@ import (
 // roleReference marks an item that names another one of the record; Answers has its id.
 const roleReference = "item_reference"
 
-// dereference puts in place of each reference what it names. An item that the request goes on with anyway adds nothing.
+// dereference replaces each reference with the item that it names, unless that item stands before the request anyway.
 func (a *api) dereference(ctx context.Context, principal parley.Principal, p *prepared) error {
 	var said []history.Message
 	for i := range p.asked.said {

@@ -255,7 +255,7 @@ func (a *api) relay(x *protocol.Exchange, k *kept, w *responding) error {
 	}
 }
 
-// successor begins the response to the steers that the last one did not hear; nil if there is none.
+// successor begins the response to the steers that the last one did not hear, if any.
 func (a *api) successor(x *protocol.Exchange, k *kept, w *responding) (next *responding, err error) {
 	k.steering.Lock()
 	defer k.steering.Unlock()

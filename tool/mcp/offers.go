@@ -152,7 +152,7 @@ func (w *wanted) takes(says ...string) bool {
 	return w.found > w.Offset && w.found <= w.Offset+maxShown
 }
 
-// next is the offset of the rows behind those shown; 0 if there are none.
+// next is the offset of the next rows; 0 after the last.
 func (w *wanted) next() int {
 	if w.found > w.Offset+maxShown {
 		return w.Offset + maxShown

@@ -233,7 +233,7 @@ func TestPeopleReadResources(t *testing.T) {
 	}
 	name, data, err := source.Resource(t.Context(), parley.NewID(), "lib", "book://x/cover.png")
 	if err == nil {
-		t.Errorf("a resource that there is not: %s, %s", name, data)
+		t.Errorf("a resource that does not exist: %s, %s", name, data)
 	}
 	if name, data, err = source.Resource(t.Context(), parley.NewID(), "lib", "book://cover.png"); err != nil ||
 		name != "cover.png" || string(data) != "12" {
