@@ -178,7 +178,8 @@ const (
 const (
 	MaxWebhooksOfWorkspace  = 64
 	MaxPushesOfWorkspace    = 1000
-	MaxPushesOfTurn         = 16
+	MaxPushesOfOwner        = 256
+	MaxPushesOfTurn         = 16 // of one owner
 	MaxPushTokenBytes       = 4096 // and credentials
 	MaxWebhookURLBytes      = 2048
 	MaxWebhookPatterns      = 64

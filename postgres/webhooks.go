@@ -30,6 +30,9 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 			b.write("SELECT parley.stale() WHERE (SELECT count(*) FROM parley.webhooks WHERE workspace_id = $1 "+
 				"AND turn_id = $2 AND owner_id = $3) >= $4",
 				webhook.WorkspaceID, webhook.TurnID, webhook.Owner.ID, parley.MaxPushesOfTurn)
+			b.write("SELECT parley.stale() WHERE (SELECT count(*) FROM parley.webhooks WHERE workspace_id = $1 "+
+				"AND turn_id IS NOT NULL AND owner_id = $2) >= $3",
+				webhook.WorkspaceID, webhook.Owner.ID, parley.MaxPushesOfOwner)
 		}
 		b.write("INSERT INTO parley.webhooks ("+insertWebhookColumns+") VALUES ("+insertWebhookPlaces+")", args...)
 		b.audit(audit.Entries(parley.ID{}, webhook.ID))

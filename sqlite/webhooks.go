@@ -28,6 +28,17 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 				return parley.Webhook{}, err
 			}
 		}
+		if push && !full {
+			full, err = tx.has(
+				"SELECT 1 FROM webhooks WHERE workspace_id = ? AND turn_id IS NOT NULL AND owner_id = ? LIMIT 1 OFFSET ?",
+				made.WorkspaceID,
+				made.Owner.ID,
+				parley.MaxPushesOfOwner-1,
+			)
+			if err != nil {
+				return parley.Webhook{}, err
+			}
+		}
 		if full {
 			return parley.Webhook{}, transition.TooManyWebhooks(push, most)
 		}

@@ -28,12 +28,13 @@ func PausesWebhook(w *parley.Webhook, now parley.Time) bool {
 		now-w.FailingSince >= parley.Time(parley.WebhookPauseAfter.Milliseconds())
 }
 
-// TooManyWebhooks is the error for a webhook beyond the bound of its workspace, or of its turn.
+// TooManyWebhooks is the error for a webhook beyond a bound: of its workspace or, of push notifications, of their owner
+// or turn.
 func TooManyWebhooks(push bool, most int) error {
 	if push {
 		return parley.Errorf(parley.CodeConflict,
-			"the turn has %d push notifications, or the workspace %d, and no more are allowed; delete one first",
-			parley.MaxPushesOfTurn, most)
+			"no more push notifications are allowed: at most %d of a turn, %d of one principal and %d of a workspace; "+
+				"delete one first", parley.MaxPushesOfTurn, parley.MaxPushesOfOwner, most)
 	}
 	return parley.Errorf(parley.CodeConflict,
 		"this workspace has %d webhooks, and no more are allowed; delete one first", most)

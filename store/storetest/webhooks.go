@@ -203,6 +203,11 @@ func pushOfOneTurn(t *testing.T, w *world) {
 	more.ID = parley.NewID()
 	_, err = w.store.CreateWebhook(w.ctx, more)
 	refused(t, "one push more of a turn", err, parley.CodeConflict)
+	for range parley.MaxPushesOfOwner - parley.MaxPushesOfTurn - 1 { // one is of another turn
+		w.webhook(t, pushOf(session, parley.NewID()))
+	}
+	_, err = w.store.CreateWebhook(w.ctx, w.newWebhook(pushOf(session, parley.NewID())))
+	refused(t, "one push more of an owner", err, parley.CodeConflict)
 	must(t, "DeleteSession", w.store.DeleteSession(w.ctx, w.scope, session))
 	w.drainOutbox(t)
 	_, err = w.store.Webhook(w.ctx, w.scope.WorkspaceID, push.ID)

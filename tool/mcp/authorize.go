@@ -40,8 +40,8 @@ func (s *Source) ownedServer(name string) (*Server, error) {
 	return nil, parley.Errorf(parley.CodeNotFound, "there is no tool server %s", quoted(name))
 }
 
-// checkRedirect refuses an address that an answer must not be sent to. An answer goes to the person's own machine, or by
-// https to one of hosts: otherwise the sender of a link to the authorization page would choose where the code goes.
+// checkRedirect refuses an address that an answer must not be sent to. An answer goes to the person's own machine, or
+// by https to one of hosts: otherwise the sender of a link to the authorization page would choose where the code goes.
 func checkRedirect(redirect string, hosts []string) error {
 	u, err := url.Parse(redirect)
 	const field = "redirect_uri"
