@@ -179,7 +179,7 @@ const (
 	MaxWebhooksOfWorkspace  = 64
 	MaxPushesOfWorkspace    = 1000
 	MaxPushesOfOwner        = 256
-	MaxPushesOfTurn         = 16 // of one owner
+	MaxPushesOfTurn         = 16   // of one owner
 	MaxPushTokenBytes       = 4096 // and credentials
 	MaxWebhookURLBytes      = 2048
 	MaxWebhookPatterns      = 64
