@@ -30,7 +30,8 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 		}
 		if push && !full {
 			full, err = tx.has(
-				"SELECT 1 FROM webhooks WHERE workspace_id = ? AND turn_id IS NOT NULL AND owner_id = ? LIMIT 1 OFFSET ?",
+				"SELECT 1 FROM webhooks WHERE workspace_id = ? AND turn_id IS NOT NULL AND owner_id = ? "+
+					"LIMIT 1 OFFSET ?",
 				made.WorkspaceID,
 				made.Owner.ID,
 				parley.MaxPushesOfOwner-1,

@@ -103,7 +103,8 @@ func (s *asking) ask(q *question) (*answer, error) {
 var errNotBegun = errors.New("worker: the step could not begin")
 
 // attempt sends the request and collects its answer. It sends while the store opens the step (or, for a further
-// attempt, the call); it shows nothing of the answer before that has committed.
+// attempt, the call); it shows nothing of the answer before that has committed. With a reservation, or after the process
+// was stopped past its lease, it sends only then.
 func (s *asking) attempt(a *answer, q *question) (err error) {
 	begin := s.beginning(a, q)
 	call := &begin.Call
@@ -137,11 +138,12 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 			_ = ready() // the panic is reported instead
 		}
 	}()
-	if q.reservation == nil {
+	held := s.w.currentLease()
+	if q.reservation == nil && held != nil && !held.expired() {
 		go opening() // ends with the transaction; this attempt waits for it
 	} else if opening(); ctx.Err() != nil &&
 		context.Cause(ctx) == errNotBegun { //nolint:errorlint // the cause is never wrapped
-		return ready() // nothing is sent without a reservation
+		return ready() // nothing is sent without a reservation, or for a turn that another process has taken over
 	}
 
 	a.started = time.Now()

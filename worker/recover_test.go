@@ -350,6 +350,32 @@ func TestStoppedPastTheLease(t *testing.T) {
 	}
 }
 
+// TestNothingIsSentPastTheLease: a process that was stopped past its lease, while another one answered the turn, asks no
+// model for it.
+func TestNothingIsSentPastTheLease(t *testing.T) {
+	r := newRig(t)
+	over := &faults{Store: r.store}
+	w := r.start(over)
+	refused := make(chan struct{})
+	over.set(func(method string) error {
+		if method != "BeginStep" {
+			return nil
+		}
+		defer close(refused)
+		return parley.Errorf(parley.CodeFenced, "another process has the turn")
+	})
+	var asked atomic.Bool
+	r.model.play(func(context.Context, func(model.Chunk, error) bool) { asked.Store(true) })
+	session := r.session(parley.Settings{}, nil)
+	w.currentLease().wall.Store(0)
+	r.post(session, "Go", "")
+	r.wait("BeginStep", refused)
+	r.idleSlots(w)
+	if asked.Load() {
+		t.Error("the model was asked for a turn that another process has")
+	}
+}
+
 // TestDeadProcessIsSwept: another process takes over from a dead one by itself, soon after the lease has ended.
 func TestDeadProcessIsSwept(t *testing.T) {
 	r := newRig(t)
