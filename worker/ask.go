@@ -103,8 +103,8 @@ func (s *asking) ask(q *question) (*answer, error) {
 var errNotBegun = errors.New("worker: the step could not begin")
 
 // attempt sends the request and collects its answer. It sends while the store opens the step (or, for a further
-// attempt, the call); it shows nothing of the answer before that has committed. With a reservation, or after the process
-// was stopped past its lease, it sends only then.
+// attempt, the call); it shows nothing of the answer before that has committed. With a reservation, or when the lease
+// may be lost, it sends only then.
 func (s *asking) attempt(a *answer, q *question) (err error) {
 	begin := s.beginning(a, q)
 	call := &begin.Call

@@ -350,8 +350,8 @@ func TestStoppedPastTheLease(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentPastTheLease: a process that was stopped past its lease, while another one answered the turn, asks no
-// model for it.
+// TestNothingIsSentPastTheLease: a process that was stopped past its lease, while another one answered the turn, does
+// not ask the model for it.
 func TestNothingIsSentPastTheLease(t *testing.T) {
 	r := newRig(t)
 	over := &faults{Store: r.store}
