@@ -58,7 +58,8 @@ func (s *sse) Write(ctx context.Context, from *stream.Stream) error {
 		s.Buffer = nil // an idle stream keeps none
 	}
 	for {
-		frame, err := from.Next(ctx)
+		frame := new(stream.Frame) // not on the stack, which it would double
+		err := from.Take(ctx, frame)
 		if errors.Is(err, io.EOF) {
 			if len(s.Buffer) > 0 {
 				_ = s.Flush() // the stream is over either way
@@ -68,7 +69,7 @@ func (s *sse) Write(ctx context.Context, from *stream.Stream) error {
 		if err != nil {
 			return err
 		}
-		s.Buffer = appendFrame(s.Buffer, &frame)
+		s.Buffer = appendFrame(s.Buffer, frame)
 		if len(s.Buffer) < protocol.FullBuffer && from.Buffered() {
 			continue
 		}

@@ -99,25 +99,33 @@ func (h *Hub) Watch(request WatchRequest) *Watcher {
 // Next waits for the next frame. It returns io.EOF if the hub or the watcher was closed, the session was deleted (after
 // a last FeedFrame), or the requested turn is over. Any other error is ctx's or the source's.
 func (w *Watcher) Next(ctx context.Context) (frame Frame, err error) {
+	err = w.Take(ctx, &frame)
+	return frame, err
+}
+
+// Take is Next for those that wait long on a small stack: it writes the frame to an empty one.
+func (w *Watcher) Take(ctx context.Context, to *Frame) error {
 	for {
 		if w.ready {
-			frame, w.ahead, w.ready = w.ahead, Frame{}, false
-			w.hub.counts.frame(frame.Kind)
-			return frame, nil
+			*to, w.ready = w.ahead, false
+			w.ahead = Frame{}
+			w.hub.counts.frame(to.Kind)
+			return nil
 		}
-		switch w.look(&frame) {
+		var err error
+		switch w.look(to) {
 		case lookFrame:
-			w.hub.counts.frame(frame.Kind)
-			return frame, nil
+			w.hub.counts.frame(to.Kind)
+			return nil
 		case lookEnd:
-			return frame, io.EOF
+			return io.EOF
 		case lookHole:
 			err = w.fill(ctx)
 		case lookNothing:
 			err = w.wait(ctx)
 		}
 		if err != nil {
-			return frame, err
+			return err
 		}
 	}
 }

@@ -61,20 +61,24 @@ func (f *Frames) Flush() error {
 func (f *Frames) Pass(
 	ctx context.Context, from *stream.Stream, take func(frame *stream.Frame) (over bool, err error),
 ) error {
+	if f != nil && len(f.Buffer) == 0 {
+		f.Buffer = nil // an idle stream keeps none
+	}
 	for {
 		if f != nil && len(f.Buffer) > 0 && (len(f.Buffer) >= FullBuffer || !from.Buffered()) {
 			if f.Flush() != nil {
 				return stream.ErrGone
 			}
 		}
-		frame, err := from.Next(ctx)
+		frame := new(stream.Frame) // not on the stack, which it would double
+		err := from.Take(ctx, frame)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if over, err := take(&frame); err != nil || over {
+		if over, err := take(frame); err != nil || over {
 			return err
 		}
 	}

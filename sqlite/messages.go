@@ -58,7 +58,7 @@ func (s *Store) page(
 		if err != nil {
 			return err
 		}
-		messages = make([]parley.Message, 0, min(limited(query.Limit), parley.MaxPage))
+		messages = make([]parley.Message, 0, min(limited(query.Limit), firstRows))
 		size := 0
 		err = listMessages(c, listedColumns, at, query, func(r *row, of location) error {
 			messages = append(messages, scanListed(r, of))
@@ -75,6 +75,10 @@ func (s *Store) page(
 	})
 	return messages, err
 }
+
+// firstRows is for how many messages a page has room at first. Whoever asks for as many as there are gets few, mostly:
+// room for all of them would be most of a megabyte.
+const firstRows = 16
 
 // errPageFull ends a query whose rows reach the page's bytes.
 var errPageFull = errors.New("sqlite: the page is full")

@@ -44,6 +44,14 @@ func (s *Stream) Relay(ctx context.Context, w Writer, leave Leave) error {
 	}
 }
 
+// Watch is Relay for a reader that mostly waits: it catches up first.
+func (s *Stream) Watch(ctx context.Context, w Writer, leave Leave) error {
+	if on, err := s.CatchUp(ctx, w); !on {
+		return err
+	}
+	return s.Relay(ctx, w, leave)
+}
+
 // CatchUp lets w write the frames that already exist, on another goroutine: reading the store needs a deep stack, which
 // the stream's goroutine would keep while it idles. It returns false if nothing is left to relay.
 func (s *Stream) CatchUp(ctx context.Context, w Writer) (on bool, err error) {

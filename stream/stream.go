@@ -25,16 +25,23 @@ var ErrUnfinished = errors.New("stream: it ended before the turn; the session wa
 
 // Next waits for the next frame. It returns io.EOF at the end of the stream. Any other error is ctx's or the store's;
 // Next may be called again. A delta by which an object grows is followed by its patch.
-func (s *Stream) Next(ctx context.Context) (Frame, error) {
-	if patch := s.patch; patch != nil {
-		s.patch = nil
-		return Frame{Kind: live.PatchFrame, SessionID: s.of, Patch: patch}, nil
-	}
-	frame, err := s.watcher.Next(ctx)
-	if err == nil && (frame.Kind == live.DeltaFrame || frame.Kind == live.EventFrame) {
-		s.patch, s.of = s.objects.after(&frame), frame.SessionID
-	}
+func (s *Stream) Next(ctx context.Context) (frame Frame, err error) {
+	err = s.Take(ctx, &frame)
 	return frame, err
+}
+
+// Take is Next for those that wait long on a small stack: it writes the frame to an empty one.
+func (s *Stream) Take(ctx context.Context, to *Frame) error {
+	if s.patch != nil {
+		to.Kind, to.SessionID, to.Patch = live.PatchFrame, s.of, s.patch
+		s.patch = nil
+		return nil
+	}
+	err := s.watcher.Take(ctx, to)
+	if err == nil && (to.Kind == live.DeltaFrame || to.Kind == live.EventFrame) {
+		s.patch, s.of = s.objects.after(to), to.SessionID
+	}
+	return err
 }
 
 // Buffered reports whether Next would return immediately, so that a writer need not send yet.

@@ -71,28 +71,17 @@ func (k *following) result(ctx context.Context) (any, error) {
 
 // stream answers with the task, and with what happens to it.
 func (k *following) stream(ctx context.Context) error {
-	var first *task
+	var state taskState
 	var err error
-	stream.Aside(func() { first, err = k.a.show(ctx, k.r, k.f, k.r.Configuration.HistoryLength) })
+	stream.Aside(func() { state, err = k.begin(ctx) })
 	if err != nil {
 		return err
 	}
-	k.r.free()
-	k.f.rows = nil
-	k.head = append(response(k.r.rpc.ID), `"result":{`...)
-	k.about = k.f.turn.ID.AppendJSON([]byte(`"taskId":`))
-	k.about = k.f.session.ID.AppendJSON(append(k.about, `,"contextId":`...))
-	k.frames = protocol.NewFrames(k.r.x.W)
 	defer k.frames.End()
-	k.put("task", first)
-	for i := range first.Artifacts {
-		k.texts[first.Artifacts[i].ID] = &sent{whole: true}
-	}
-	state := first.Status.State
 	k.knows = state == working
 	k.over = state != submitted && state != working
 	if !k.over {
-		err = k.watch.Relay(ctx, k, k.r.x.Leave)
+		err = k.watch.Watch(ctx, k, k.r.x.Leave)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -105,6 +94,25 @@ func (k *following) stream(ctx context.Context) error {
 	}
 	_ = k.frames.Flush() // the client may be gone
 	return nil
+}
+
+// begin begins the stream with the task as it is, and returns its state.
+func (k *following) begin(ctx context.Context) (taskState, error) {
+	first, err := k.a.show(ctx, k.r, k.f, k.r.Configuration.HistoryLength)
+	if err != nil {
+		return "", err
+	}
+	k.r.free()
+	k.f.rows = nil
+	k.head = append(response(k.r.rpc.ID), `"result":{`...)
+	k.about = k.f.turn.ID.AppendJSON([]byte(`"taskId":`))
+	k.about = k.f.session.ID.AppendJSON(append(k.about, `,"contextId":`...))
+	k.frames = protocol.NewFrames(k.r.x.W)
+	k.put("task", first)
+	for i := range first.Artifacts {
+		k.texts[first.Artifacts[i].ID] = &sent{whole: true}
+	}
+	return first.Status.State, nil
 }
 
 // put adds a frame with one member.
@@ -158,7 +166,7 @@ func (k *following) Write(ctx context.Context, from *stream.Stream) error {
 		case frame.Kind == stream.DeltaFrame && frame.Delta.Kind == parley.KindText && k.frames != nil:
 			k.say(frame.Delta.MessageID, frame.Delta.Offset, frame.Delta.Text)
 		case frame.Kind == stream.EventFrame:
-			err := k.happened(ctx, &frame.Event)
+			err := k.happened(k.r.x.R.Context(), &frame.Event)
 			return k.over, err
 		}
 		return false, nil

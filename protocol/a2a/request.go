@@ -11,6 +11,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/protocol"
+	"example.org/parley/stream"
 )
 
 // The bounds of a request.
@@ -171,6 +172,23 @@ func isID(raw json.RawMessage) bool {
 	return raw[0] == '"' || (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9') && !bytes.ContainsAny(raw, ".eE")
 }
 
+// asked reads a request with the agent of its address.
+func (a *api) asked(x *protocol.Exchange) (*request, error) {
+	name := x.R.PathValue("agent")
+	if name == "" {
+		return read(x)
+	}
+	agent, err := a.engine.Agent(x.R.Context(), x.Principal, name)
+	if err != nil {
+		return nil, err // the address does not exist
+	}
+	r, err := read(x)
+	if r != nil {
+		r.known = &agent
+	}
+	return r, err
+}
+
 // read reads a request with its headers.
 func read(x *protocol.Exchange) (*request, error) {
 	header := x.R.Header
@@ -233,15 +251,9 @@ func (r *request) streams() bool {
 
 // serve answers a request.
 func (a *api) serve(x *protocol.Exchange) error {
-	var known *parley.Agent
-	if name := x.R.PathValue("agent"); name != "" {
-		agent, err := a.engine.Agent(x.R.Context(), x.Principal, name)
-		if err != nil {
-			return err // the address does not exist
-		}
-		known = &agent
-	}
-	r, err := read(x)
+	var r *request
+	var err error
+	stream.Aside(func() { r, err = a.asked(x) })
 	var wrong *fault
 	if err != nil && !errors.As(err, &wrong) {
 		return err
@@ -252,7 +264,6 @@ func (a *api) serve(x *protocol.Exchange) error {
 		return nil
 	}
 	defer r.free()
-	r.known = known
 	result, err := a.result(x.R.Context(), r)
 	switch {
 	case errors.As(err, &wrong):

@@ -126,13 +126,14 @@ func (w *writer) answer() error {
 	w.frames = protocol.NewFrames(w.x.W)
 	defer w.frames.End()
 	ctx := w.x.R.Context()
-	err := w.begin(ctx)
+	var err error
+	stream.Aside(func() { err = w.begin(ctx) })
 	w.free()
 	switch {
 	case err == nil && w.turn.IsZero() && w.ending == nil:
 		w.ending = &frame{Type: "RUN_FINISHED", Outcome: &outcome{Type: outcomeSuccess}}
 	case err == nil && w.ending == nil:
-		err = w.watch.Relay(ctx, w, w.x.Leave)
+		err = w.watch.Watch(ctx, w, w.x.Leave)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -400,12 +401,12 @@ func (w *writer) Write(ctx context.Context, from *stream.Stream) error {
 		case stream.DeltaFrame:
 			d := &f.Delta
 			if d.Kind == parley.KindArguments {
-				w.arguments(ctx, d.MessageID, d.Offset, d.Text)
+				w.arguments(w.x.R.Context(), d.MessageID, d.Offset, d.Text)
 			} else {
 				w.say(textKey{d.MessageID, d.Kind}, d.Offset, d.Text)
 			}
 		case stream.EventFrame:
-			err := w.happened(ctx, &f.Event)
+			err := w.happened(w.x.R.Context(), &f.Event)
 			return w.ending != nil, err
 		}
 		return false, nil

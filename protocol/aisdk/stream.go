@@ -303,14 +303,12 @@ func (w *writer) answer() error {
 	header.Set("X-Request-Id", w.x.RequestID.String())
 	w.frames = protocol.NewFrames(w.x.W)
 	defer w.frames.End()
-	w.put(&chunk{
-		Type: "start", MessageID: w.turn.turn.String(), Metadata: begins{w.turn.session, w.turn.turn},
-	})
 	ctx := w.x.R.Context()
-	err := w.replay()
+	var err error
+	stream.Aside(func() { err = w.replay() })
 	w.free()
 	if err == nil && !w.over {
-		err = w.watch.Relay(ctx, w, w.x.Leave)
+		err = w.watch.Watch(ctx, w, w.x.Leave)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -325,8 +323,11 @@ func (w *writer) answer() error {
 	return nil
 }
 
-// replay sends what the record has, and ends the stream if nothing more is to come.
+// replay begins the stream with what the record has, and ends the stream if nothing more is to come.
 func (w *writer) replay() error {
+	w.put(&chunk{
+		Type: "start", MessageID: w.turn.turn.String(), Metadata: begins{w.turn.session, w.turn.turn},
+	})
 	for i, p := range w.recorded {
 		w.part(p)
 		w.recorded[i] = nil
@@ -526,12 +527,12 @@ func (w *writer) Write(ctx context.Context, from *stream.Stream) error {
 		case stream.DeltaFrame:
 			d := &frame.Delta
 			if d.Kind == parley.KindArguments {
-				w.arguments(ctx, d.MessageID, d.Offset, d.Text)
+				w.arguments(w.x.R.Context(), d.MessageID, d.Offset, d.Text)
 			} else {
 				w.say(textKey{d.MessageID, d.Kind}, d.Offset, d.Text)
 			}
 		case stream.EventFrame:
-			err := w.happened(ctx, &frame.Event)
+			err := w.happened(w.x.R.Context(), &frame.Event)
 			return w.over, err
 		}
 		return false, nil

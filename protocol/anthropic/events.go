@@ -439,10 +439,10 @@ func (a *api) streamEvents(x *protocol.Exchange) error {
 	x.W.Header().Set(requestHeader, x.RequestID.String())
 	w.frames = protocol.NewFrames(x.W)
 	defer w.frames.End()
-	if err := w.frames.Flush(); err != nil {
-		return nil // the client is gone
+	if stream.Aside(func() { err = w.frames.Flush() }); err != nil {
+		return nil //nolint:nilerr // the client is gone
 	}
-	if err := w.from.Relay(x.R.Context(), &w, x.Leave); err != nil && x.R.Context().Err() == nil {
+	if err := w.from.Watch(x.R.Context(), &w, x.Leave); err != nil && x.R.Context().Err() == nil {
 		f := failureOf(x.Problem(err))
 		if f.status != http.StatusNotFound { // the session was deleted
 			w.frames.Buffer = append(

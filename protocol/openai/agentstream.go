@@ -75,8 +75,8 @@ func (w *agentWatch) answer() error {
 	}
 	var err error
 	stream.Aside(func() { err = w.session(ctx, kind) })
-	if err == nil && !w.nothing && w.frames.Flush() == nil {
-		err = w.watch.Relay(ctx, w, w.x.Leave)
+	if err == nil && !w.nothing {
+		err = w.watch.Watch(ctx, w, w.x.Leave)
 	}
 	if err != nil && ctx.Err() == nil {
 		f := failureOf(w.x.Problem(err))
@@ -106,7 +106,7 @@ func (w *agentWatch) Write(ctx context.Context, from *stream.Stream) error {
 		case stream.DeltaFrame:
 			w.grow(frame.Delta.MessageID, frame.Delta.Kind, frame.Delta.Offset, frame.Delta.Text)
 		case stream.EventFrame:
-			return w.happened(ctx, &frame.Event)
+			return w.happened(w.x.R.Context(), &frame.Event)
 		}
 		return false, nil
 	})

@@ -52,26 +52,16 @@ func (w *responding) answer() error {
 		defer stream.Aside(w.discard)
 	}
 	ctx := w.x.R.Context()
+	var err error
 	if w.frames != nil {
 		defer w.frames.End()
-		w.lifecycle("response.created", statusInProgress)
-		w.lifecycle("response.in_progress", statusInProgress)
-		for i := range w.rows {
-			m := &w.rows[i]
-			if m.Status == parley.MessageStreaming {
-				w.current = m.ID
-				break
-			}
-			w.settle(m.ID, m.Role, m.Status, m.Content)
+		stream.Aside(w.start)
+		if w.watch != nil && !w.ended {
+			err = w.watch.Watch(ctx, w, w.x.Leave)
 		}
-	}
-	timed, stop := ctx, context.CancelFunc(func() {})
-	if w.frames == nil {
-		timed, stop = context.WithTimeout(ctx, history.MaxWait)
-	}
-	defer stop()
-	var err error
-	if w.watch != nil && !w.ended {
+	} else if w.watch != nil && !w.ended {
+		timed, stop := context.WithTimeout(ctx, history.MaxWait)
+		defer stop()
 		err = w.watch.Relay(timed, w, w.x.Leave)
 	}
 	switch {
@@ -99,6 +89,20 @@ func (w *responding) answer() error {
 		}
 	}
 	return nil
+}
+
+// start begins the stream with what the record has.
+func (w *responding) start() {
+	w.lifecycle("response.created", statusInProgress)
+	w.lifecycle("response.in_progress", statusInProgress)
+	for i := range w.rows {
+		m := &w.rows[i]
+		if m.Status == parley.MessageStreaming {
+			w.current = m.ID
+			break
+		}
+		w.settle(m.ID, m.Role, m.Status, m.Content)
+	}
 }
 
 // finish reads the response back, and writes what the client does not have of it.
