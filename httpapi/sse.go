@@ -57,8 +57,9 @@ func (s *sse) Write(ctx context.Context, from *stream.Stream) error {
 	if len(s.Buffer) == 0 {
 		s.Buffer = nil // an idle stream keeps none
 	}
+	frame := new(stream.Frame) // not on the stack, which it would double
 	for {
-		frame := new(stream.Frame) // not on the stack, which it would double
+		*frame = stream.Frame{}
 		err := from.Take(ctx, frame)
 		if errors.Is(err, io.EOF) {
 			if len(s.Buffer) > 0 {

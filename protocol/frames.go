@@ -64,13 +64,14 @@ func (f *Frames) Pass(
 	if f != nil && len(f.Buffer) == 0 {
 		f.Buffer = nil // an idle stream keeps none
 	}
+	frame := new(stream.Frame) // not on the stack, which it would double
 	for {
 		if f != nil && len(f.Buffer) > 0 && (len(f.Buffer) >= FullBuffer || !from.Buffered()) {
 			if f.Flush() != nil {
 				return stream.ErrGone
 			}
 		}
-		frame := new(stream.Frame) // not on the stack, which it would double
+		*frame = stream.Frame{}
 		err := from.Take(ctx, frame)
 		if errors.Is(err, io.EOF) {
 			return nil
