@@ -64,6 +64,7 @@ type testServer struct {
 	data   string // the store's directory
 	audit  *engine.AuditLog
 	behind *behindLog
+	turns  *turnReads
 }
 
 // subdirectory makes a directory for a project.
@@ -179,11 +180,12 @@ func startServerIn(
 	}
 	s.behind = &behindLog{AuditTrail: s.store}
 	s.audit = engine.NewAuditLog(s.behind, log)
+	s.turns = &turnReads{Store: s.store}
 	s.engine = engine.New(
 		engine.Options{
 			Servers:   oneToolServer{s.store},
 			Webhooks:  webhook.NewSender(true, nil),
-			Store:     s.store,
+			Store:     s.turns,
 			Models:    models,
 			Tools:     tools,
 			Runner:    w,

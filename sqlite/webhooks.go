@@ -14,6 +14,11 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 	return transact(ctx, s, func(tx *txn) (parley.Webhook, error) {
 		made := webhook // the closure may run again
 		push, most := transition.WebhookBound(&made)
+		if push {
+			if err := tx.replacePush(&made); err != nil {
+				return parley.Webhook{}, err
+			}
+		}
 		full, err := tx.has(
 			"SELECT 1 FROM webhooks WHERE workspace_id = ? AND (turn_id IS NOT NULL) = ? LIMIT 1 OFFSET ?",
 			made.WorkspaceID, push, most-1)
@@ -55,6 +60,25 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 	})
 }
 
+// replacePush deletes the push notification that a new one replaces.
+func (tx *txn) replacePush(push *parley.Webhook) error {
+	rows, err := tx.webhooks(push.WorkspaceID, store.WebhookQuery{
+		OwnerID: push.Owner.ID, TurnID: push.TurnID, Limit: parley.MaxPushesOfTurn,
+	})
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if rows[i].Push.ID != push.Push.ID {
+			continue
+		}
+		if _, err := tx.deleteWebhook(push.WorkspaceID, rows[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // UpdateWebhook implements store.Webhooks.
 func (s *Store) UpdateWebhook(ctx context.Context, webhook parley.Webhook) (parley.Webhook, error) {
 	return transact(ctx, s, func(tx *txn) (parley.Webhook, error) {
@@ -86,21 +110,29 @@ func (s *Store) UpdateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 // DeleteWebhook implements store.Webhooks.
 func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id parley.ID) error {
 	return s.write(ctx, func(tx *txn) error {
-		gone, err := tx.exec("DELETE FROM webhooks WHERE id = ? AND workspace_id = ?", id, workspaceID)
-		if err == nil && gone == 0 {
+		gone, err := tx.deleteWebhook(workspaceID, id)
+		if err == nil && !gone {
 			tx.wrote = false
 			err = transition.NotFound("webhook")
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			tx.means = id
 		}
-		tx.means = id
-		if _, err := tx.exec("DELETE FROM webhook_lanes WHERE webhook_id = ?", id); err != nil {
-			return err
-		}
-		_, err = tx.exec("DELETE FROM webhook_deliveries WHERE webhook_id = ?", id)
 		return err
 	})
+}
+
+// deleteWebhook deletes a webhook with its lanes and deliveries, and reports whether there was one.
+func (tx *txn) deleteWebhook(workspaceID, id parley.ID) (bool, error) {
+	gone, err := tx.exec("DELETE FROM webhooks WHERE id = ? AND workspace_id = ?", id, workspaceID)
+	if err != nil || gone == 0 {
+		return false, err
+	}
+	if _, err := tx.exec("DELETE FROM webhook_lanes WHERE webhook_id = ?", id); err != nil {
+		return false, err
+	}
+	_, err = tx.exec("DELETE FROM webhook_deliveries WHERE webhook_id = ?", id)
+	return true, err
 }
 
 // Webhook finds a webhook by id.
@@ -134,6 +166,14 @@ func (s *Store) Webhooks(
 	workspaceID parley.ID,
 	query store.WebhookQuery,
 ) (webhooks []parley.Webhook, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		webhooks, err = c.webhooks(workspaceID, query)
+		return err
+	})
+	return webhooks, err
+}
+
+func (c *conn) webhooks(workspaceID parley.ID, query store.WebhookQuery) ([]parley.Webhook, error) {
 	var l list
 	l.must("w.workspace_id = ?", workspaceID)
 	if !query.OwnerID.IsZero() {
@@ -146,12 +186,10 @@ func (s *Store) Webhooks(
 	if !query.AfterID.IsZero() {
 		l.must("w.id "+after+" ?", query.AfterID)
 	}
-	err = s.read(ctx, func(c *conn) error {
-		webhooks = []parley.Webhook{}
-		return eachListed(c, &webhooks, scanWebhook,
-			"SELECT "+webhookColumns+" FROM webhooks w INDEXED BY webhooks_workspace WHERE "+l.where.String()+
-				" ORDER BY w.id "+word+" LIMIT ?", append(l.args, limited(query.Limit))...)
-	})
+	webhooks := []parley.Webhook{}
+	err := eachListed(c, &webhooks, scanWebhook,
+		"SELECT "+webhookColumns+" FROM webhooks w INDEXED BY webhooks_workspace WHERE "+l.where.String()+
+			" ORDER BY w.id "+word+" LIMIT ?", append(l.args, limited(query.Limit))...)
 	return webhooks, err
 }
 

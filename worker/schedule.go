@@ -87,10 +87,14 @@ func (s *scheduler) postAll(ctx context.Context, found store.DueSchedules) error
 	for range min(schedulePosters, len(found.Due)) {
 		posters.Go(func() { // ends with the last schedule
 			for schedule := range next {
-				if err := s.postOne(ctx, schedule, found.Now); err != nil {
-					mu.Lock()
-					errs = append(errs, err)
-					mu.Unlock()
+				err := s.postOne(ctx, schedule, found.Now)
+				if err == nil {
+					continue
+				}
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
+				if parley.ErrorCode(err) != parley.CodeInternal { // the store refuses everybody
 					return
 				}
 			}

@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 
@@ -68,6 +70,43 @@ func (a *agenda) due(since parley.Time, missed parley.ScheduleMissed) parley.ID 
 		a.Fatal(err)
 	}
 	return made.ID
+}
+
+// refusing is a store that fails to post some schedules.
+type refusing struct {
+	Store
+	broken map[parley.ID]bool
+}
+
+func (s *refusing) PostScheduled(ctx context.Context, post store.ScheduledPost) (*parley.ScheduleRun, error) {
+	if s.broken[post.Schedule.ID] {
+		return nil, parley.Errorf(parley.CodeInternal, "the row cannot be read")
+	}
+	return s.Store.PostScheduled(ctx, post)
+}
+
+func TestSchedulesThatFailHoldUpNoOthers(t *testing.T) {
+	a := newAgenda(t)
+	broken := &refusing{a.store, map[parley.ID]bool{}}
+	for range schedulePosters {
+		broken.broken[a.due(minute, parley.MissedOnce)] = true
+	}
+	good := a.due(minute, parley.MissedOnce)
+	a.scheduler.store = broken
+	found, err := a.store.DueSchedules(t.Context(), scheduleBatch)
+	if err != nil || len(found.Due) != schedulePosters+1 {
+		t.Fatalf("%d are due (%v)", len(found.Due), err)
+	}
+	slices.SortFunc(found.Due, func(a, b parley.Schedule) int { // the good one is last
+		return map[bool]int{true: 1}[a.ID == good] - map[bool]int{true: 1}[b.ID == good]
+	})
+	if err := a.scheduler.postAll(t.Context(), found); err == nil {
+		t.Error("nothing is said of the schedules that fail")
+	}
+	schedule, err := a.store.Schedule(t.Context(), a.agent.WorkspaceID, good)
+	if err != nil || schedule.NextAt < parley.Now() {
+		t.Errorf("the schedule behind those that fail: %+v (%v); want it posted", schedule, err)
+	}
 }
 
 // post lets the scheduler act once and returns a schedule with its runs.

@@ -288,9 +288,14 @@ func (w *writer) postResult(ctx context.Context, m *message) error {
 	return err
 }
 
-// takeUp reads what the record has of the turn, and ends the run if the turn is over, or waits for somebody. The stream
-// is followed from an event before that, so nothing is missed between the two; what comes twice is sent once.
+// takeUp reads what the record has of the turn, and ends the run if the turn waits for somebody. The stream is followed
+// from an event before that, so nothing is missed between the two; what comes twice is sent once. The turn is read
+// first: what it did before it waited is in the record then.
 func (w *writer) takeUp(ctx context.Context) error {
+	turn, err := w.api.engine.Turn(ctx, w.x.Principal, w.turn)
+	if err != nil {
+		return err
+	}
 	rows, whole, err := w.rows(engine.MessageList{TurnIDs: []parley.ID{w.turn}})
 	if err != nil {
 		return err
@@ -309,23 +314,16 @@ func (w *writer) takeUp(ctx context.Context) error {
 		}
 		w.recorded = append(w.recorded, made...)
 	}
-	return w.look(ctx)
+	return w.stopped(ctx, &turn)
 }
 
-// look ends the run if the turn is over, or waits for somebody.
-func (w *writer) look(ctx context.Context) error {
-	turn, err := w.api.engine.Turn(ctx, w.x.Principal, w.turn)
-	if err != nil {
-		return err
-	}
-	if turn.Status.Finished() {
-		w.ending = w.finished(&turn)
-		return nil
-	}
+// stopped ends the run if the turn waited for somebody when it was read. Of its end the stream tells, after everything
+// before it.
+func (w *writer) stopped(ctx context.Context, turn *parley.Turn) error {
 	if w.patient && turn.WaitReason == parley.WaitBudget {
 		return nil
 	}
-	return w.paused(ctx, &turn, "")
+	return w.paused(ctx, turn, "")
 }
 
 // join takes the whole thread up, and follows its turn if one is at work.
@@ -336,6 +334,13 @@ func (w *writer) join(ctx context.Context) error {
 	session, err := w.api.engine.Session(ctx, w.x.Principal, w.thread.session)
 	if err != nil {
 		return err
+	}
+	var turn parley.Turn
+	if w.turn, w.after = session.TurnID, session.LastEvent; !w.turn.IsZero() {
+		if turn, err = w.api.engine.Turn(ctx, w.x.Principal, w.turn); err != nil {
+			return err
+		}
+		w.base = turn.Usage
 	}
 	messages, state, whole, err := w.snapshot()
 	if err != nil {
@@ -349,15 +354,10 @@ func (w *writer) join(ctx context.Context) error {
 	}
 	w.state = state
 	w.has(messages)
-	if w.turn, w.after = session.TurnID, session.LastEvent; w.turn.IsZero() {
+	if w.turn.IsZero() {
 		return nil
 	}
-	turn, err := w.api.engine.Turn(ctx, w.x.Principal, w.turn)
-	if err == nil {
-		w.base = turn.Usage
-		err = w.look(ctx)
-	}
-	return err
+	return w.stopped(ctx, &turn)
 }
 
 // has notes that the client has just these messages.

@@ -57,7 +57,12 @@ func (w *writer) happened(ctx context.Context, e *parley.Event) error {
 	case e.Type == parley.EventApprovalCreated:
 		asked, err := read[event.Approval](e)
 		if err == nil && asked.SessionID != w.thread.session { // a tool session's; perhaps the turn waits already
-			stream.Aside(func() { err = w.look(ctx) })
+			stream.Aside(func() {
+				var turn parley.Turn
+				if turn, err = w.api.engine.Turn(ctx, w.x.Principal, w.turn); err == nil {
+					err = w.stopped(ctx, &turn)
+				}
+			})
 		}
 		return err
 	case e.Type == parley.EventSessionWaiting:

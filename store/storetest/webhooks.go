@@ -167,7 +167,7 @@ func webhookLists(t *testing.T, w *world) {
 func pushOf(session, turn parley.ID) func(*parley.Webhook) {
 	return func(h *parley.Webhook) {
 		h.SessionID, h.TurnID, h.StartsAt = session, turn, 1_700_000_000_000
-		h.Push = &parley.WebhookPush{ID: "ü", Token: "t", Scheme: "Bearer", Credentials: "c"}
+		h.Push = &parley.WebhookPush{ID: "ü" + h.ID.String(), Token: "t", Scheme: "Bearer", Credentials: "c"}
 	}
 }
 
@@ -199,8 +199,14 @@ func pushOfOneTurn(t *testing.T, w *world) {
 	for range parley.MaxPushesOfTurn - 1 {
 		w.webhook(t, pushOf(session, turn))
 	}
-	more := push
-	more.ID = parley.NewID()
+	again := push
+	again.ID, again.URL = parley.NewID(), "https://example.com/again"
+	_, err = w.store.CreateWebhook(w.ctx, again)
+	must(t, "a push with the id of one", err)
+	_, err = w.store.Webhook(w.ctx, w.scope.WorkspaceID, push.ID)
+	refused(t, "the push that it replaced", err, parley.CodeNotFound)
+	push = again
+	more := w.newWebhook(pushOf(session, turn))
 	_, err = w.store.CreateWebhook(w.ctx, more)
 	refused(t, "one push more of a turn", err, parley.CodeConflict)
 	for range parley.MaxPushesOfOwner - parley.MaxPushesOfTurn - 1 { // one is of another turn

@@ -1,0 +1,87 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"example.org/parley"
+	"example.org/parley/engine"
+	"example.org/parley/llm"
+	"example.org/parley/llm/sim"
+	"example.org/parley/model"
+	"example.org/parley/protocol/agui"
+	"example.org/parley/store"
+)
+
+// turnReads is the engine's store, with something that happens before a turn is read.
+type turnReads struct {
+	engine.Store
+	before atomic.Pointer[func(turn parley.Turn)]
+}
+
+func (r *turnReads) Turn(ctx context.Context, scope store.Scope, id parley.ID) (parley.Turn, error) {
+	turn, err := r.Store.Turn(ctx, scope, id)
+	before := r.before.Load()
+	if before == nil || err != nil {
+		return turn, err
+	}
+	(*before)(turn)
+	return r.Store.Turn(ctx, scope, id)
+}
+
+// afterTools answers after a tool only once it may.
+type afterTools struct {
+	*sim.Model
+	may chan struct{}
+}
+
+func (m afterTools) Stream(ctx context.Context, request model.EncodedRequest) iter.Seq2[model.Chunk, error] {
+	if bytes.Contains(request.Body, []byte(`"role":"tool"`)) {
+		<-m.may
+	}
+	return m.Model.Stream(ctx, request)
+}
+
+// TestARunThatIsResumedTellsTheAnswer: also if the turn ends while its record is read.
+func TestARunThatIsResumedTellsTheAnswer(t *testing.T) {
+	t.Parallel()
+	may := make(chan struct{})
+	s := startServerWith(t, func(t *testing.T) *llm.Registry {
+		return objectModels(t, afterTools{sim.New(), may}, model.OutputTool, "script")
+	}, func(o *Options) { o.Mounts = append(o.Mounts, agui.Mount(o.Engine, o.Streams)) })
+	agent := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"slug":"asks","name":"Asks","model":"other/script",`+
+		`"tools":["current_time"],"grants":[{"tool":"current_time","effect":"ask"}]}`)
+	run := func(more string) string {
+		got := s.do("POST", "/agui/"+agent.Slug, `{"threadId":"t","runId":"r",`+more+`}`)
+		if got.status != 200 {
+			t.Fatalf("status %d: %s", got.status, got.body)
+		}
+		return string(got.body)
+	}
+	script := `[[{\"tool_call\":{\"name\":\"current_time\",\"arguments\":{}}}],[{\"text\":\"Late.\"}]]`
+	asked := run(`"messages":[{"id":"m","role":"user","content":"` + script + `"}]`)
+	id := regexp.MustCompile(`"interrupts":\[{"id":"([^"]+)"`).FindStringSubmatch(asked)
+	if id == nil {
+		t.Fatalf("nothing is asked: %s", asked)
+	}
+	once := sync.OnceFunc(func() { close(may) })
+	ends := func(turn parley.Turn) {
+		if turn.Status != parley.TurnWaiting { // it has the answer
+			once()
+			s.awaitEnd(turn.SessionID.String())
+		}
+	}
+	s.turns.before.Store(&ends)
+	answer := run(fmt.Sprintf(`"messages":[{"id":"m","role":"user","content":%q}],`+
+		`"resume":[{"interruptId":%q,"status":"resolved","payload":{"approved":true}}]`, "x", id[1]))
+	if !strings.Contains(answer, `"delta":"Late."`) || !strings.Contains(answer, "RUN_FINISHED") {
+		t.Errorf("the run is resumed with:\n%s", answer)
+	}
+}
