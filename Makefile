@@ -41,8 +41,8 @@ ifeq ($(PARLEY_PG_BIN)$(wildcard /usr/lib/postgresql/*/bin/postgres),)
 endif
 
 # No cached results: Go's cache does not see what a test reads through a child process.
-# Linting includes vet.
-GO_TEST := go test -count=1 -vet=off
+# Linting includes vet. What only debuggers read is not linked.
+GO_TEST := go test -count=1 -vet=off -ldflags=-w
 RACE_TEST := CGO_ENABLED=1 $(GO_TEST) $(RACE)
 
 # The packages of the tree as ./paths, whatever the module's name.
@@ -72,7 +72,8 @@ LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReque
 |TestListsOfLargeRows|TestExportsAtOnceAreBounded|TestAnswersNobodyTakesHaveABound|TestExplainsOneTurnOfFiveHundred$\
 |TestChatOfAnAnswerInManyRows|TestAPromptThatGrows|TestCostlyPatternsAreRefused|TestLargePagesEndEarly|TestALongTurnEnds|TestWhatWasSaidIsFoundAfterASummary$\
 |TestLongTurnsKeepTheirWindow|TestStepsKeepTheirShare|TestImportsOfManyFilesAreBounded|TestLargeImportsAreReadOneByOne|TestFetch|TestBranchesOfALongTurn$\
-|TestSendersAreNetworksAndBounded|TestAnswersInSmallPieces|TestPrefixesLiveAtTokenPressure)$$
+|TestSendersAreNetworksAndBounded|TestAnswersInSmallPieces|TestPrefixesLiveAtTokenPressure|TestListsOfItemsAreBounded$\
+|TestEventsOfLongMessagesAreBounded|TestDocumentIsServedPacked)$$
 
 # The stores' databases are in memory where there is room: on a disk half of the time would be spent waiting for it,
 # and nothing here cuts the power. Programs are built elsewhere, since this directory may forbid running them.
@@ -206,13 +207,13 @@ $(CLIENT_PACKAGES): e2e/clients/package.json e2e/clients/package-lock.json
 	@touch $@
 
 e2e: $(MCP_PACKAGES) $(CLIENT_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
-	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 3 -parallel 3 ./e2e/page ./e2e/cluster ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait, and these two packages take longest
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 3 -parallel 2 ./e2e/page ./e2e/cluster ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait, and these two packages take longest
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
 
-trials: ## run the trials of several processes TRIALS times in a row (10)
-	$(GO_TEST) -v -timeout 120m -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -trials $${TRIALS:-10}
+trials: ## run the trials of several processes at their whole size, TRIALS times in a row (10)
+	$(GO_TEST) -v -timeout 120m -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -size 2 -trials $${TRIALS:-10}
 
 trials-teams: ## run the trials of teams at their whole size, 200 leads with 5 subordinates each and more than 5,000 delegations
 	$(GO_TEST) -v -timeout 120m -run 'TestTeams' ./e2e/cluster -leads 200 -plans 3

@@ -111,13 +111,12 @@ func goOn(t *testing.T, s *server, records map[parley.ID][]parley.Message) {
 	}
 }
 
-// copyWithKills runs a copy until it is done: the nth run is killed at its nth line. How
-// many of them die in the middle depends on the machine (transfer.TestResume dies after
-// every transaction); at least one must.
+// copyWithKills runs a copy until it is done: each run is killed a few lines later than the one before. How many of them
+// die in the middle depends on the machine (transfer.TestResume dies after every transaction); at least one must.
 func copyWithKills(t *testing.T, from, to string) {
 	t.Helper()
 	killed := 0
-	for n := 1; ; n++ {
+	for n := 1; ; n += 1 + n/3 {
 		command := exec.CommandContext(t.Context(), binary, "copy", "--from", from, "--to", to)
 		command.Env = cleanEnvironment()
 		var out bytes.Buffer

@@ -12,13 +12,13 @@ import (
 	"example.org/parley/client"
 )
 
-// The trial's size.
+// The trial, and its size if that is 1.
 const (
-	chaosSessions = 200
-	chaosTurns    = 1200
-	chaosWatchers = 30              // besides the drivers
+	chaosSessions = 100
+	chaosTurns    = 600
+	chaosWatchers = 15              // besides the drivers
+	chaosWork     = 15              // turns that end between two faults, normally within a second
 	chaosThink    = 2 * time.Second // mean time between two messages of a person
-	chaosWork     = 25              // turns that end between two faults, normally within a second
 	loadBound     = 10 * time.Minute
 	repairBound   = 20 * time.Second
 )
@@ -28,7 +28,7 @@ const (
 func TestChaosOnSQLite(t *testing.T) {
 	t.Parallel()
 	row(t, func(t *testing.T, at uint64) {
-		chaos(newTrial(t, at, sqliteFile(), 1, 2), 60, 300, 10, 10, 2*time.Second)
+		chaos(newTrial(t, at, sqliteFile(), 1, 2), *size*40, *size*200, *size*10, 10, 2*time.Second)
 	})
 }
 
@@ -38,7 +38,7 @@ func TestChaos(t *testing.T) {
 	row(t, func(t *testing.T, at uint64) {
 		x := newTrial(t, at, postgresDatabase(t), 3, 3)
 		x.checkClocks()
-		chaos(x, chaosSessions, chaosTurns, chaosWork, chaosWatchers, chaosThink)
+		chaos(x, *size*chaosSessions, *size*chaosTurns, *size*chaosWork, *size*chaosWatchers, chaosThink)
 		for _, name := range []string{"parley_fenced_writes_total", "parley_takeovers_total"} {
 			if x.counts[name] == 0 {
 				t.Errorf("%s is 0: the trial did not exercise its purpose", name)

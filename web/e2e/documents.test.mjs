@@ -37,7 +37,7 @@ async function approve(session) {
 }
 const say = (session, text) => server.ask('POST', `/v1/sessions/${session.id}/messages`, { role: 'user', content: { text } });
 
-test('a document that an agent writes appears beside its conversation, and leads back to where it was written', async () => {
+once('a document that an agent writes appears beside its conversation, and leads back to where it was written', async () => {
   const session = await server.session('Write an outline', { model: 'sim/document', tools: TOOLS });
   const page = await tab(`/c/${session.id}?panel=documents`);
   const drawer = page.getByRole('complementary', { name: 'Documents' });
@@ -80,7 +80,7 @@ test('a document fills in beside its conversation while it is written, and keeps
   right(page);
 });
 
-test('what a call is about to write is shown while it waits, and new versions replace only what differs', async () => {
+once('what a call is about to write is shown while it waits, and new versions replace only what differs', async () => {
   const { session, page } = await open({ grants: ASKS });
   const content = '# Report\n\nOne sentence.\n\nAnother one.\n';
   await say(session, script(calls('write_artifact', { name: 'Report', kind: 'markdown', content })));
@@ -297,7 +297,7 @@ once('HTML and drawings are shown, and do nothing: no script, no network, no way
   assert.equal(new URL(page.url()).pathname, `/documents/${html.id}`);
 });
 
-test('what somebody asks about a passage becomes a message in the conversation that wrote the document', async () => {
+once('what somebody asks about a passage becomes a message in the conversation that wrote the document', async () => {
   const session = await server.session('Here is a plan');
   await server.settled(session.id);
   const { id, name } = await document('markdown', 'Plan', '# Plan\n\nFirst we walk.\n\nThen we *rest*.\n', { session_id: session.id });
@@ -373,7 +373,7 @@ once('lists are narrowed, and follow what happens elsewhere; a table has its row
   right(phone);
 });
 
-test('a file is shown as its picture, or can be downloaded; it is compared by what it is, and not edited', async () => {
+once('a file is shown as its picture, or can be downloaded; it is compared by what it is, and not edited', async () => {
   const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
   const made = await document('file', 'dot.png', dot);
   const page = await tab(`/documents/${made.id}`);
@@ -433,7 +433,7 @@ test('from a sentence one click leads to what wrote it, and the lineage is walke
   right(page);
 });
 
-test('a project lists its runs and what they cost; a version whose input has moved on is stale', async () => {
+once('a project lists its runs and what they cost; a version whose input has moved on is stale', async () => {
   const directory = mkdtempSync(path.join(homedir(), 'parley-page-')); // where projects may lie
   after(() => rmSync(directory, { recursive: true, force: true }));
   const project = await server.ask('POST', '/v1/projects', { name: `Book ${crypto.randomUUID().slice(0, 8)}`, path: directory });
@@ -502,7 +502,7 @@ test('the example pipeline is started from the first screen and watched, and a s
   right(page);
 });
 
-test('a run of a pipeline is cancelled and resumed on its page', async () => {
+once('a run of a pipeline is cancelled and resumed on its page', async () => {
   const output = (title) => [{ kind: 'text', title, name: 'content', schema: null }];
   const node = (name, model, inputs = []) => ({ name, model, instructions: 'Write.', inputs, outputs: output(name), agent_id: 'parley', cite: false });
   const run = await server.ask('POST', '/v1/pipeline-runs', {

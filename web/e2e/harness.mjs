@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { chromium } from 'playwright-core';
 
 const binary = required('PARLEY_E2E_BINARY');
-const DEADLINE = Number(process.env.PARLEY_E2E_DEADLINE ?? 30_000); // milliseconds; a test that takes longer hangs
+const DEADLINE = Number(process.env.PARLEY_E2E_DEADLINE ?? 60_000); // milliseconds; a test that takes longer hangs
 
 function required(name) {
   const value = process.env[name];

@@ -2,7 +2,7 @@
 // on a shared database the next one counts what waits.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accessible, right, until } from './harness.mjs';
+import { accessible, once, right, until } from './harness.mjs';
 import { server, stage, tab } from './stage.mjs';
 
 stage();
@@ -64,7 +64,7 @@ test('a briefing arrives while one looks, is read, and leads to its source and t
   right(page);
 });
 
-test('a question is answered in the inbox, and the agent goes on with the answer', async () => {
+once('a question is answered in the inbox, and the agent goes on with the answer', async () => {
   const asks = await agent('Farmer');
   await works(asks, [[call('request_input', { question: 'Which **field** first?' })], [{ text: 'I have asked.' }]]);
   const { id } = await lately(asks);
@@ -83,7 +83,7 @@ test('a question is answered in the inbox, and the agent goes on with the answer
   right(page);
 });
 
-test('a call of background work is approved in the inbox, and asked about only there', async () => {
+once('a call of background work is approved in the inbox, and asked about only there', async () => {
   const careful = await agent('Clock', { tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask' }] });
   await works(careful, [[call('current_time', {})], [{ text: 'It is late.' }]]);
   const { id } = await lately(careful);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, test } from 'node:test';
+import { after } from 'node:test';
 import { accessible, once, open, right, Server, until } from './harness.mjs';
 import { chrome, server, stage, tab } from './stage.mjs';
 
@@ -48,7 +48,7 @@ once('a directory is found with the keyboard alone, and becomes a project', asyn
   right(page);
 });
 
-test('the context of the next call is shown byte by byte, and follows the conversation', async () => {
+once('the context of the next call is shown byte by byte, and follows the conversation', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Brief', system_prompt: 'You are brief.', tools: ['current_time'], context_policy: { kind: 'recent', limit: 2 } });
   const session = await server.session('Grüße “eins” \\ 1', { agent_id: agent.id });
   const say = async (text) => {
@@ -79,7 +79,7 @@ test('the context of the next call is shown byte by byte, and follows the conver
 
 const rows = '[data-rows] [data-row]';
 
-test('rows arrive while a session streams, and a delta causes no request', async () => {
+once('rows arrive while a session streams, and a delta causes no request', async () => {
   const session = await server.session('Write', { model: 'sim/lorem-9000-20' });
   const page = await tab(`/c/${session.id}/inspect`);
   const growing = page.locator(rows, { hasText: 'running' }).filter({ hasText: 'assistant' });

@@ -25,7 +25,7 @@ test('a newcomer starts a conversation, sees the simulator answer, and finds it 
   right(page);
 });
 
-test('a tool waits for approval, runs, and shows its result', async () => {
+once('a tool waits for approval, runs, and shows its result', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Careful', tools: ['current_time'], grants: [{ tool: 'current_time', effect: 'ask' }] });
   const session = await server.session('What time is it?', { agent_id: agent.id, model: 'sim/tool' });
   const page = await tab(`/c/${session.id}`);
@@ -38,7 +38,7 @@ test('a tool waits for approval, runs, and shows its result', async () => {
   right(page);
 });
 
-test('a reload in the middle of an answer shows the text that the server has', async () => {
+once('a reload in the middle of an answer shows the text that the server has', async () => {
   const session = await server.session('Write', { model: LONG });
   const page = await tab(`/c/${session.id}`);
   await page.locator(growing).waitFor();
@@ -152,7 +152,7 @@ once('a draft survives a reload, and is gone once it was sent', async () => {
   assert.equal(await page.inputValue(composer), '');
 });
 
-test('queued messages can be changed and removed, and a turn stopped', async () => {
+once('queued messages can be changed and removed, and a turn stopped', async () => {
   const session = await server.session('Write', { model: LONG });
   const page = await tab(`/c/${session.id}`);
   await page.locator(growing).waitFor();
@@ -194,7 +194,7 @@ once('a message is edited in a branch, and the original stays', async () => {
   right(page);
 });
 
-test('a message is pinned, set aside, and the context cleared', async () => {
+once('a message is pinned, set aside, and the context cleared', async () => {
   const session = await server.session('Keep this');
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}`);
@@ -212,7 +212,7 @@ test('a message is pinned, set aside, and the context cleared', async () => {
   right(page);
 });
 
-test('the inspector shows each call with its exact request', async () => {
+once('the inspector shows each call with its exact request', async () => {
   const session = await server.session('What time is it?', { model: 'sim/tool' });
   await server.settled(session.id);
   const page = await tab(`/c/${session.id}/inspect`);
@@ -242,7 +242,13 @@ once('axe finds no problem, in light and dark colours', async () => {
   const call = (await server.ask('GET', `/v1/sessions/${session.id}/calls`)).data[0];
   const page = await tab('/new', { colorScheme: 'light' });
   for (const address of ['/new', `/c/${session.id}?panel=info`, `/c/${session.id}?panel=context`, `/c/${session.id}?panel=trace`, `/c/${session.id}?panel=outline`, `/c/${session.id}?panel=tree`, `/c/${session.id}?panel=lineage`, `/c/${session.id}/inspect`, `/c/${session.id}/inspect?only=calls,events&row=call-${call.id}`, '/search', '/search?q=time', '/inbox', '/team', '/team/nobody', '/agents', `/agents/${agent.id}`, '/projects', '/usage', '/audit', '/settings/models', '/settings/providers', '/settings/keys', '/settings/import', '/settings/appearance', '/settings/shortcuts', '/nowhere-at-all']) {
-    if (address !== '/nowhere-at-all') await page.goto(server.url + address);
+    const before = await page.evaluate((to) => {
+      const shown = document.body.innerText;
+      history.pushState(null, '', to); // as by a link: to load each address would take longer than axe
+      dispatchEvent(new PopStateEvent('popstate'));
+      return shown;
+    }, address);
+    await until(async () => address === '/new' || (await page.evaluate(() => document.body.innerText)) !== before, `${address} is shown`);
     await page.locator('main').waitFor();
     await until(async () => (await page.locator('[role=status]', { hasText: 'Loading' }).count()) === 0, `${address} has loaded`);
     await accessible(page, address);
@@ -265,7 +271,7 @@ once('on a phone the list covers the conversation and can be closed', async () =
   right(page);
 });
 
-test('older files are imported after a look at what would happen', async () => {
+once('older files are imported after a look at what would happen', async () => {
   const page = await tab('/settings/import');
   const feature = `signup-${Date.now()}-${Math.random()}`; // another one on each database
   const chat = { entries: [{ role: 'user', content: `Plan ${feature}`, timestamp: '2025-01-02T10:00:00Z' }], featureId: feature };

@@ -76,7 +76,7 @@ test('a task is given, handed on and cancelled, and the pages of the team show i
   right(overview);
 });
 
-test('a schedule shows its next times before it is made; it is paused, changed and deleted', async () => {
+once('a schedule shows its next times before it is made; it is paused, changed and deleted', async () => {
   const { lead, scout } = await team();
   const page = await tab(`/team/${lead.slug}`);
   await page.getByText('Nobody has a schedule.').waitFor();
@@ -120,7 +120,7 @@ test('a schedule shows its next times before it is made; it is paused, changed a
   right(page);
 });
 
-test('what others note, change and forget shows without a reload', async () => {
+once('what others note, change and forget shows without a reload', async () => {
   const { lead } = await team();
   const page = await tab(`/team/${lead.slug}`);
   await page.getByText('Nothing is known here yet.').waitFor();
@@ -134,7 +134,7 @@ test('what others note, change and forget shows without a reload', async () => {
   right(page);
 });
 
-test('what a team knows is listed, pinned, forgotten, written and edited', async () => {
+once('what a team knows is listed, pinned, forgotten, written and edited', async () => {
   const { lead, scout } = await team();
   await server.ask('POST', '/v1/knowledge', { agent_id: lead.id, scope: 'team', text: 'The lamp burns until dawn.' });
   await server.ask('POST', '/v1/knowledge', { agent_id: scout.id, text: 'Gulls sleep at noon.' });

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { accessible, browser, open, Server, until } from './harness.mjs';
+import { accessible, browser, once, open, Server, until } from './harness.mjs';
 
 const FORM = {
   type: 'object',
@@ -170,7 +170,7 @@ test('a tool server is authorized on the page, and then its tools ask there', as
   right(page);
 });
 
-test('questions of tools are declined and dismissed, in the inbox too, and lead elsewhere', async () => {
+once('questions of tools are declined and dismissed, in the inbox too, and lead elsewhere', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: `Payer ${crypto.randomUUID().slice(0, 8)}`, model: 'sim/script', tools: ['cloud__*'] });
   await until(async () => (await stateOf()) === 'connected', 'the tool server is connected');
   const page = await open(context, server, '/inbox');
@@ -192,7 +192,7 @@ test('questions of tools are declined and dismissed, in the inbox too, and lead 
   right(page);
 });
 
-test('an authorization is forgotten, and a phone shows what to do in the conversation', async () => {
+once('an authorization is forgotten, and a phone shows what to do in the conversation', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: `Walker ${crypto.randomUUID().slice(0, 8)}`, model: 'sim/script', tools: ['cloud__*'] });
   const page = await open(context, server, '/settings/tool-servers');
   await page.getByRole('button', { name: 'Forget the authorization of cloud' }).click();

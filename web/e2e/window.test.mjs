@@ -1,6 +1,5 @@
 // What the model can still read: the meter, what goes first, summaries, and what became of each message.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { accessible, once, right, until } from './harness.mjs';
 import { server, stage, tab } from './stage.mjs';
 
@@ -133,7 +132,7 @@ once('a cost that is an estimate is marked; usage is told by purpose', async () 
 
 const rounded = (tokens) => Number(tokens.toPrecision(3)).toLocaleString('en');
 
-test('what an edit, a mark or a prompt will cost is told before it is done', async () => {
+once('what an edit, a mark or a prompt will cost is told before it is done', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Seer', model: 'sim/echo', system_prompt: 'You see far. '.repeat(600) });
   const session = await told(3, { title: 'Foretold', agent_id: agent.id });
   const record = await recordOf(session);
@@ -190,7 +189,7 @@ test('what an edit, a mark or a prompt will cost is told before it is done', asy
   right(page);
 });
 
-test('a context policy is chosen in words, refused at its field, and its cost told before it is saved', async () => {
+once('a context policy is chosen in words, refused at its field, and its cost told before it is saved', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Keeper', model: 'sim/echo', system_prompt: 'You keep far. '.repeat(600), context_policy: { kind: 'all' } });
   const session = await told(3, { title: 'Kept', agent_id: agent.id });
   const policyOf = async (path) => (await server.ask('GET', path)).context_policy;
@@ -235,7 +234,7 @@ test('a context policy is chosen in words, refused at its field, and its cost to
   right(page);
 });
 
-test('what a change costs is told by touch, and another model’s before it is taken; the page asks for no request', async () => {
+once('what a change costs is told by touch, and another model’s before it is taken; the page asks for no request', async () => {
   const agent = await server.ask('POST', '/v1/agents', { name: 'Toucher', model: 'sim/echo', system_prompt: 'You feel far. '.repeat(600) });
   const session = await told(3, { title: 'Touched', agent_id: agent.id, context_policy: { kind: 'auto', tokens: 6000 } });
   const page = await tab(`/c/${session.id}`, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
