@@ -111,8 +111,8 @@ func goOn(t *testing.T, s *server, records map[parley.ID][]parley.Message) {
 	}
 }
 
-// copyWithKills runs a copy until it is done: each run is killed a few lines later than the one before. How many of them
-// die in the middle depends on the machine (transfer.TestResume dies after every transaction); at least one must.
+// copyWithKills runs a copy until it is done: each run is killed a few lines later than the one before. How many of
+// them die in the middle depends on the machine (transfer.TestResume dies after every transaction); at least one must.
 func copyWithKills(t *testing.T, from, to string) {
 	t.Helper()
 	killed := 0

@@ -17,8 +17,8 @@ type PushInput struct {
 	Since  parley.Time // of the first event to send
 }
 
-// CreatePush makes a push notification of the principal's. It replaces their own of the turn with its id. CodeConflict if
-// the turn is over.
+// CreatePush makes a push notification of the principal's. It replaces their own of the turn with its id. CodeConflict
+// if the turn is over.
 func (e *Engine) CreatePush(
 	ctx context.Context,
 	principal parley.Principal,

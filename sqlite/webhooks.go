@@ -61,8 +61,8 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 }
 
 // replacePush deletes the push notification that a new one replaces.
-func (tx *txn) replacePush(push *parley.Webhook) error {
-	rows, err := tx.webhooks(push.WorkspaceID, store.WebhookQuery{
+func (t *txn) replacePush(push *parley.Webhook) error {
+	rows, err := t.webhooks(push.WorkspaceID, store.WebhookQuery{
 		OwnerID: push.Owner.ID, TurnID: push.TurnID, Limit: parley.MaxPushesOfTurn,
 	})
 	if err != nil {
@@ -72,7 +72,7 @@ func (tx *txn) replacePush(push *parley.Webhook) error {
 		if rows[i].Push.ID != push.Push.ID {
 			continue
 		}
-		if _, err := tx.deleteWebhook(push.WorkspaceID, rows[i].ID); err != nil {
+		if _, err := t.deleteWebhook(push.WorkspaceID, rows[i].ID); err != nil {
 			return err
 		}
 	}
@@ -123,15 +123,15 @@ func (s *Store) DeleteWebhook(ctx context.Context, workspaceID, id parley.ID) er
 }
 
 // deleteWebhook deletes a webhook with its lanes and deliveries, and reports whether there was one.
-func (tx *txn) deleteWebhook(workspaceID, id parley.ID) (bool, error) {
-	gone, err := tx.exec("DELETE FROM webhooks WHERE id = ? AND workspace_id = ?", id, workspaceID)
+func (t *txn) deleteWebhook(workspaceID, id parley.ID) (bool, error) {
+	gone, err := t.exec("DELETE FROM webhooks WHERE id = ? AND workspace_id = ?", id, workspaceID)
 	if err != nil || gone == 0 {
 		return false, err
 	}
-	if _, err := tx.exec("DELETE FROM webhook_lanes WHERE webhook_id = ?", id); err != nil {
+	if _, err := t.exec("DELETE FROM webhook_lanes WHERE webhook_id = ?", id); err != nil {
 		return false, err
 	}
-	_, err = tx.exec("DELETE FROM webhook_deliveries WHERE webhook_id = ?", id)
+	_, err = t.exec("DELETE FROM webhook_deliveries WHERE webhook_id = ?", id)
 	return true, err
 }
 

@@ -440,7 +440,7 @@ func (a *api) streamEvents(x *protocol.Exchange) error {
 	w.frames = protocol.NewFrames(x.W)
 	defer w.frames.End()
 	if stream.Aside(func() { err = w.frames.Flush() }); err != nil {
-		return nil //nolint:nilerr // the client is gone
+		return nil // the client is gone
 	}
 	if err := w.from.Watch(x.R.Context(), &w, x.Leave); err != nil && x.R.Context().Err() == nil {
 		f := failureOf(x.Problem(err))
