@@ -138,8 +138,7 @@ func (s *asking) attempt(a *answer, q *question) (err error) {
 			_ = ready() // the panic is reported instead
 		}
 	}()
-	held := s.w.currentLease()
-	if q.reservation == nil && held != nil && !held.expired() {
+	if q.reservation == nil && s.lease != nil && !s.lease.expired() {
 		go opening() // ends with the transaction; this attempt waits for it
 	} else if opening(); ctx.Err() != nil &&
 		context.Cause(ctx) == errNotBegun { //nolint:errorlint // the cause is never wrapped

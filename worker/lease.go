@@ -15,7 +15,9 @@ const renewals = 3
 // registerPause is the wait between attempts to register, after a lease was lost and no new one could be had.
 const registerPause = time.Second
 
-// lease is one registration of this process. The end of its context ends every run and every write under it.
+// lease is one registration of this process. The end of its context ends every run and every write under it. If it is
+// renewed late, another lease of the same id and context takes its place: what was claimed under the first one stays
+// expired, since a sweep that had begun may have given some of it to others.
 type lease struct {
 	id    parley.ID
 	ctx   context.Context //nolint:containedctx // it is the lease: its end ends everything under it
@@ -42,10 +44,15 @@ func (w *Worker) register(ctx context.Context) (*lease, error) {
 		return nil, err
 	}
 	fresh.ctx, fresh.end = context.WithCancelCause(context.Background())
-	w.mu.Lock()
-	w.lease = fresh
-	w.mu.Unlock()
+	w.hold(fresh)
 	return fresh, nil
+}
+
+// hold makes a lease the current one.
+func (w *Worker) hold(current *lease) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lease = current
 }
 
 func (w *Worker) currentLease() *lease {
@@ -65,12 +72,11 @@ func (w *Worker) leaseLoop(held *lease) {
 			return
 		case <-ticker.C:
 		}
-		if w.renew(held) {
+		if renewed := w.renew(held); renewed != nil {
+			held = renewed
 			continue
 		}
-		w.mu.Lock()
-		w.lease = nil
-		w.mu.Unlock()
+		w.hold(nil)
 		held.end(ErrLeaseLost)
 		w.observer.LeaseLost()
 		w.log.Warn("the lease of this process was lost; its turns were aborted", "process_id", held.id)
@@ -81,25 +87,33 @@ func (w *Worker) leaseLoop(held *lease) {
 	}
 }
 
-// renew reports whether the lease still holds. A process that was stopped past its lease asks too: unless another one
-// has taken over, it continues.
-func (w *Worker) renew(held *lease) bool {
-	started := time.Now()
+// renew returns the lease under which this process continues; nil if it lost its own. A process that was stopped past
+// its lease asks too: unless another one has taken over everything, it continues, under a lease in the place of the one
+// that it missed to renew.
+func (w *Worker) renew(held *lease) *lease {
+	started, late := time.Now(), held.expired()
 	ctx, stop := context.WithDeadline(context.Background(), started.Add(w.options.Lease/renewals))
 	defer stop()
 	cancels, err := w.store.RenewLease(ctx, held.id, w.options.Lease)
 	switch {
 	case err == nil:
+		if late {
+			held = &lease{id: held.id, ctx: held.ctx, end: held.end}
+		}
 		held.prolong(started.Add(w.options.Lease))
+		w.hold(held)
 		for _, turnID := range cancels {
 			w.Cancel(turnID)
 		}
-		return true
+		return held
 	case parley.ErrorCode(err) == parley.CodeFenced:
-		return false
+		return nil
 	}
 	w.log.Warn("the lease of this process could not be renewed", "process_id", held.id, "error", err)
-	return time.Now().Before(held.until)
+	if !time.Now().Before(held.until) {
+		return nil
+	}
+	return held
 }
 
 // registerAgain gets a new lease; nil if the worker ends first.

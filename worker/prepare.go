@@ -15,8 +15,14 @@ import (
 
 // begin makes the turn of a claim, for a runtime to run. The caller closes it.
 func (w *Worker) begin(ctx context.Context, claim *store.Claim) *turn {
+	held := w.leaseOf(claim)
+	// Writes outlive a cancel of the turn and end with the lease.
+	writes := context.WithoutCancel(ctx)
+	if held != nil {
+		writes = held.ctx
+	}
 	return newTurn(&claimed{
-		w: w, claim: *claim, fence: claim.Fence, ctx: ctx, writes: w.writesOf(ctx, claim),
+		w: w, claim: *claim, fence: claim.Fence, lease: held, ctx: ctx, writes: writes,
 		author: parley.Author{Kind: parley.AuthorAgent, ID: claim.Agent.ID, Name: claim.Agent.Name},
 		last:   max(claim.Session.LastSequence, claim.Trigger.Sequence),
 	})
@@ -29,14 +35,14 @@ func (w *Worker) prepared(ctx context.Context, claim *store.Claim) (*turn, *parl
 	return t, failure, err
 }
 
-// writesOf returns the context of a claim's writes: it outlives a cancel of the turn and ends with the lease.
-func (w *Worker) writesOf(ctx context.Context, claim *store.Claim) context.Context {
+// leaseOf returns the lease of a claim that runs; else nil.
+func (w *Worker) leaseOf(claim *store.Claim) *lease {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if running := w.runs[claim.Fence.TurnID]; running != nil {
-		return running.lease.ctx
+		return running.lease
 	}
-	return context.WithoutCancel(ctx)
+	return nil
 }
 
 // wrote notes a sequence that the store assigned.

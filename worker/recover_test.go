@@ -336,16 +336,20 @@ func TestStoppedPastTheLease(t *testing.T) {
 	if w.sweep() {
 		t.Error("it swept before renewing its own lease")
 	}
-	if !w.renew(held) {
-		t.Error("nobody had taken over, and the lease was given up")
+	old := held
+	if held = w.renew(held); held == nil {
+		t.Fatal("nobody had taken over, and the lease was given up")
 	}
-	if held.expired() {
+	if held.expired() || held != w.currentLease() {
 		t.Error("a renewed lease counts as expired")
+	}
+	if !old.expired() {
+		t.Error("what was claimed before counts as held: a sweep may have given some of it to others")
 	}
 	stopped()
 	_, err = r.store.Sweep(t.Context())
 	r.must(err)
-	if w.renew(held) {
+	if w.renew(held) != nil {
 		t.Error("a lease that was swept counts as held")
 	}
 }
@@ -370,6 +374,41 @@ func TestNothingIsSentPastTheLease(t *testing.T) {
 	w.currentLease().wall.Store(0)
 	r.post(session, "Go", "")
 	r.wait("BeginStep", refused)
+	r.idleSlots(w)
+	if asked.Load() {
+		t.Error("the model was asked for a turn that another process has")
+	}
+}
+
+// TestNothingIsSentAfterALateRenewal: a process that was stopped past its lease, and renewed it while a sweep was giving
+// its turns to others, asks the store before the model in each turn that it had claimed before.
+func TestNothingIsSentAfterALateRenewal(t *testing.T) {
+	r := newRig(t)
+	over := &faults{Store: r.store}
+	var w *Worker
+	r.tools = fakeTools{{name: "look", call: func(context.Context, tool.Call) (json.RawMessage, error) {
+		held := w.currentLease()
+		held.wall.Store(0)
+		if w.renew(held) == nil {
+			t.Error("the lease is lost")
+		}
+		return json.RawMessage(`{}`), nil
+	}}}
+	w = r.start(over)
+	refused := make(chan struct{})
+	var steps atomic.Int64
+	over.set(func(method string) error {
+		if method != "BeginStep" || steps.Add(1) == 1 {
+			return nil
+		}
+		defer close(refused)
+		return parley.Errorf(parley.CodeFenced, "another process has the turn")
+	})
+	var asked atomic.Bool
+	r.model.play(calls(parley.FinishToolCalls, "look", `{}`),
+		func(context.Context, func(model.Chunk, error) bool) { asked.Store(true) })
+	r.post(r.session(parley.Settings{Tools: &[]parley.ToolRef{{Name: "look"}}}, nil), "Go", "")
+	r.wait("the second BeginStep", refused)
 	r.idleSlots(w)
 	if asked.Load() {
 		t.Error("the model was asked for a turn that another process has")
