@@ -380,8 +380,8 @@ func TestNothingIsSentPastTheLease(t *testing.T) {
 	}
 }
 
-// TestNothingIsSentAfterALateRenewal: a process that was stopped past its lease, and renewed it while a sweep was giving
-// its turns to others, asks the store before the model in each turn that it had claimed before.
+// TestNothingIsSentAfterALateRenewal: a process that was stopped past its lease, and renewed it while a sweep was
+// giving its turns to others, asks the store before the model in each turn that it had claimed before.
 func TestNothingIsSentAfterALateRenewal(t *testing.T) {
 	r := newRig(t)
 	over := &faults{Store: r.store}
