@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,7 +130,8 @@ func TestImportKeepsWhatIsBesideTheText(t *testing.T) {
 func TestAnExportIsImportedWithItsHashes(t *testing.T) {
 	t.Parallel()
 	from, to := startServer(t), startServer(t)
-	session := from.session(`{"title":"Round trip","tags":["kept"]}`)
+	session := from.session(`{"title":"Round trip","tags":["kept","` + engine.UnstoredTag + `","` +
+		engine.EnvironmentTag + `x"]}`)
 	at := "/v1/sessions/" + session.ID.String()
 	for _, body := range []string{
 		`{"respond":false,"content":{"text":"Look","links":["https://a.example/x"]},"metadata":{"b":1,"a":[2]}}`,
@@ -150,6 +152,10 @@ func TestAnExportIsImportedWithItsHashes(t *testing.T) {
 	}
 	made := want[engine.Imported](to, 200, "POST", "/v1/imports", importBody(t, "e.json", string(text), false))
 	there := "/v1/sessions/" + made.Sessions[0].SessionID.String()
+	// Whoever imports a session does not take over what its owner let programs do with it.
+	if tags := want[parley.Session](to, 200, "GET", there, "").Tags; !slices.Equal(tags, []string{"kept"}) {
+		t.Errorf("it is tagged %q", tags)
+	}
 	one := want[page[parley.Message]](from, 200, "GET", at+"/messages", "").Data
 	two := want[page[parley.Message]](to, 200, "GET", there+"/messages", "").Data
 	if len(one) != 5 || len(two) != len(one) {
