@@ -87,7 +87,7 @@ FUZZTIME ?= 10s
 # Of the property that accounts for every message: a hundred in make test, a million by hand.
 CASES ?= 1000000
 
-.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores test-walks page page-types test-postgres-smoke test-postgres-versions e2e trials trials-teams properties bench bench-page pictures lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
+.PHONY: help build check test test-deploy test-vendors test-page test-unit test-stores test-walks page page-types test-postgres-smoke test-postgres-versions e2e e2e-page e2e-rest trials trials-teams properties bench bench-page pictures lint lint-go lint-openapi lint-deploy generate fmt module clean fuzz
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -207,7 +207,14 @@ $(CLIENT_PACKAGES): e2e/clients/package.json e2e/clients/package-lock.json
 	@touch $@
 
 e2e: $(MCP_PACKAGES) $(CLIENT_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
-	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 3 -parallel 2 ./e2e/page ./e2e/cluster ./e2e/... # -v: shows why a test is skipped; -p, -parallel: many tests mostly wait, and these two packages take longest
+	$(MAKE) -j2 --output-sync=target e2e-page e2e-rest # beside each other: many tests mostly wait
+
+# -v shows why a test is skipped.
+e2e-page:
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -parallel 2 ./e2e/page
+
+e2e-rest:
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/cluster $$($(PACKAGES) | grep '^./e2e' | grep -v -e '^./e2e/page$$' -e '^./e2e/cluster$$')
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
