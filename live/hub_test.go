@@ -16,6 +16,41 @@ import (
 	"example.org/parley/store"
 )
 
+// What is left of the reasoning is shown before the text behind it, although a first delta is sent immediately.
+func TestReasoningIsShownBeforeItsText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newRecord()
+		hub := newHub(t, source, never)
+		turn, id := parley.NewID(), parley.NewID()
+		w := hub.Watch(WatchRequest{Sessions: []Place{{source.id, 0}}, Flush: 120 * time.Millisecond})
+		defer w.Close()
+		hub.Committed(source.add(1, nil, created(turn, id)))
+		stream := hub.Open(StreamRef{SessionID: source.id, TurnID: turn, MessageID: id, Epoch: 1})
+		var got []string
+		next := func() {
+			for {
+				frame, err := w.Next(t.Context())
+				if err != nil {
+					t.Fatalf("Next: %v", err)
+				}
+				if frame.Kind == DeltaFrame {
+					got = append(got, frame.Delta.Text)
+					return
+				}
+			}
+		}
+		stream.Append(parley.KindReasoning, "Hm.")
+		next()
+		stream.Append(parley.KindReasoning, " So.")
+		stream.Append(parley.KindText, "Yes.")
+		next()
+		next()
+		if want := []string{"Hm.", " So.", "Yes."}; !slices.Equal(got, want) {
+			t.Errorf("shown in the order %q, want %q", got, want)
+		}
+	})
+}
+
 // The first delta is sent immediately, later ones are merged for Flush, and an event takes pending ones along.
 func TestDeltasAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -242,11 +242,15 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 			doubtful && !p.stream.over:
 			continue
 		}
+	kinds:
 		for kind := range kindCount {
 			switch {
 			case at == eventHere && p.before[kind] == before:
 				continue
 			case at == eventNone && w.flush > 0 && p.batch[kind] == batch:
+				if !p.whole(kind) {
+					break kinds // its rest is due in the next batch; what follows it is not shown before that
+				}
 				continue
 			}
 			delta, ok := p.unsent(kind)
