@@ -17,7 +17,7 @@ type PushInput struct {
 	Since  parley.Time // of the first event to send
 }
 
-// CreatePush makes a push notification of the principal's. It replaces their own of the turn with its id. CodeConflict
+// CreatePush creates a push notification for the principal, in place of theirs with the same turn and id. CodeConflict
 // if the turn is over.
 func (e *Engine) CreatePush(
 	ctx context.Context,

@@ -26,15 +26,24 @@ func TestPushesAtOnceAreBounded(t *testing.T) {
 		s.do("POST", "/a2a", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"taskId":%q%s}}`,
 			method+"TaskPushNotificationConfig", turn, more), "A2A-Version", "1.0")
 	}
+	list := func() string {
+		return string(s.do("POST", "/a2a", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":`+
+			`"ListTaskPushNotificationConfigs","params":{"taskId":%q}}`, turn), "A2A-Version", "1.0").body)
+	}
 	var work sync.WaitGroup
+	for range parley.MaxPushesOfTurn { // the one of an id replaces the others
+		work.Go(func() { ask("Create", `,"id":"0","url":"https://example.com/"`) })
+	}
+	work.Wait()
+	if got := list(); strings.Count(got, `"url"`) != 1 {
+		t.Errorf("of one id there are: %s", got)
+	}
 	for i := range 3 * parley.MaxPushesOfTurn {
 		work.Go(func() { ask("Create", fmt.Sprintf(`,"id":"%d","url":"https://example.com/"`, i)) })
 	}
 	work.Wait()
-	got := s.do("POST", "/a2a", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":`+
-		`"ListTaskPushNotificationConfigs","params":{"taskId":%q}}`, turn), "A2A-Version", "1.0")
-	if n := strings.Count(string(got.body), `"url"`); n != parley.MaxPushesOfTurn {
-		t.Errorf("the turn has %d push notifications, want %d: %s", n, parley.MaxPushesOfTurn, got.body)
+	if got := list(); strings.Count(got, `"url"`) != parley.MaxPushesOfTurn {
+		t.Errorf("the turn's push notifications, want %d: %s", parley.MaxPushesOfTurn, got)
 	}
 }
 

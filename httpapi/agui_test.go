@@ -49,39 +49,59 @@ func (m afterTools) Stream(ctx context.Context, request model.EncodedRequest) it
 	return m.Model.Stream(ctx, request)
 }
 
-// TestARunThatIsResumedTellsTheAnswer: also if the turn ends while its record is read.
-func TestARunThatIsResumedTellsTheAnswer(t *testing.T) {
+// TestARunTellsTheAnswerOfATurnThatEnds: a client that answers an interrupt, or connects, gets the answer also if the
+// turn ends while its record is read.
+func TestARunTellsTheAnswerOfATurnThatEnds(t *testing.T) {
 	t.Parallel()
-	may := make(chan struct{})
-	s := startServerWith(t, func(t *testing.T) *llm.Registry {
-		return objectModels(t, afterTools{sim.New(), may}, model.OutputTool, "script")
-	}, func(o *Options) { o.Mounts = append(o.Mounts, agui.Mount(o.Engine, o.Streams)) })
-	agent := want[parley.Agent](s, 201, "POST", "/v1/agents", `{"slug":"asks","name":"Asks","model":"other/script",`+
-		`"tools":["current_time"],"grants":[{"tool":"current_time","effect":"ask"}]}`)
-	run := func(more string) string {
-		got := s.do("POST", "/agui/"+agent.Slug, `{"threadId":"t","runId":"r",`+more+`}`)
-		if got.status != 200 {
-			t.Fatalf("status %d: %s", got.status, got.body)
-		}
-		return string(got.body)
-	}
-	script := `[[{\"tool_call\":{\"name\":\"current_time\",\"arguments\":{}}}],[{\"text\":\"Late.\"}]]`
-	asked := run(`"messages":[{"id":"m","role":"user","content":"` + script + `"}]`)
-	id := regexp.MustCompile(`"interrupts":\[{"id":"([^"]+)"`).FindStringSubmatch(asked)
-	if id == nil {
-		t.Fatalf("nothing is asked: %s", asked)
-	}
-	once := sync.OnceFunc(func() { close(may) })
-	ends := func(turn parley.Turn) {
-		if turn.Status != parley.TurnWaiting { // it has the answer
-			once()
-			s.awaitEnd(turn.SessionID.String())
-		}
-	}
-	s.turns.before.Store(&ends)
-	answer := run(fmt.Sprintf(`"messages":[{"id":"m","role":"user","content":%q}],`+
-		`"resume":[{"interruptId":%q,"status":"resolved","payload":{"approved":true}}]`, "x", id[1]))
-	if !strings.Contains(answer, `"delta":"Late."`) || !strings.Contains(answer, "RUN_FINISHED") {
-		t.Errorf("the run is resumed with:\n%s", answer)
+	for _, c := range []struct {
+		name, path, resume, want string
+		approved                 bool // before the client comes
+	}{
+		{"an interrupt is answered", "/agui/asks", `,"resume":[{"interruptId":%q,"status":"resolved",` +
+			`"payload":{"approved":true}}]`, `"delta":"Late."`, false},
+		{"a client connects", "/agui/asks/connect", "", `"content":"Late."`, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			may := make(chan struct{})
+			s := startServerWith(t, func(t *testing.T) *llm.Registry {
+				return objectModels(t, afterTools{sim.New(), may}, model.OutputTool, "script")
+			}, func(o *Options) { o.Mounts = append(o.Mounts, agui.Mount(o.Engine, o.Streams)) })
+			want[parley.Agent](s, 201, "POST", "/v1/agents", `{"slug":"asks","name":"Asks","model":"other/script",`+
+				`"tools":["current_time"],"grants":[{"tool":"current_time","effect":"ask"}]}`)
+			run := func(path, messages, more string) string {
+				got := s.do("POST", path, `{"threadId":"t","runId":"r","messages":[`+messages+`]`+more+`}`)
+				if got.status != 200 {
+					t.Fatalf("status %d: %s", got.status, got.body)
+				}
+				return string(got.body)
+			}
+			const script = `[[{\"tool_call\":{\"name\":\"current_time\",\"arguments\":{}}}],[{\"text\":\"Late.\"}]]`
+			asked := run("/agui/asks", `{"id":"m","role":"user","content":"`+script+`"}`, "")
+			id := regexp.MustCompile(`"interrupts":\[{"id":"([^"]+)"`).FindStringSubmatch(asked)
+			if id == nil {
+				t.Fatalf("nothing is asked: %s", asked)
+			}
+			if c.approved {
+				open := want[page[parley.Approval]](s, 200, "GET", "/v1/approvals", "").Data
+				want[parley.Approval](s, 200, "POST", "/v1/approvals/"+open[0].ID.String(), `{"decision":"approve"}`)
+			}
+			answers := sync.OnceFunc(func() { close(may) })
+			ends := func(turn parley.Turn) {
+				if turn.Status != parley.TurnWaiting { // it is approved
+					answers()
+					s.awaitEnd(turn.SessionID.String())
+				}
+			}
+			s.turns.before.Store(&ends)
+			more := c.resume
+			if more != "" {
+				more = fmt.Sprintf(more, id[1])
+			}
+			told := run(c.path, "", more)
+			if !strings.Contains(told, c.want) || !strings.Contains(told, `"type":"RUN_FINISHED"`) {
+				t.Errorf("the client is told:\n%s", told)
+			}
+		})
 	}
 }

@@ -16,8 +16,8 @@ const renewals = 3
 const registerPause = time.Second
 
 // lease is one registration of this process. The end of its context ends every run and every write under it. If it is
-// renewed late, another lease of the same id and context takes its place: what was claimed under the first one stays
-// expired, since a sweep that had begun may have given some of it to others.
+// renewed late, another lease with the same id and context takes its place: what was claimed under the first one counts
+// as expired from then on, since a sweep may already have given some of it to others.
 type lease struct {
 	id    parley.ID
 	ctx   context.Context //nolint:containedctx // it is the lease: its end ends everything under it
@@ -88,8 +88,8 @@ func (w *Worker) leaseLoop(held *lease) {
 }
 
 // renew returns the lease under which this process continues; nil if it lost its own. A process that was stopped past
-// its lease asks too: unless another one has taken over everything, it continues, under a lease in the place of the one
-// that it missed to renew.
+// its lease asks too: unless another one has finished taking over, it continues, under a new lease in place of the one
+// that it renewed too late.
 func (w *Worker) renew(held *lease) *lease {
 	started, late := time.Now(), held.expired()
 	ctx, stop := context.WithDeadline(context.Background(), started.Add(w.options.Lease/renewals))

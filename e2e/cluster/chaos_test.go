@@ -12,7 +12,7 @@ import (
 	"example.org/parley/client"
 )
 
-// The trial, and its size if that is 1.
+// The trial as CI runs it; -size multiplies the load.
 const (
 	chaosSessions = 100
 	chaosTurns    = 600
