@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,5 +160,56 @@ func TestTheBudgetOfAChain(t *testing.T) {
 	detail = want[engine.DelegationDetail](s, 200, "GET", "/v1/delegations/"+sent.ID.String(), "")
 	if detail.Chain != nil {
 		t.Errorf("without limits the chain is %+v", detail.Chain)
+	}
+}
+
+// TestAPersonGoesFirstInTheBackground: what a person writes into a background session runs before what waits there, and
+// what a service writes does not.
+func TestAPersonGoesFirstInTheBackground(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	lead := s.member(`{"name":"Lead","model":"sim/lorem-600-1000"}`)
+	s.member(fmt.Sprintf(`{"name":"Works","model":"sim/echo","lead_id":%q}`, lead.ID))
+	at := s.background(lead)
+	robot, person := s.key("default", "robot", parley.RoleAdmin), "Bearer "+testToken
+	post := func(text, by string) {
+		want[parley.Message](s, 201, "POST", at+"/messages", `{"content":{"text":"`+text+`"}}`, "Authorization", by)
+	}
+	post("running", robot)
+	post("a robot's", robot)
+	post("another robot's", robot)
+	post("a person's", person)
+	var queued []string
+	waiting := want[page[parley.Message]](s, 200, "GET", at+"/messages?status=queued", "",
+		"Authorization", person).Data
+	slices.SortFunc(waiting, func(a, b parley.Message) int { return int(*a.Position - *b.Position) })
+	for _, m := range waiting {
+		var content parley.UserContent
+		if err := json.Unmarshal(m.Content, &content); err != nil {
+			t.Fatal(err)
+		}
+		queued = append(queued, content.Text)
+	}
+	if want := []string{"a person's", "a robot's", "another robot's"}; !slices.Equal(queued, want) {
+		t.Errorf("in the order %q, want %q", queued, want)
+	}
+}
+
+// TestTeamToolsAreOffered: the tools of teams are offered in the background session of a member, and in none of its
+// other sessions.
+func TestTeamToolsAreOffered(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	lead := s.member(`{"name":"Lead","model":"sim/script"}`)
+	s.member(fmt.Sprintf(`{"name":"Works","model":"sim/echo","lead_id":%q}`, lead.ID))
+	foreground := want[parley.Session](s, 201, "PUT", "/v1/agents/lead/foreground", "").ID.String()
+	ordinary := s.session(`{"agent_id":"lead"}`).ID.String()
+	for at, offered := range map[string]bool{
+		s.background(lead): true, "/v1/sessions/" + foreground: false, "/v1/sessions/" + ordinary: false,
+	} {
+		request := s.do("GET", at+"/context", "")
+		if got := strings.Contains(string(request.body), "delegate_to_agent"); request.status != 200 || got != offered {
+			t.Errorf("%s: status %d, the tools are offered: %v; want %v", at, request.status, got, offered)
+		}
 	}
 }
