@@ -206,14 +206,16 @@ $(CLIENT_PACKAGES): e2e/clients/package.json e2e/clients/package-lock.json
 	npm ci --prefix .cache/clients --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-e2e: $(MCP_PACKAGES) $(CLIENT_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
+E2E_NEEDS := $(MCP_PACKAGES) $(CLIENT_PACKAGES) $(RECEIVER_PACKAGES) $(PAGE_PACKAGES) $(POSTGRES)
+
+e2e: $(E2E_NEEDS) ## test the real binary and the page in Chromium: kill -9, drains, full disks, several processes on one database
 	$(MAKE) -j2 --output-sync=target e2e-page e2e-rest # beside each other: many tests mostly wait
 
 # -v shows why a test is skipped.
-e2e-page:
+e2e-page: $(E2E_NEEDS)
 	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -parallel 2 ./e2e/page
 
-e2e-rest:
+e2e-rest: $(E2E_NEEDS)
 	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/cluster $$($(PACKAGES) | grep '^./e2e' | grep -v -e '^./e2e/page$$' -e '^./e2e/cluster$$')
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error

@@ -20,20 +20,22 @@ import (
 	"example.org/parley/store"
 )
 
-// turnReads is the engine's store, with something that happens before a turn is read.
+// turnReads is the engine's store, with something that happens before or after a turn is read.
 type turnReads struct {
 	engine.Store
-	before atomic.Pointer[func(turn parley.Turn)]
+	before, after atomic.Pointer[func(turn parley.Turn)]
 }
 
 func (r *turnReads) Turn(ctx context.Context, scope store.Scope, id parley.ID) (parley.Turn, error) {
 	turn, err := r.Store.Turn(ctx, scope, id)
-	before := r.before.Load()
-	if before == nil || err != nil {
-		return turn, err
+	if before := r.before.Load(); before != nil && err == nil {
+		(*before)(turn)
+		turn, err = r.Store.Turn(ctx, scope, id)
 	}
-	(*before)(turn)
-	return r.Store.Turn(ctx, scope, id)
+	if after := r.after.Load(); after != nil && err == nil {
+		(*after)(turn)
+	}
+	return turn, err
 }
 
 // afterTools answers after a tool only once it may.
@@ -44,7 +46,10 @@ type afterTools struct {
 
 func (m afterTools) Stream(ctx context.Context, request model.EncodedRequest) iter.Seq2[model.Chunk, error] {
 	if bytes.Contains(request.Body, []byte(`"role":"tool"`)) {
-		<-m.may
+		select {
+		case <-m.may:
+		case <-ctx.Done():
+		}
 	}
 	return m.Model.Stream(ctx, request)
 }
@@ -103,5 +108,32 @@ func TestARunTellsTheAnswerOfATurnThatEnds(t *testing.T) {
 				t.Errorf("the client is told:\n%s", told)
 			}
 		})
+	}
+}
+
+// TestARunDoesNotEndOnAWaitThatIsOver: a limit that is raised while a client connects is not told as an interrupt.
+func TestARunDoesNotEndOnAWaitThatIsOver(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, func(o *Options) { o.Mounts = append(o.Mounts, agui.Mount(o.Engine, o.Streams)) })
+	want[parley.Agent](s, 201, "POST", "/v1/agents",
+		`{"slug":"tight","name":"Tight","model":"sim/echo","limits":{"session_tokens":50}}`)
+	run := func(path, messages string) string {
+		return string(s.do("POST", path, `{"threadId":"t","runId":"r","messages":[`+messages+`]}`).body)
+	}
+	asked := run("/agui/tight", `{"id":"m","role":"user","content":"`+strings.Repeat("many words ", 40)+`"}`)
+	if !strings.Contains(asked, `"type":"interrupt"`) {
+		t.Fatalf("the limit is not reached: %s", asked)
+	}
+	raise := sync.OnceFunc(func() {
+		session := want[page[parley.Session]](s, 200, "GET", "/v1/sessions", "").Data[0].ID.String()
+		want[parley.Session](s, 200, "PATCH", "/v1/sessions/"+session, `{"limits":{"session_tokens":100000}}`)
+		s.awaitEnd(session)
+	})
+	after := func(parley.Turn) { raise() }
+	s.turns.after.Store(&after)
+	told := run("/agui/tight/connect", "")
+	if !strings.Contains(told, `"content":"many words`) || strings.Contains(told, `"type":"interrupt"`) ||
+		!strings.Contains(told, `"type":"RUN_FINISHED"`) {
+		t.Errorf("the client is told:\n%s", told)
 	}
 }

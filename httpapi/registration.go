@@ -99,7 +99,7 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 	x := &exchange{w: w, r: request, requestID: idOf(w), memory: a.memory}
 	defer x.letGo()
 	var err error
-	if r.lasting || r.foreign { // whose answers may be streams
+	if r.lasting || r.foreign { // their answers may be streams
 		stream.Aside(func() { err = a.prepare(r, x) })
 	} else {
 		err = a.prepare(r, x)

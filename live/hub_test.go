@@ -48,6 +48,20 @@ func TestReasoningIsShownBeforeItsText(t *testing.T) {
 		if want := []string{"Hm.", " So.", "Yes."}; !slices.Equal(got, want) {
 			t.Errorf("shown in the order %q, want %q", got, want)
 		}
+		// An event is ahead of what arrives between two reads.
+		got = nil
+		id = parley.NewID()
+		stream = hub.Open(StreamRef{SessionID: source.id, TurnID: turn, MessageID: id, Epoch: 1})
+		stream.Append(parley.KindReasoning, "Hm.")
+		hub.Committed(source.add(1, nil, created(turn, parley.NewID())))
+		next()
+		stream.Append(parley.KindReasoning, " So.")
+		stream.Append(parley.KindText, "Yes.")
+		next()
+		next()
+		if want := []string{"Hm.", " So.", "Yes."}; !slices.Equal(got, want) {
+			t.Errorf("shown around an event in the order %q, want %q", got, want)
+		}
 	})
 }
 

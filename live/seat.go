@@ -245,11 +245,10 @@ func (s *seat) pending(at eventAt, before int64) (Delta, bool) {
 	kinds:
 		for kind := range kindCount {
 			switch {
-			case at == eventHere && p.before[kind] == before:
-				continue
-			case at == eventNone && w.flush > 0 && p.batch[kind] == batch:
+			case at == eventHere && p.before[kind] == before,
+				at == eventNone && w.flush > 0 && p.batch[kind] == batch:
 				if !p.whole(kind) {
-					break kinds // its rest is due in the next batch; what follows it is not shown before that
+					break kinds // its rest is due later; what follows it is not shown before that
 				}
 				continue
 			}

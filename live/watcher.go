@@ -103,7 +103,7 @@ func (w *Watcher) Next(ctx context.Context) (frame Frame, err error) {
 	return frame, err
 }
 
-// Take is Next for those that wait long on a small stack: it writes the frame to an empty one.
+// Take is Next without a frame on the stack, for readers that mostly wait. *to must be zero.
 func (w *Watcher) Take(ctx context.Context, to *Frame) error {
 	for {
 		if w.ready {

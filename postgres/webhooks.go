@@ -25,14 +25,10 @@ func (s *Store) CreateWebhook(ctx context.Context, webhook parley.Webhook) (parl
 			webhook.WorkspaceID,
 		)
 		if push { // it replaces the one with its id
-			const replaced = "parley.webhooks WHERE workspace_id = $1 AND turn_id = $2 AND owner_id = $3 " +
-				"AND push::jsonb->>'id' = $4 AND id <> $5"
-			for _, rows := range []string{"webhook_lanes", "webhook_deliveries"} {
-				b.write("DELETE FROM parley."+rows+" WHERE workspace_id = $1 "+
-					"AND webhook_id IN (SELECT id FROM "+replaced+")",
-					webhook.WorkspaceID, webhook.TurnID, webhook.Owner.ID, webhook.Push.ID, webhook.ID)
-			}
-			b.write("DELETE FROM "+replaced,
+			b.write("WITH gone AS (DELETE FROM parley.webhooks WHERE workspace_id = $1 AND turn_id = $2 "+
+				"AND owner_id = $3 AND push::jsonb->>'id' = $4 AND id <> $5 RETURNING id), lanes AS ("+
+				"DELETE FROM parley.webhook_lanes WHERE workspace_id = $1 AND webhook_id IN (SELECT id FROM gone)) "+
+				"DELETE FROM parley.webhook_deliveries WHERE workspace_id = $1 AND webhook_id IN (SELECT id FROM gone)",
 				webhook.WorkspaceID, webhook.TurnID, webhook.Owner.ID, webhook.Push.ID, webhook.ID)
 		}
 		b.write("SELECT parley.stale() WHERE (SELECT count(*) FROM parley.webhooks WHERE workspace_id = $1 "+

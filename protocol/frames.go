@@ -80,7 +80,7 @@ func (f *Frames) Pass(
 			return err
 		}
 		if over, err := take(frame); err != nil || over {
-			return err
+			return stream.Own(err)
 		}
 	}
 }

@@ -76,8 +76,8 @@ func (s *Store) page(
 	return messages, err
 }
 
-// firstRows is for how many messages a page has room at first. Whoever asks for as many as there are gets few, mostly:
-// room for all of them would be most of a megabyte.
+// firstRows is the initial capacity of a page. Most pages are short; capacity for the longest would be most of a
+// megabyte.
 const firstRows = 16
 
 // errPageFull ends a query whose rows reach the page's bytes.

@@ -28,7 +28,7 @@ type WebhookDeliveryQuery struct {
 type Webhooks interface {
 	// CreateWebhook stores a webhook. CodeConflict if the workspace has MaxWebhooksOfWorkspace or, of those with a
 	// turn, MaxPushesOfWorkspace, or its owner MaxPushesOfOwner in all or MaxPushesOfTurn of that turn. One with a turn
-	// replaces the one of the same owner, turn and Push.ID. It sets StartsAt unless it is set.
+	// replaces an existing one with the same owner, turn and Push.ID. It sets StartsAt unless it is set.
 	CreateWebhook(ctx context.Context, webhook parley.Webhook) (parley.Webhook, error)
 	// UpdateWebhook stores a changed webhook. CodeConflict unless its Revision is the current one, which goes up by
 	// one; CodeNotFound. If StartsAt differs, its lanes begin anew there.

@@ -9,14 +9,29 @@ import (
 // ErrGone is returned by a Writer whose reader accepts no more.
 var ErrGone = errors.New("stream: the reader is gone")
 
+// ownError is an error of a writer's own.
+type ownError struct{ error }
+
+func (e ownError) Unwrap() error { return e.error }
+
+// Own marks an error that a Writer met with a frame that it had taken. Its Write is not repeated, unlike one that only
+// ran out of time: the frame would be lost.
+func Own(err error) error {
+	if err == nil {
+		return nil
+	}
+	return ownError{err}
+}
+
 // CatchUpTime is how long the beginning of a stream may be written on another goroutine. After that, the stream's own
 // goroutine continues.
 const CatchUpTime = 100 * time.Millisecond
 
 // Writer writes frames to one reader, in the reader's format. One goroutine at a time calls its methods.
 type Writer interface {
-	// Write writes the frames of a stream until the stream ends (nil), Next fails (its error), or the reader is gone
-	// (ErrGone). Everything written has been sent whenever nothing is Buffered.
+	// Write writes the frames of a stream until the stream ends (nil), Next fails (its error), the reader is gone
+	// (ErrGone), or the writer itself fails (Own). Everything written has been sent whenever nothing is Buffered. ctx
+	// ends often, and Write is then called again: what a frame needs must not depend on it.
 	Write(ctx context.Context, from *Stream) error
 	// Beat sends a heartbeat; any error means that the reader is gone.
 	Beat() error
@@ -44,8 +59,8 @@ func (s *Stream) Relay(ctx context.Context, w Writer, leave Leave) error {
 	}
 }
 
-// Watch is Relay for a reader that mostly waits: it catches up first.
-func (s *Stream) Watch(ctx context.Context, w Writer, leave Leave) error {
+// CatchUpAndRelay is Relay for a reader that mostly waits: CatchUp comes first.
+func (s *Stream) CatchUpAndRelay(ctx context.Context, w Writer, leave Leave) error {
 	if on, err := s.CatchUp(ctx, w); !on {
 		return err
 	}
@@ -76,9 +91,12 @@ func (s *Stream) untilBeat(ctx context.Context, w Writer, leave Leave) (on bool,
 // goesOn interprets the end of a Write: the stream continues if only timed ended it, perhaps in the middle of a read,
 // which is repeated.
 func goesOn(ctx, timed context.Context, err error) (on bool, broken error) {
+	var own ownError
 	switch {
 	case err == nil || ctx.Err() != nil || errors.Is(err, ErrGone):
 		return false, nil //nolint:nilerr // nobody watches any more
+	case errors.As(err, &own):
+		return false, own.error
 	case timed.Err() != nil:
 		return true, nil //nolint:nilerr // the read is repeated
 	}

@@ -208,6 +208,30 @@ func TestCatchUpIsBounded(t *testing.T) {
 	})
 }
 
+// slow takes one frame, and fails after the time of a catch-up.
+type slow struct{ said }
+
+func (w *slow) Write(ctx context.Context, from *stream.Stream) error {
+	if _, err := from.Next(ctx); err != nil {
+		return err
+	}
+	time.Sleep(2 * stream.CatchUpTime) // of the bubble
+	return stream.Own(errBroken)
+}
+
+// TestAFrameThatCannotBeToldBreaksOff: a writer that fails with a frame is not asked for the one behind it.
+func TestAFrameThatCannotBeToldBreaksOff(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(b *bench) {
+		b.commit(1, parley.ID{}, "x")
+		if on, err := b.follow(b.all()).
+			CatchUp(b.Context(), &slow{}); on ||
+			err != errBroken { //nolint:errorlint // as it is
+			b.Errorf("continues: %v, %v; want %v", on, err, errBroken)
+		}
+	})
+}
+
 // TestFramesOfATurn: a turn's stream shows only that turn and ends with it; a stream that ends earlier says so.
 func TestFramesOfATurn(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func (s *Stream) Next(ctx context.Context) (frame Frame, err error) {
 	return frame, err
 }
 
-// Take is Next for those that wait long on a small stack: it writes the frame to an empty one.
+// Take is Next without a frame on the stack, for readers that mostly wait. *to must be zero.
 func (s *Stream) Take(ctx context.Context, to *Frame) error {
 	if s.patch != nil {
 		to.Kind, to.SessionID, to.Patch = live.PatchFrame, s.of, s.patch

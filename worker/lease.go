@@ -91,13 +91,13 @@ func (w *Worker) leaseLoop(held *lease) {
 // its lease asks too: unless another one has finished taking over, it continues, under a new lease in place of the one
 // that it renewed too late.
 func (w *Worker) renew(held *lease) *lease {
-	started, late := time.Now(), held.expired()
+	started := time.Now()
 	ctx, stop := context.WithDeadline(context.Background(), started.Add(w.options.Lease/renewals))
 	defer stop()
 	cancels, err := w.store.RenewLease(ctx, held.id, w.options.Lease)
 	switch {
 	case err == nil:
-		if late {
+		if held.expired() { // asked now: the process may have been stopped in the middle of the renewal
 			held = &lease{id: held.id, ctx: held.ctx, end: held.end}
 		}
 		held.prolong(started.Add(w.options.Lease))

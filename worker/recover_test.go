@@ -346,6 +346,18 @@ func TestStoppedPastTheLease(t *testing.T) {
 	if !old.expired() {
 		t.Error("what was claimed before counts as held: a sweep may have given some of it to others")
 	}
+	// It was stopped in the middle of a renewal that the store accepts afterwards.
+	w.store = &faults{Store: r.store, hook: func(method string) error {
+		if method == "RenewLease" {
+			held.wall.Store(0)
+		}
+		return nil
+	}}
+	old = held
+	if held = w.renew(held); held == nil || held.expired() || !old.expired() {
+		t.Error("what was claimed before a stop in the middle of a renewal counts as held")
+	}
+	w.store = r.store
 	stopped()
 	_, err = r.store.Sweep(t.Context())
 	r.must(err)
@@ -384,6 +396,7 @@ func TestNothingIsSentPastTheLease(t *testing.T) {
 // giving its turns to others, asks the store before the model in each turn that it had claimed before.
 func TestNothingIsSentAfterALateRenewal(t *testing.T) {
 	r := newRig(t)
+	r.options.Lease = time.Hour // this test alone renews it
 	over := &faults{Store: r.store}
 	var w *Worker
 	r.tools = fakeTools{{name: "look", call: func(context.Context, tool.Call) (json.RawMessage, error) {
@@ -396,12 +409,13 @@ func TestNothingIsSentAfterALateRenewal(t *testing.T) {
 	}}}
 	w = r.start(over)
 	refused := make(chan struct{})
+	tells := sync.OnceFunc(func() { close(refused) })
 	var steps atomic.Int64
 	over.set(func(method string) error {
 		if method != "BeginStep" || steps.Add(1) == 1 {
 			return nil
 		}
-		defer close(refused)
+		defer tells()
 		return parley.Errorf(parley.CodeFenced, "another process has the turn")
 	})
 	var asked atomic.Bool

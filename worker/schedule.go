@@ -94,7 +94,7 @@ func (s *scheduler) postAll(ctx context.Context, found store.DueSchedules) error
 				mu.Lock()
 				errs = append(errs, err)
 				mu.Unlock()
-				if parley.ErrorCode(err) != parley.CodeInternal { // it is the store's, and not this schedule's
+				if parley.ErrorCode(err) != parley.CodeInternal { // the others would fail too
 					return
 				}
 			}

@@ -16,7 +16,7 @@ type claimed struct {
 	w     *Worker
 	claim store.Claim
 	fence store.Fence
-	lease *lease // under which it was claimed; nil for dry runs and previews
+	lease *lease // under which it was claimed; nil for dry runs, previews and compactions
 	// ctx ends with a cancel of the turn, a stop of the process, or the lease.
 	ctx context.Context //nolint:containedctx // a turn is one run: its contexts end with it
 	// at is ctx within the running step, for its calls and tools.

@@ -24,7 +24,7 @@ const (
 
 // How often the trials run, and from which seed; a failure prints its seed.
 var (
-	size   = flag.Int("size", 1, "load in the chaos trials: 1 as in CI, 2 at full size")
+	size   = flag.Int("size", 1, "load in the chaos trials: 1 as in CI, 2 at about full size")
 	trials = flag.Int("trials", 1, "how many times each trial runs")
 	deaths = flag.Int("deaths", 6, "how many times processes die in the trials of poisoned turns")
 	seed   = flag.Uint64("seed", 0, "seed of the first trial; 0 takes one of its own")

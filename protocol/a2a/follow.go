@@ -81,7 +81,7 @@ func (k *following) stream(ctx context.Context) error {
 	k.knows = state == working
 	k.over = state != submitted && state != working
 	if !k.over {
-		err = k.watch.Watch(ctx, k, k.r.x.Leave)
+		err = k.watch.CatchUpAndRelay(ctx, k, k.r.x.Leave)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -317,13 +317,17 @@ func (w *writer) takeUp(ctx context.Context) error {
 	return w.stopped(ctx, &turn)
 }
 
-// stopped ends the run if the turn waited for somebody when it was read. Of its end the stream tells, after everything
-// before it.
-func (w *writer) stopped(ctx context.Context, turn *parley.Turn) error {
-	if w.patient && turn.WaitReason == parley.WaitBudget {
+// stopped ends the run if the turn waited for somebody before its record was read, and still does. Otherwise the stream
+// tells what came of it.
+func (w *writer) stopped(ctx context.Context, before *parley.Turn) error {
+	if before.Status != parley.TurnWaiting || w.patient && before.WaitReason == parley.WaitBudget {
 		return nil
 	}
-	return w.paused(ctx, turn, "")
+	turn, err := w.api.engine.Turn(ctx, w.x.Principal, w.turn)
+	if err != nil || turn.WaitReason != before.WaitReason {
+		return err
+	}
+	return w.paused(ctx, &turn, "")
 }
 
 // join takes the whole thread up, and follows its turn if one is at work.

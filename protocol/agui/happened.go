@@ -57,12 +57,7 @@ func (w *writer) happened(ctx context.Context, e *parley.Event) error {
 	case e.Type == parley.EventApprovalCreated:
 		asked, err := read[event.Approval](e)
 		if err == nil && asked.SessionID != w.thread.session { // a tool session's; perhaps the turn waits already
-			stream.Aside(func() {
-				var turn parley.Turn
-				if turn, err = w.api.engine.Turn(ctx, w.x.Principal, w.turn); err == nil {
-					err = w.stopped(ctx, &turn)
-				}
-			})
+			stream.Aside(func() { err = w.pause(ctx, "") })
 		}
 		return err
 	case e.Type == parley.EventSessionWaiting:
@@ -74,12 +69,7 @@ func (w *writer) happened(ctx context.Context, e *parley.Event) error {
 		if waiting.Refused != nil {
 			sentence = waiting.Sentence
 		}
-		stream.Aside(func() {
-			var turn parley.Turn
-			if turn, err = w.api.engine.Turn(ctx, w.x.Principal, w.turn); err == nil {
-				err = w.paused(ctx, &turn, sentence)
-			}
-		})
+		stream.Aside(func() { err = w.pause(ctx, sentence) })
 		return err
 	}
 	w.other(e)
@@ -245,6 +235,15 @@ func (w *writer) readAgents(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// pause is paused for the turn as it is now.
+func (w *writer) pause(ctx context.Context, sentence string) error {
+	turn, err := w.api.engine.Turn(ctx, w.x.Principal, w.turn)
+	if err != nil {
+		return err
+	}
+	return w.paused(ctx, &turn, sentence)
 }
 
 // paused ends the run if its turn waits for somebody: with what the client's user can answer, or with the calls of the

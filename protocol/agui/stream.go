@@ -133,7 +133,7 @@ func (w *writer) answer() error {
 	case err == nil && w.turn.IsZero() && w.ending == nil:
 		w.ending = &frame{Type: "RUN_FINISHED", Outcome: &outcome{Type: outcomeSuccess}}
 	case err == nil && w.ending == nil:
-		err = w.watch.Watch(ctx, w, w.x.Leave)
+		err = w.watch.CatchUpAndRelay(ctx, w, w.x.Leave)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -308,7 +308,7 @@ func (w *writer) answer() error {
 	stream.Aside(func() { err = w.replay() })
 	w.free()
 	if err == nil && !w.over {
-		err = w.watch.Watch(ctx, w, w.x.Leave)
+		err = w.watch.CatchUpAndRelay(ctx, w, w.x.Leave)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -442,7 +442,7 @@ func (a *api) streamEvents(x *protocol.Exchange) error {
 	if stream.Aside(func() { err = w.frames.Flush() }); err != nil {
 		return nil // the client is gone
 	}
-	if err := w.from.Watch(x.R.Context(), &w, x.Leave); err != nil && x.R.Context().Err() == nil {
+	if err := w.from.CatchUpAndRelay(x.R.Context(), &w, x.Leave); err != nil && x.R.Context().Err() == nil {
 		f := failureOf(x.Problem(err))
 		if f.status != http.StatusNotFound { // the session was deleted
 			w.frames.Buffer = append(

@@ -289,7 +289,7 @@ func (k *asking) Write(ctx context.Context, from *stream.Stream) error {
 		if frame.Kind != stream.EventFrame {
 			return false, nil
 		}
-		err := k.happened(ctx, &frame.Event)
+		err := k.happened(k.r.x.R.Context(), &frame.Event)
 		return k.over, err
 	})
 }

@@ -76,7 +76,7 @@ func (w *agentWatch) answer() error {
 	var err error
 	stream.Aside(func() { err = w.session(ctx, kind) })
 	if err == nil && !w.nothing {
-		err = w.watch.Watch(ctx, w, w.x.Leave)
+		err = w.watch.CatchUpAndRelay(ctx, w, w.x.Leave)
 	}
 	if err != nil && ctx.Err() == nil {
 		f := failureOf(w.x.Problem(err))

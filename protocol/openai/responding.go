@@ -57,7 +57,7 @@ func (w *responding) answer() error {
 		defer w.frames.End()
 		stream.Aside(w.start)
 		if w.watch != nil && !w.ended {
-			err = w.watch.Watch(ctx, w, w.x.Leave)
+			err = w.watch.CatchUpAndRelay(ctx, w, w.x.Leave)
 		}
 	} else if w.watch != nil && !w.ended {
 		timed, stop := context.WithTimeout(ctx, history.MaxWait)
