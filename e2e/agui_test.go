@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"example.org/parley"
@@ -36,8 +38,8 @@ func TestAGUIProgram(t *testing.T) {
 		"PARLEY_AGUI="+s.url+"/agui/parley", "MODEL=sim/echo")
 }
 
-// A client keeps its connection while the process that works on its turn dies. What the dead attempt said is taken
-// back.
+// Clients keep their connections while the process that works on their turn dies: the one that began it, and one that
+// connected in the middle of its step. What the dead attempt said is taken back.
 func TestAGUITakesBackWhatADeadAttemptSaid(t *testing.T) {
 	t.Parallel()
 	at := shared(t)
@@ -45,64 +47,116 @@ func TestAGUITakesBackWhatADeadAttemptSaid(t *testing.T) {
 	worker := startAt(t, at.beside(t), "--role", "worker", "--lease", shortLease.String())
 	ctx, cancel := context.WithTimeout(t.Context(), turnDeadline)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, api.url+"/agui/parley", strings.NewReader(
+	asks := func(path, body string) (session string, answer io.Reader) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, api.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Authorization", "Bearer "+api.key())
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = response.Body.Close() })
+		return response.Header.Get("X-Parley-Session"), response.Body
+	}
+	session, answer := asks(
+		"/agui/parley",
 		`{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"Go on."}],`+
-			`"forwardedProps":{"parley":{"model":"sim/lorem-200-20"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+api.key())
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	texts := map[string]string{} // as a client keeps them
-	snapshots, last := 0, ""
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
+			`"forwardedProps":{"parley":{"model":"sim/lorem-200-20"}}}`,
+	)
+	first := followAGUI(answer)
+	awaitText(t, first)
+	_, answer = asks("/agui/parley/connect", `{"threadId":"`+session+`","runId":"r2","messages":[]}`)
+	second := followAGUI(answer)
+	awaitText(t, second)
+	worker.kill()
+	startAt(t, at.beside(t), "--role", "worker", "--lease", shortLease.String())
+	for who, client := range map[string]*aguiRun{"began": first, "connected": second} {
+		<-client.ended
+		if client.err != nil {
+			t.Fatal(client.err)
 		}
-		var event struct {
-			Type, MessageID, Delta string
-			Messages               []struct {
-				ID, Role string
-				Content  json.RawMessage
+		snapshots := 1
+		if client == second { // it begins with one
+			snapshots = 2
+		}
+		if client.last != "RUN_FINISHED" || client.snapshots != snapshots || len(client.texts) != 1 {
+			t.Fatalf("of the client that %s, the run ended with %s after %d snapshots; it has %q",
+				who, client.last, client.snapshots, client.texts)
+		}
+		var page struct{ Data []parley.Message }
+		api.get("/v1/sessions/"+session+"/messages", &page)
+		var said parley.AssistantContent
+		decode(t, page.Data[len(page.Data)-1].Content, &said)
+		for _, text := range client.texts {
+			if text == "" || text != said.Text {
+				t.Errorf("the client that %s has %q, the record %q", who, text, said.Text)
 			}
 		}
-		decode(t, []byte(data), &event)
-		switch last = event.Type; event.Type {
-		case "TEXT_MESSAGE_CONTENT":
-			texts[event.MessageID] += event.Delta
-			if worker != nil && len(texts[event.MessageID]) > 40 {
-				worker.kill()
-				worker = nil
-				startAt(t, at.beside(t), "--role", "worker", "--lease", shortLease.String())
+	}
+}
+
+// aguiRun is what a client of AG-UI keeps of one run.
+type aguiRun struct {
+	spoken chan struct{} // closed once some text has come
+	ended  chan struct{} // closed with the run; the rest is read after that
+
+	texts     map[string]string // of the assistant's messages, by id
+	snapshots int
+	last      string // the type of the last event
+	err       error
+}
+
+// followAGUI reads a run in the background until it ends.
+func followAGUI(body io.Reader) *aguiRun {
+	c := &aguiRun{spoken: make(chan struct{}), ended: make(chan struct{}), texts: map[string]string{}}
+	spoken := sync.OnceFunc(func() { close(c.spoken) })
+	go func() {
+		defer close(c.ended)
+		for lines := bufio.NewScanner(body); lines.Scan() && c.err == nil; {
+			data, ok := strings.CutPrefix(lines.Text(), "data: ")
+			if !ok {
+				continue
 			}
-		case "MESSAGES_SNAPSHOT":
-			snapshots++
-			texts = map[string]string{}
-			for _, m := range event.Messages {
-				if m.Role == "assistant" {
-					var text string
-					decode(t, m.Content, &text)
-					texts[m.ID] = text
+			var event struct {
+				Type, MessageID, Delta string
+				Messages               []struct {
+					ID, Role string
+					Content  json.RawMessage
+				}
+			}
+			if c.err = json.Unmarshal([]byte(data), &event); c.err != nil {
+				return
+			}
+			switch c.last = event.Type; event.Type {
+			case "TEXT_MESSAGE_CONTENT":
+				c.texts[event.MessageID] += event.Delta
+				if len(c.texts[event.MessageID]) > 40 {
+					spoken()
+				}
+			case "MESSAGES_SNAPSHOT":
+				c.snapshots++
+				c.texts = map[string]string{}
+				for _, m := range event.Messages {
+					if m.Role == "assistant" {
+						var text string
+						c.err = json.Unmarshal(m.Content, &text)
+						c.texts[m.ID] = text
+					}
 				}
 			}
 		}
-	}
-	if last != "RUN_FINISHED" || snapshots != 1 || len(texts) != 1 {
-		t.Fatalf("the run ended with %s after %d snapshots; the client has %q", last, snapshots, texts)
-	}
-	var page struct{ Data []parley.Message }
-	api.get("/v1/sessions/"+response.Header.Get("X-Parley-Session")+"/messages", &page)
-	var said parley.AssistantContent
-	decode(t, page.Data[len(page.Data)-1].Content, &said)
-	for _, text := range texts {
-		if text == "" || text != said.Text {
-			t.Errorf("the client has %q, the record %q", text, said.Text)
-		}
+	}()
+	return c
+}
+
+func awaitText(t *testing.T, c *aguiRun) {
+	t.Helper()
+	select {
+	case <-c.spoken:
+	case <-c.ended:
+		t.Fatalf("the run ended with %s before it said something: %v", c.last, c.err)
 	}
 }

@@ -47,6 +47,41 @@ func TestPushesAtOnceAreBounded(t *testing.T) {
 	}
 }
 
+// TestAnAdminsOwnPushGoesFirst: push notifications of several principals may have one id. An admin, who sees all of
+// them, reads and removes the own one by it.
+func TestAnAdminsOwnPushGoesFirst(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withA2A)
+	member := []string{"Authorization", s.key("default", "ben", parley.RoleMember)}
+	admin := []string{"Authorization", s.key("default", "ada", parley.RoleAdmin)}
+	at := "/v1/sessions/" + s.session(`{"model":"sim/script","tools":["current_time"],"visibility":"workspace",`+
+		`"grants":[{"tool":"current_*","effect":"ask"}]}`, admin...).ID.String()
+	s.plays(at, []string{call("current_time", map[string]string{})}, admin...)
+	s.stream("GET", at+"/events", "", admin...).until("session.waiting")
+	turn := want[parley.Session](s, 200, "GET", at, "", admin...).TurnID
+	ask := func(who []string, method, more string) string {
+		got := s.do(
+			"POST",
+			"/a2a",
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"taskId":%q,"id":"p"%s}}`,
+				method+"TaskPushNotificationConfig", turn, more),
+			append(who, "A2A-Version", "1.0")...)
+		return string(got.body)
+	}
+	ask(member, "Create", `,"url":"https://example.com/bens"`)
+	ask(admin, "Create", `,"url":"https://example.com/mine"`)
+	if got := ask(admin, "Get", ""); !strings.Contains(got, "/mine") {
+		t.Errorf("an admin's own push notification is %s", got)
+	}
+	ask(admin, "Delete", "")
+	if got := ask(member, "Get", ""); !strings.Contains(got, "/bens") {
+		t.Errorf("the member's was removed in its place: %s", got)
+	}
+	if got := ask(admin, "Get", ""); !strings.Contains(got, "/bens") {
+		t.Errorf("an admin does not see the member's: %s", got)
+	}
+}
+
 // TestListsOfTasksReadSoMuch: a page of tasks looks through a bounded number of turns, also if none is wanted, and the
 // next one goes on.
 func TestListsOfTasksReadSoMuch(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"example.org/parley/llm/sim"
 	"example.org/parley/model"
 	"example.org/parley/protocol/agui"
+	"example.org/parley/protocol/aisdk"
 	"example.org/parley/store"
 )
 
@@ -135,5 +136,32 @@ func TestARunDoesNotEndOnAWaitThatIsOver(t *testing.T) {
 	if !strings.Contains(told, `"content":"many words`) || strings.Contains(told, `"type":"interrupt"`) ||
 		!strings.Contains(told, `"type":"RUN_FINISHED"`) {
 		t.Errorf("the client is told:\n%s", told)
+	}
+}
+
+// TestAFirstMessageSentAgainIsNotAskedTwice: a client that lost the answer sends the message again that began its
+// thread or chat, while the turn runs or after it.
+func TestAFirstMessageSentAgainIsNotAskedTwice(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, func(o *Options) {
+		o.Mounts = append(o.Mounts, agui.Mount(o.Engine, o.Streams), aisdk.Mount(o.Engine, o.Streams))
+	})
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"slug":"asked","name":"Asked","model":"sim/echo"}`)
+	for path, body := range map[string]string{
+		"/agui/asked": `{"threadId":"t","runId":"r","messages":[{"id":"m","role":"user","content":"Hello"}]}`,
+		"/ai-sdk/asked": `{"id":"t","trigger":"submit-message","messages":[{"id":"m","role":"user",` +
+			`"parts":[{"type":"text","text":"Hello"}]}]}`,
+	} {
+		var id string
+		for range 3 {
+			got := s.do("POST", path, body)
+			if id = got.header.Get("X-Parley-Session"); got.status != 200 || id == "" ||
+				!strings.Contains(string(got.body), `"delta":"Hello"`) {
+				t.Fatalf("%s: status %d, session %q: %s", path, got.status, id, got.body)
+			}
+		}
+		if record := s.recordOf("/v1/sessions/" + id); len(record) != 2 {
+			t.Errorf("%s: the message was asked again: %d messages", path, len(record))
+		}
 	}
 }

@@ -152,7 +152,7 @@ func (p *postman) subscribe(ctx context.Context) error {
 		if one == nil {
 			one = &endpoint{width: 1, fails: hook.FailingSince != 0}
 		}
-		one.hook = hook // runs keep the one that they began with
+		one.hook = hook // a run sends nothing more if it differs from the one that it began with
 		switch {
 		case !fresh:
 		case hook.SessionID.IsZero():
@@ -499,6 +499,14 @@ func (p *postman) wants(ctx context.Context, hook *store.SubscribedWebhook, id p
 	return err == nil && hook.Filter.Selects(&session), err
 }
 
+// changed reports whether a webhook is another than a run began with, or serves nobody any more. The subscriptions are
+// read every webhookLook.
+func (p *postman) changed(hook *store.SubscribedWebhook, one *endpoint) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return one.gone || one.hook.Revision != hook.Revision
+}
+
 // send sends the events after a lane's last one, and writes into the move what came of it.
 func (p *postman) send(
 	ctx context.Context,
@@ -515,7 +523,7 @@ func (p *postman) send(
 			e := &events[i]
 			move.Seen = max(move.Seen, e.Sequence)
 			if body := p.bodyOf(hook, e); body != nil {
-				if time.Since(began) > webhookRun {
+				if time.Since(began) > webhookRun || p.changed(hook, one) {
 					move.Seen = move.Through // there is more to send
 					return nil
 				}

@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,6 +147,45 @@ func (p *post) due() []store.Lane {
 	due, err := p.rig.store.DueLanes(p.Context(), webhookDue)
 	p.must(err)
 	return due
+}
+
+// What happened before a webhook was deleted or changed is not sent to it as it was, beyond the request under way.
+func TestNothingMoreIsSentToAWebhookThatChanged(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(p *post) error{
+		"deleted": func(p *post) error {
+			return p.rig.store.DeleteWebhook(p.Context(), p.hook.WorkspaceID, p.hook.ID)
+		},
+		"changed": func(p *post) error {
+			p.hook.URL += "/new"
+			_, err := p.rig.store.UpdateWebhook(p.Context(), p.hook)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPost(t)
+			var old atomic.Int64
+			p.answers(func(r *http.Request) int {
+				if r.URL.Path != "/new" && old.Add(1) == 1 {
+					if err := errors.Join(change(p), p.subscribe(p.Context())); err != nil {
+						t.Error(err)
+					}
+				}
+				return http.StatusOK
+			})
+			session := p.session(parley.Settings{}, nil)
+			p.postElsewhere(session, "hello")
+			p.postElsewhere(session, "and again")
+			if p.events(session) < 2 {
+				t.Fatal("there is one event alone")
+			}
+			p.look()
+			if n := old.Load(); n != 1 {
+				t.Errorf("%d requests were sent to it as it was, want 1", n)
+			}
+		})
+	}
 }
 
 // A lane that is due, and that its webhook no longer wants, does not stay due: it would go before all others, for ever.

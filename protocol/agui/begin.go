@@ -101,6 +101,20 @@ func (w *writer) post(ctx context.Context) error {
 		}, w.once())
 		return w.opened(ctx, &opened, err)
 	}
+	if first, err := w.first(ctx); err != nil {
+		return err
+	} else if first != nil && idOf(first) == r.said.ID && string(first.Content) == string(input.Content) {
+		// Sent again: it opened the thread's session, so its key is one of a thread without a session.
+		opened, err := a.engine.OpenSession(ctx, x.Principal, engine.SessionInput{
+			AgentID: t.agent.ID.String(), Message: &input,
+		}, w.onceIn(parley.ID{}))
+		if err != nil {
+			return err
+		}
+		t.session = opened.Session.ID
+		w.turn, w.after = opened.Posted.Message.TurnID, opened.Posted.EventSequence
+		return nil
+	}
 	defer a.streams.Expect(t.session).Close()
 	input.During = parley.DuringReject
 	posted, err := a.engine.PostMessage(ctx, x.Principal, t.session, input, w.once())
@@ -150,13 +164,29 @@ func (w *writer) opened(ctx context.Context, opened *store.Opened, err error) er
 	return w.api.keep(ctx, w.x.Principal, w.thread, opened.Session.ID)
 }
 
+// first returns the first message of the user in the thread's session; nil if there is none.
+func (w *writer) first(ctx context.Context) (*parley.Message, error) {
+	page, err := w.api.engine.Messages(ctx, w.x.Principal, w.thread.session, engine.MessageList{
+		Paging: engine.Paging{Limit: 1}, Roles: []parley.Role{parley.RoleUser},
+	})
+	if err != nil || len(page.Data) == 0 {
+		return nil, err
+	}
+	return &page.Data[0], nil
+}
+
 // once makes a request safe to repeat: clients give each message an id, and each run one.
-func (w *writer) once() store.Idempotency {
+func (w *writer) once() store.Idempotency { return w.onceIn(w.thread.session) }
+
+// onceIn is once for a thread in a session; zero before it has one.
+func (w *writer) onceIn(session parley.ID) store.Idempotency {
 	r := w.request
 	key := w.x.R.Header.Get(idempotencyHeader)
 	if key == "" && r.said.ID != "" {
-		key = hashed(w.x.Principal.ID.String(), w.thread.name, w.thread.session.String(), r.said.ID,
-			string(r.said.Content))
+		if r.Forwarded.Again { // it gives the thread another session
+			session = parley.ID{}
+		}
+		key = hashed(w.x.Principal.ID.String(), w.thread.name, session.String(), r.said.ID, string(r.said.Content))
 		if r.Forwarded.Again {
 			key = hashed(key, r.RunID)
 		}
@@ -237,7 +267,9 @@ func (w *writer) goOn(ctx context.Context) error {
 			return err
 		}
 		for _, decide := range decided {
-			if err := decide(ctx, a, x, t.session); err != nil && parley.ErrorCode(err) != parley.CodeConflict {
+			if err := decide(ctx, a, x, t.session); parley.ErrorCode(err) == parley.CodeConflict {
+				r.warnings = append(r.warnings, "An answer to an interrupt is ignored: another one came first.")
+			} else if err != nil {
 				return err
 			}
 		}
@@ -253,7 +285,9 @@ func (w *writer) goOn(ctx context.Context) error {
 		}
 	}
 	for _, m := range r.results {
-		if err := w.postResult(ctx, m); err != nil && parley.ErrorCode(err) != parley.CodeConflict {
+		if err := w.postResult(ctx, m); parley.ErrorCode(err) == parley.CodeConflict {
+			r.warnings = append(r.warnings, "A tool's result is ignored: the call has one.")
+		} else if err != nil {
 			return err
 		}
 	}
@@ -344,7 +378,7 @@ func (w *writer) join(ctx context.Context) error {
 		if turn, err = w.api.engine.Turn(ctx, w.x.Principal, w.turn); err != nil {
 			return err
 		}
-		w.base = turn.Usage
+		w.base, w.joined = turn.Usage, turn.Step
 	}
 	messages, state, whole, err := w.snapshot()
 	if err != nil {

@@ -102,13 +102,15 @@ func (w *writer) begins(s *event.StepStarted) {
 		w.model, w.models = s.Model, w.models+1
 	}
 	name := "step " + strconv.Itoa(s.Step)
+	// Of the step that ran when the client came, only another attempt is told here.
+	repeated := name == w.step || w.step == "" && s.Step == w.joined
 	if name != w.step {
+		spoke := w.spoke && repeated
 		w.endStep()
-		w.step = name
+		w.step, w.spoke = name, spoke
 		w.put(&frame{Type: "STEP_STARTED", Step: name})
-		return
 	}
-	if !w.spoke {
+	if !repeated || !w.spoke {
 		return
 	}
 	w.spoke = false

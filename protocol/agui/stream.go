@@ -83,6 +83,7 @@ type writer struct {
 	agents    map[string]*agentTool // agents that serve as tools; nil until a call may need them
 	step      string                // the open one
 	spoke     bool                  // in the open step
+	joined    int                   // the step that ran when the client came; 0 for none
 	patient   bool                  // the client waits for a limit to be raised
 	ending    *frame                // what ends the run; nil while it goes on
 }

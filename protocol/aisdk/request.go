@@ -306,6 +306,23 @@ func (a *api) begin(ctx context.Context, x *protocol.Exchange, c *chat, r *reque
 	if err != nil {
 		return begun{}, err
 	}
+	first, err := a.engine.Messages(ctx, x.Principal, c.session, engine.MessageList{
+		Paging: engine.Paging{Limit: 1}, Roles: []parley.Role{parley.RoleUser},
+	})
+	if err != nil {
+		return begun{}, err
+	}
+	if len(first.Data) > 0 && idOf(&first.Data[0]) == r.last().ID &&
+		string(first.Data[0].Content) == string(input.Content) {
+		// Sent again: it opened the chat's session, so its key is one of a chat without a session.
+		opened, err := a.engine.OpenSession(ctx, x.Principal, engine.SessionInput{
+			AgentID: c.agent.ID.String(), Message: &input,
+		}, onceIn(x, c, r, parley.ID{}))
+		if err != nil {
+			return begun{}, err
+		}
+		return begunBy(opened.Posted), nil
+	}
 	defer a.streams.Expect(c.session).Close()
 	posted, err := a.engine.PostMessage(ctx, x.Principal, c.session, input, once(x, c, r))
 	if err != nil {
@@ -316,10 +333,15 @@ func (a *api) begin(ctx context.Context, x *protocol.Exchange, c *chat, r *reque
 
 // once makes a request safe to repeat: clients give each message an id.
 func once(x *protocol.Exchange, c *chat, r *request) store.Idempotency {
+	return onceIn(x, c, r, c.session)
+}
+
+// onceIn is once for a chat in a session; zero before it has one.
+func onceIn(x *protocol.Exchange, c *chat, r *request, session parley.ID) store.Idempotency {
 	key := x.R.Header.Get(idempotencyHeader)
 	last := r.last()
 	if key == "" && r.Trigger != triggerRegenerate && last.ID != "" {
-		key = hashed(x.Principal.ID.String(), c.name, c.session.String(), last.ID, string(last.Parts))
+		key = hashed(x.Principal.ID.String(), c.name, session.String(), last.ID, string(last.Parts))
 	}
 	if key == "" {
 		return store.Idempotency{}
