@@ -60,6 +60,7 @@ type InboxAlertCause string
 // The causes. An alert has one item for each cause and subject, however often it happens.
 const (
 	AlertRunFailed  InboxAlertCause = "run failed"   // of a schedule
+	AlertRunLate    InboxAlertCause = "run late"     // of a schedule: it had not ended by its deadline
 	AlertRunSkipped InboxAlertCause = "run skipped"  // of a schedule: ScheduleAlertAfter in a row
 	AlertBudget     InboxAlertCause = "budget"       // of a background session
 	AlertChain      InboxAlertCause = "chain bounds" // of a root of delegations

@@ -18,6 +18,9 @@ type Schedule struct {
 	Enabled     bool            `json:"enabled"`
 	Overlap     ScheduleOverlap `json:"overlap"`
 	Missed      ScheduleMissed  `json:"missed"`
+	// Deadline is a duration: a turn that works for the schedule and has not ended by then is stopped, whatever it
+	// waits for. "": DefaultRunDeadline.
+	Deadline string `json:"deadline"`
 	// Author wrote the message last; the posted messages are theirs.
 	Author Author `json:"author"`
 	// NextAt is when it is due next, jitter included; null: never again, disabled, or the agent is archived.
@@ -46,11 +49,22 @@ func (s Schedule) MarshalJSON() ([]byte, error) {
 	if s.Resting {
 		s.NextAt = 0
 	}
+	if s.Deadline == "" {
+		s.Deadline = DefaultRunDeadline
+	}
 	return EncodeJSON(struct {
 		*plain
 		Name *string `json:"name"`
 		shownTiming
 	}{(*plain)(&s), OrNull(s.Name), s.shown()})
+}
+
+// RunDeadline returns how long a turn that works for the schedule may take, from its message on.
+func (s *Schedule) RunDeadline() time.Duration {
+	if d, err := time.ParseDuration(s.Deadline); err == nil {
+		return d
+	}
+	return DefaultDelegationDeadline
 }
 
 // Timing says when a schedule is due: exactly one of Cron, Every and At is set.
@@ -154,6 +168,10 @@ const (
 	MinScheduleEvery  = time.Minute
 	MaxScheduleEvery  = 366 * 24 * time.Hour
 	MaxScheduleJitter = time.Hour
+
+	DefaultRunDeadline = "24h" // as DefaultDelegationDeadline
+	MinRunDeadline     = MinDelegationDeadline
+	MaxRunDeadline     = MaxDelegationDeadline
 
 	// ScheduleGrace is how late a run may be before it counts as missed.
 	ScheduleGrace = 5 * time.Minute

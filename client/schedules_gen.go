@@ -121,6 +121,9 @@ type ScheduleInput struct {
 	// What happens after a time without a server: once, the default, makes up for all missed runs by one; skip waits for
 	// the next time.
 	Missed parley.ScheduleMissed `json:"missed,omitempty"`
+	// A duration between 1m and 720h, 24h by default: a turn of a run that has not ended by then is stopped, and the
+	// inbox has an alert.
+	Deadline string `json:"deadline,omitempty"`
 }
 
 // TimingInput says when a schedule is due; exactly one of Cron, Every and At.
@@ -211,6 +214,7 @@ type SchedulePatch struct {
 	Enabled  parley.Change[bool]                   `json:"enabled,omitzero"`
 	Overlap  parley.Change[parley.ScheduleOverlap] `json:"overlap,omitzero"`
 	Missed   parley.Change[parley.ScheduleMissed]  `json:"missed,omitzero"`
+	Deadline parley.Change[string]                 `json:"deadline,omitzero"`
 }
 
 // ScheduleRunsQuery are the query parameters of ScheduleRuns; zero values are left out.

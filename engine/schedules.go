@@ -16,9 +16,10 @@ type ScheduleInput struct {
 	Name    string `json:"name,omitempty" doc:"For people."`
 	Message string `json:"message" required:"true" doc:"The text that begins each run."`
 	TimingInput
-	Enabled *bool                  `json:"enabled,omitempty" doc:"true by default."`
-	Overlap parley.ScheduleOverlap `json:"overlap,omitempty" enum:"skip,queue" doc:"What happens to a run that is due before the previous one has ended: skip, the default, or queue, which holds one waiting run."`
-	Missed  parley.ScheduleMissed  `json:"missed,omitempty" enum:"once,skip" doc:"What happens after a time without a server: once, the default, makes up for all missed runs by one; skip waits for the next time."`
+	Enabled  *bool                  `json:"enabled,omitempty" doc:"true by default."`
+	Overlap  parley.ScheduleOverlap `json:"overlap,omitempty" enum:"skip,queue" doc:"What happens to a run that is due before the previous one has ended: skip, the default, or queue, which holds one waiting run."`
+	Missed   parley.ScheduleMissed  `json:"missed,omitempty" enum:"once,skip" doc:"What happens after a time without a server: once, the default, makes up for all missed runs by one; skip waits for the next time."`
+	Deadline string                 `json:"deadline,omitempty" doc:"A duration between 1m and 720h, 24h by default: a turn of a run that has not ended by then is stopped, and the inbox has an alert."`
 }
 
 // TimingInput says when a schedule is due; exactly one of Cron, Every and At.
@@ -50,6 +51,7 @@ type SchedulePatch struct {
 	Enabled  parley.Change[bool]                   `json:"enabled,omitzero"`
 	Overlap  parley.Change[parley.ScheduleOverlap] `json:"overlap,omitzero" enum:"skip,queue"`
 	Missed   parley.Change[parley.ScheduleMissed]  `json:"missed,omitzero" enum:"once,skip"`
+	Deadline parley.Change[string]                 `json:"deadline,omitzero"`
 }
 
 // SchedulePreview is when a schedule would run.
@@ -87,7 +89,7 @@ func (e *Engine) CreateSchedule(
 	schedule := parley.Schedule{
 		ID: parley.NewID(), WorkspaceID: agent.WorkspaceID, AgentID: agent.ID, Name: input.Name,
 		Timing: input.timing(), Message: input.Message, Enabled: input.Enabled == nil || *input.Enabled,
-		Overlap: input.Overlap, Missed: input.Missed, Author: principal.Author(),
+		Overlap: input.Overlap, Missed: input.Missed, Deadline: input.Deadline, Author: principal.Author(),
 	}
 	if schedule.Overlap == "" {
 		schedule.Overlap = parley.OverlapSkip
@@ -136,6 +138,9 @@ func checkSchedule(s *parley.Schedule) error {
 		return parley.InvalidField("overlap", "%q is not one of skip, queue", parley.Clip(string(s.Overlap), 32))
 	case s.Missed != parley.MissedOnce && s.Missed != parley.MissedSkip:
 		return parley.InvalidField("missed", "%q is not one of once, skip", parley.Clip(string(s.Missed), 32))
+	}
+	if _, err := timetable.Duration("deadline", s.Deadline, parley.MinRunDeadline, parley.MaxRunDeadline); err != nil {
+		return err
 	}
 	return timetable.Check(&s.Timing)
 }
@@ -286,6 +291,7 @@ func (p *SchedulePatch) over(
 	apply(p.Enabled, &s.Enabled)
 	apply(p.Overlap, &s.Overlap)
 	apply(p.Missed, &s.Missed)
+	apply(p.Deadline, &s.Deadline)
 	if s.TimeZone == "" {
 		s.TimeZone = "UTC"
 	}

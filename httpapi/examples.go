@@ -115,7 +115,7 @@ const (
 	scheduleExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` +
 		agentIDExample + `","name":"Morning round","cron":"0 9 * * 1-5","every":null,"at":null,` +
 		`"time_zone":"Europe/Berlin","jitter":"5m","message":"Look for new issues.","enabled":true,` +
-		`"overlap":"skip","missed":"once","author":{"kind":"person","id":"` + otherIDExample +
+		`"overlap":"skip","missed":"once","deadline":"24h","author":{"kind":"person","id":"` + otherIDExample +
 		`","name":"ada"},"next_at":"` + timeExample + `","last_run":` + scheduleRunExample +
 		`,"skipped_in_a_row":0,"created_at":"` + timeExample + `","updated_at":"` + timeExample + `"}`
 	knowledgeExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","agent_id":"` +

@@ -150,11 +150,56 @@ func TestSchedulesThatCannotBe(t *testing.T) {
 		`{"agent_id":"digger","at":"2001-01-01T00:00:00Z","message":"x"}`:             422,
 		`{"agent_id":"digger","every":"1h","message":"x","overlap":"both"}`:           422,
 		`{"agent_id":"digger","every":"1h","message":"x","time_zone":"Mars/Olympus"}`: 422,
+		`{"agent_id":"digger","every":"1h","message":"x","deadline":"59s"}`:           422,
+		`{"agent_id":"digger","every":"1h","message":"x","deadline":"721h"}`:          422,
+		`{"agent_id":"digger","every":"1h","message":"x","deadline":"a day"}`:         422,
 		`{"agent_id":"nobody","every":"1h","message":"x"}`:                            404,
 	} {
 		if got := s.do("POST", "/v1/schedules", body); got.status != status {
 			t.Errorf("%s: status %d, want %d: %s", body, got.status, status, got.body)
 		}
+	}
+}
+
+// TestARunIsStoppedAtItsDeadline: a run that waits for an approval for too long is stopped, and its owner finds out from
+// the inbox.
+func TestARunIsStoppedAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Digger","model":"sim/script",`+
+		`"tools":["current_time"],"grants":[{"tool":"current_time","effect":"ask"}]}`)
+	script, err := json.Marshal("[[" + call("current_time", map[string]string{}) + "]]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := want[parley.Schedule](s, 201, "POST", "/v1/schedules",
+		`{"agent_id":"digger","name":"Round","every":"1h","deadline":"90m","message":`+string(script)+`}`)
+	if made.Deadline != "90m" {
+		t.Errorf("its deadline is %q", made.Deadline)
+	}
+	path := "/v1/schedules/" + made.ID.String()
+	if usual := want[parley.Schedule](s, 200, "PATCH", path, `{"deadline":null}`); usual.Deadline != "24h" {
+		t.Errorf("without a deadline of its own it has %q", usual.Deadline)
+	}
+	stored, err := s.store.Schedule(t.Context(), made.WorkspaceID, made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored.Deadline = "1s" // the API takes none below a minute
+	if _, err := s.store.UpdateSchedule(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	run := s.postedNow(made.ID.String()).LastRun
+	session := "/v1/sessions/" + run.SessionID.String()
+	s.stream("GET", session+"/events", "").until("session.cancelled")
+	turn := want[page[parley.Turn]](s, 200, "GET", session+"/turns", "").Data[0]
+	if turn.ID != run.TurnID || turn.Status != parley.TurnCancelled {
+		t.Errorf("after its deadline turn %s is %s", turn.ID, turn.Status)
+	}
+	alerts := want[page[parley.InboxItem]](s, 200, "GET", "/v1/inbox?type=alert", "").Data
+	if len(alerts) != 1 || alerts[0].Title != "A scheduled run passed its deadline: Round" ||
+		alerts[0].SessionID != run.SessionID || alerts[0].MessageID != run.MessageID {
+		t.Errorf("the alerts are %+v", alerts)
 	}
 }
 

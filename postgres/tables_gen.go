@@ -1569,8 +1569,9 @@ func updatePipelineRunArgs(to []arg, of *parley.PipelineRun) ([]arg, error) {
 
 // scheduleColumns reads "c".
 const scheduleColumns = "c.id, c.workspace_id, c.agent_id, c.name, c.cron, c.every, c.at, c.time_zone, c.jitter, c.anchor, " +
-	"c.message, c.enabled, c.overlap, c.missed, c.author_kind, c.author_id, c.author_name, c.next_at, " +
-	"c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at, c.resting"
+	"c.message, c.enabled, c.overlap, c.missed, c.deadline, c.author_kind, c.author_id, c.author_name, " +
+	"c.next_at, c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at, " +
+	"c.resting"
 
 // fillSchedule reads scheduleColumns.
 func fillSchedule(r *row, to *parley.Schedule) error {
@@ -1588,6 +1589,7 @@ func fillSchedule(r *row, to *parley.Schedule) error {
 	to.Enabled = r.bool()
 	to.Overlap = parley.ScheduleOverlap(r.text())
 	to.Missed = parley.ScheduleMissed(r.text())
+	to.Deadline = r.text()
 	to.Author.Kind = parley.AuthorKind(r.text())
 	to.Author.ID = r.id()
 	to.Author.Name = r.text()
@@ -1615,11 +1617,11 @@ func scanSchedule(r *row) (found parley.Schedule, err error) {
 
 // insertScheduleColumns and insertSchedulePlaces are for an INSERT INTO schedules, with the arguments of insertScheduleArgs.
 const insertScheduleColumns = "id, workspace_id, agent_id, name, cron, every, at, time_zone, jitter, anchor, message, enabled, " +
-	"overlap, missed, author_kind, author_id, author_name, next_at, moved_at, last_run, turn_id, " +
-	"skipped, revision, idempotency_key, fingerprint, created_at, updated_at, resting"
+	"overlap, missed, deadline, author_kind, author_id, author_name, next_at, moved_at, last_run, " +
+	"turn_id, skipped, revision, idempotency_key, fingerprint, created_at, updated_at, resting"
 
 const insertSchedulePlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, " +
-	"$22, $23, $24, $25, $26, $27, $28"
+	"$22, $23, $24, $25, $26, $27, $28, $29"
 
 // insertScheduleArgs appends the arguments of its columns.
 func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
@@ -1634,6 +1636,10 @@ func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
 	var jitter arg
 	if of.Jitter != "" {
 		jitter = of.Jitter
+	}
+	var deadline arg
+	if of.Deadline != "" {
+		deadline = of.Deadline
 	}
 	lastRun, err := encodeMaybe(of.LastRun)
 	if err != nil {
@@ -1658,6 +1664,7 @@ func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
 		of.Enabled,
 		string(of.Overlap),
 		string(of.Missed),
+		deadline,
 		string(of.Author.Kind),
 		of.Author.ID,
 		of.Author.Name,
@@ -1677,12 +1684,12 @@ func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
 
 // updateScheduleSet is for an UPDATE of schedules, with the arguments of updateScheduleArgs.
 const updateScheduleSet = "name = $3, cron = $4, every = $5, at = $6, time_zone = $7, jitter = $8, anchor = $9, message = $10, " +
-	"enabled = $11, overlap = $12, missed = $13, author_kind = $14, author_id = $15, author_name = $16, " +
-	"next_at = $17, moved_at = $18, last_run = $19, turn_id = $20, skipped = $21, revision = $22, " +
-	"updated_at = $23"
+	"enabled = $11, overlap = $12, missed = $13, deadline = $14, author_kind = $15, author_id = $16, " +
+	"author_name = $17, next_at = $18, moved_at = $19, last_run = $20, turn_id = $21, skipped = $22, " +
+	"revision = $23, updated_at = $24"
 
 // updateSchedulePlace1 is the placeholder of an argument after these.
-const updateSchedulePlace1 = "$24"
+const updateSchedulePlace1 = "$25"
 
 // updateScheduleArgs appends the arguments of its columns.
 func updateScheduleArgs(to []arg, of *parley.Schedule) ([]arg, error) {
@@ -1698,11 +1705,15 @@ func updateScheduleArgs(to []arg, of *parley.Schedule) ([]arg, error) {
 	if of.Jitter != "" {
 		jitter = of.Jitter
 	}
+	var deadline arg
+	if of.Deadline != "" {
+		deadline = of.Deadline
+	}
 	lastRun, err := encodeMaybe(of.LastRun)
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 23),
+	return append(slices.Grow(to, 24),
 		of.Name,
 		cron,
 		every,
@@ -1714,6 +1725,7 @@ func updateScheduleArgs(to []arg, of *parley.Schedule) ([]arg, error) {
 		of.Enabled,
 		string(of.Overlap),
 		string(of.Missed),
+		deadline,
 		string(of.Author.Kind),
 		of.Author.ID,
 		of.Author.Name,

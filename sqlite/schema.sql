@@ -905,7 +905,7 @@ CREATE TABLE schedules (
   fingerprint     BLOB,
   created_at      INTEGER NOT NULL,
   updated_at      INTEGER NOT NULL
-, resting INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+, resting INTEGER NOT NULL DEFAULT 0, deadline TEXT) WITHOUT ROWID;
 
 CREATE INDEX schedules_moved ON schedules (moved_at) WHERE next_at IS NOT NULL;
 

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "ce1b28d0d79c68595d94d50ac2f5411d02b928919a31b8b204bf5e599338a540"
+const schemaHash = "e22e2adb5fce76f62b4dd503d71d9481788c433170ad61812aff3f077914bdfd"

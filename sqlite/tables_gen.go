@@ -1540,8 +1540,9 @@ func updatePipelineRunArgs(to []arg, of *parley.PipelineRun) ([]arg, error) {
 
 // scheduleColumns reads "c".
 const scheduleColumns = "c.id, c.workspace_id, c.agent_id, c.name, c.cron, c.every, c.at, c.time_zone, c.jitter, c.anchor, " +
-	"c.message, c.enabled, c.overlap, c.missed, c.author_kind, c.author_id, c.author_name, c.next_at, " +
-	"c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at, c.resting"
+	"c.message, c.enabled, c.overlap, c.missed, c.deadline, c.author_kind, c.author_id, c.author_name, " +
+	"c.next_at, c.moved_at, c.last_run, c.turn_id, c.skipped, c.revision, c.created_at, c.updated_at, " +
+	"c.resting"
 
 // fillSchedule reads scheduleColumns.
 func fillSchedule(r *row, to *parley.Schedule) error {
@@ -1559,6 +1560,7 @@ func fillSchedule(r *row, to *parley.Schedule) error {
 	to.Enabled = r.bool()
 	to.Overlap = parley.ScheduleOverlap(r.text())
 	to.Missed = parley.ScheduleMissed(r.text())
+	to.Deadline = r.text()
 	to.Author.Kind = parley.AuthorKind(r.text())
 	to.Author.ID = r.id()
 	to.Author.Name = r.text()
@@ -1586,10 +1588,10 @@ func scanSchedule(r *row) (found parley.Schedule, err error) {
 
 // insertScheduleColumns and insertSchedulePlaces are for an INSERT INTO schedules, with the arguments of insertScheduleArgs.
 const insertScheduleColumns = "id, workspace_id, agent_id, name, cron, every, at, time_zone, jitter, anchor, message, enabled, " +
-	"overlap, missed, author_kind, author_id, author_name, next_at, moved_at, last_run, turn_id, " +
-	"skipped, revision, idempotency_key, fingerprint, created_at, updated_at, resting"
+	"overlap, missed, deadline, author_kind, author_id, author_name, next_at, moved_at, last_run, " +
+	"turn_id, skipped, revision, idempotency_key, fingerprint, created_at, updated_at, resting"
 
-const insertSchedulePlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+const insertSchedulePlaces = "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
 
 // insertScheduleArgs appends the arguments of its columns.
 func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
@@ -1604,6 +1606,10 @@ func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
 	var jitter arg
 	if of.Jitter != "" {
 		jitter = of.Jitter
+	}
+	var deadline arg
+	if of.Deadline != "" {
+		deadline = of.Deadline
 	}
 	lastRun, err := encodeMaybe(of.LastRun)
 	if err != nil {
@@ -1628,6 +1634,7 @@ func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
 		of.Enabled,
 		string(of.Overlap),
 		string(of.Missed),
+		deadline,
 		string(of.Author.Kind),
 		&of.Author.ID,
 		of.Author.Name,
@@ -1647,8 +1654,9 @@ func insertScheduleArgs(to []arg, of *transition.NewSchedule) ([]arg, error) {
 
 // updateScheduleSet is for an UPDATE of schedules, with the arguments of updateScheduleArgs.
 const updateScheduleSet = "name = ?, cron = ?, every = ?, at = ?, time_zone = ?, jitter = ?, anchor = ?, message = ?, " +
-	"enabled = ?, overlap = ?, missed = ?, author_kind = ?, author_id = ?, author_name = ?, next_at = ?, " +
-	"moved_at = ?, last_run = ?, turn_id = ?, skipped = ?, revision = ?, updated_at = ?"
+	"enabled = ?, overlap = ?, missed = ?, deadline = ?, author_kind = ?, author_id = ?, " +
+	"author_name = ?, next_at = ?, moved_at = ?, last_run = ?, turn_id = ?, skipped = ?, revision = ?, " +
+	"updated_at = ?"
 
 // updateScheduleArgs appends the arguments of its columns.
 func updateScheduleArgs(to []arg, of *parley.Schedule) ([]arg, error) {
@@ -1664,11 +1672,15 @@ func updateScheduleArgs(to []arg, of *parley.Schedule) ([]arg, error) {
 	if of.Jitter != "" {
 		jitter = of.Jitter
 	}
+	var deadline arg
+	if of.Deadline != "" {
+		deadline = of.Deadline
+	}
 	lastRun, err := encodeMaybe(of.LastRun)
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Grow(to, 23),
+	return append(slices.Grow(to, 24),
 		of.Name,
 		cron,
 		every,
@@ -1680,6 +1692,7 @@ func updateScheduleArgs(to []arg, of *parley.Schedule) ([]arg, error) {
 		of.Enabled,
 		string(of.Overlap),
 		string(of.Missed),
+		deadline,
 		string(of.Author.Kind),
 		&of.Author.ID,
 		of.Author.Name,

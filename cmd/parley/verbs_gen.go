@@ -1013,6 +1013,7 @@ func schedulesCreateCommand(shared *flags, term terminal) *cobra.Command {
 	command.Flags().Var(wordFlag(&input.Jitter), "jitter", "A duration of at most an hour: the schedule runs later by up to as much, always by the same")
 	command.Flags().Var(wordFlag(&input.Overlap), "overlap", "what happens to a run that is due before the previous one has ended: skip, the default, or queue, which holds one waiting run: skip, queue")
 	command.Flags().Var(wordFlag(&input.Missed), "missed", "what happens after a time without a server: once, the default, makes up for all missed runs by one; skip waits for the next time: once, skip")
+	command.Flags().Var(wordFlag(&input.Deadline), "deadline", "A duration between 1m and 720h, 24h by default: a turn of a run that has not ended by then is stopped, and the inbox has an alert")
 	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		input.Message = args[0]
@@ -1043,6 +1044,7 @@ func schedulesUpdateCommand(shared *flags, term terminal) *cobra.Command {
 	addChange(command, &patch.Enabled, readBool, "enabled", "its enabled")
 	addChange(command, &patch.Overlap, readWord[parley.ScheduleOverlap], "overlap", "its overlap: skip, queue")
 	addChange(command, &patch.Missed, readWord[parley.ScheduleMissed], "missed", "its missed: once, skip")
+	addChange(command, &patch.Deadline, readWord[string], "deadline", "its deadline")
 	sets := addSets(command)
 	command.RunE = shared.about(func(ctx context.Context, server *client.Client, id parley.ID, _ []string) error {
 		var err error

@@ -91,6 +91,7 @@ var house = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "enabled", Kind: Flag, Field: "Enabled", In: "read insert update"},
 			{Name: "overlap", Kind: Text, Field: "Overlap", In: "read insert update"},
 			{Name: "missed", Kind: Text, Field: "Missed", In: "read insert update"},
+			{Name: "deadline", Kind: Text, Field: "Deadline", In: "read insert update", Codec: Null},
 			{Name: "author_kind", Kind: Text, Field: "Author.Kind", In: "read insert update"},
 			{Name: "author_id", Kind: ID, Field: "Author.ID", In: "read insert update"},
 			{Name: "author_name", Kind: Text, Field: "Author.Name", In: "read insert update"},

@@ -40,13 +40,13 @@ func Check(t *parley.Timing) error {
 			"time_zone", "%q is not a time zone; use a name such as Europe/Berlin or UTC", t.TimeZone,
 		)
 	}
-	jitter, err := duration("jitter", t.Jitter, 0, parley.MaxScheduleJitter)
+	jitter, err := Duration("jitter", t.Jitter, 0, parley.MaxScheduleJitter)
 	if err != nil {
 		return err
 	}
 	switch {
 	case t.Every != "":
-		every, err := duration("every", t.Every, parley.MinScheduleEvery, parley.MaxScheduleEvery)
+		every, err := Duration("every", t.Every, parley.MinScheduleEvery, parley.MaxScheduleEvery)
 		if err == nil && jitter >= every {
 			err = parley.InvalidField("jitter", "must be shorter than every")
 		}
@@ -77,8 +77,8 @@ func checkCron(text string) error {
 	return nil
 }
 
-// duration reads a duration of whole seconds between two bounds; "" is 0.
-func duration(field, text string, least, most time.Duration) (time.Duration, error) {
+// Duration reads a duration of whole seconds between two bounds; "" is 0.
+func Duration(field, text string, least, most time.Duration) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}

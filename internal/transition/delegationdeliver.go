@@ -74,6 +74,11 @@ func (t *Tx) deliverDelegation(workspaceID, id parley.ID) (refused string, again
 	if err := t.enter(h, m, wake); err != nil {
 		return "", false, err
 	}
+	if wake == nil && !d.Kind.Asks() {
+		if err := t.limitContinued(h, m.TurnID, d.RootID, d.WorkID); err != nil {
+			return "", false, err
+		}
+	}
 	d.Status, d.ToSessionID, d.MessageID, d.TurnID, d.DeliveredAt = parley.DelegationDelivered, h.ID, m.ID, m.TurnID,
 		t.now
 	if d.Finished() {

@@ -99,10 +99,15 @@ func (t *Tx) stopDelegated(workspaceID, id parley.ID) (again bool, err error) {
 		if err != nil || turn == nil || turn.Status.Finished() {
 			return false, err
 		}
-		if _, err := t.queueOf(h, true); err != nil {
-			return false, err
-		}
-		return false, t.cancelWaiting(h, turn, parley.ID{})
+		return false, t.stopWaiting(h, turn)
 	}
 	return t.stopCurrent(h)
+}
+
+// stopWaiting cancels a queued turn behind the first unfinished one on behalf of an errand.
+func (t *Tx) stopWaiting(h *Head, turn *parley.Turn) error {
+	if _, err := t.queueOf(h, true); err != nil {
+		return err
+	}
+	return t.cancelWaiting(h, turn, parley.ID{})
 }

@@ -82,6 +82,11 @@ func (t *Tx) returnDelegation(workspaceID parley.ID, w ReturnDelegation) (again 
 	if err := t.enter(h, m, wake); err != nil {
 		return false, err
 	}
+	if wake == nil {
+		if err := t.limitContinued(h, m.TurnID, d.RootID, d.ParentID); err != nil {
+			return false, err
+		}
+	}
 	d.ReturnMessageID, d.ReturnTurnID = m.ID, m.TurnID
 	h.moved(d, d.Status)
 	t.tellDelegation(h, d)

@@ -93,6 +93,7 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	TellInbox{}.Kind():            func(target parley.ID) Work { return &TellInbox{ApprovalID: target} },
 	DeliverDelegation{}.Kind():    func(target parley.ID) Work { return &DeliverDelegation{DelegationID: target} },
 	ReturnDelegation{}.Kind():     func(target parley.ID) Work { return &ReturnDelegation{DelegationID: target} },
+	ExpireRun{}.Kind():            func(target parley.ID) Work { return &ExpireRun{TurnID: target} },
 	ExpireDelegation{}.Kind():     func(target parley.ID) Work { return &ExpireDelegation{DelegationID: target} },
 	StopDelegation{}.Kind():       func(target parley.ID) Work { return &StopDelegation{DelegationID: target} },
 	EndPipelineTransform{}.Kind(): func(target parley.ID) Work { return &EndPipelineTransform{TransformID: target} },
@@ -164,7 +165,7 @@ func (e *Errand) Rest(attempts int64) parley.Time {
 	switch e.Work.Kind() {
 	case CancelChild{}.Kind(), StopTransform{}.Kind():
 		return childPatience
-	case ExpireDelegation{}.Kind(), StopDelegation{}.Kind():
+	case ExpireDelegation{}.Kind(), StopDelegation{}.Kind(), ExpireRun{}.Kind():
 		return delegationRest
 	case DeliverDelegation{}.Kind(), ReturnDelegation{}.Kind(): // the queue there is full: perhaps for days
 		rest := delegationRest

@@ -119,6 +119,8 @@ func (t *Tx) PostScheduled(post store.ScheduledPost) (*parley.ScheduleRun, error
 		run.State, run.Reason, run.MessageID, run.TurnID = parley.RunSkipped, reason, parley.ID{}, parley.ID{}
 	} else if _, err := t.post(h, message, parley.ID{}); err != nil {
 		return nil, err
+	} else {
+		t.limitRun(h, run.TurnID, now)
 	}
 	return run, t.moveSchedule(h, now, run, post.NextAt)
 }

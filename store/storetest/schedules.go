@@ -38,6 +38,10 @@ func testSchedules(t *testing.T, open Open) {
 		"AnArchivedAgentGetsNoneAndNoPost": scheduleArchivedAgent,
 		"SchedulesRestWithTheirAgent":      scheduleRests,
 		"AnotherOwnerIsTheAuthor":          scheduleOtherOwner,
+		"ARunIsStoppedAtItsDeadline":       scheduleRunExpires,
+		"SoIsOneThatWaitsBehindOtherWork":  scheduleRunExpiresQueued,
+		"SoIsATurnThatGoesOnWithARun":      scheduleRunContinues,
+		"WhatEndsInTimeIsLeftAlone":        scheduleRunInTime,
 	})
 }
 

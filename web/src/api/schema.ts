@@ -5820,6 +5820,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             cron: string | null;
+            deadline: string;
             enabled: boolean;
             every: string | null;
             /** Format: uuid */
@@ -5899,6 +5900,8 @@ export interface components {
             at?: string | null;
             /** @description Five fields: minute, hour, day of month, month, day of week. A local time that a change of the clocks leaves out runs once, at the change; one that it repeats runs once. */
             cron?: string;
+            /** @description A duration between 1m and 720h, 24h by default: a turn of a run that has not ended by then is stopped, and the inbox has an alert. */
+            deadline?: string;
             /** @description true by default. */
             enabled?: boolean;
             /** @description A duration of at least a minute, as 90m or 24h, counted from the creation. */
@@ -5926,6 +5929,7 @@ export interface components {
             /** Format: date-time */
             at?: string | null;
             cron?: string | null;
+            deadline?: string | null;
             enabled?: boolean | null;
             every?: string | null;
             jitter?: string | null;

@@ -21,6 +21,7 @@ export function ScheduleEditor({ team, schedule, onClose }: { team: Team; schedu
   const [timing, setTiming] = useState(() => timingOf(schedule));
   const [overlap, setOverlap] = useState(schedule?.overlap ?? 'skip');
   const [missed, setMissed] = useState(schedule?.missed ?? 'once');
+  const [deadline, setDeadline] = useState(schedule?.deadline ?? '');
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
   const input = timingInput(timing);
@@ -28,7 +29,7 @@ export function ScheduleEditor({ team, schedule, onClose }: { team: Team; schedu
     event.preventDefault();
     setBusy(true);
     setError('');
-    const fields = { name, message, overlap, missed, jitter: '', ...input };
+    const fields = { name, message, overlap, missed, deadline: deadline.trim(), jitter: '', ...input };
     const stored = schedule
       ? request(`/v1/schedules/${schedule.id}`, { method: 'PATCH', body: fields })
       : request('/v1/schedules', { body: { agent_id: agent, ...fields } });
@@ -77,6 +78,9 @@ export function ScheduleEditor({ team, schedule, onClose }: { team: Team; schedu
               <option value="once">Run once for all missed</option>
               <option value="skip">Wait for the next time</option>
             </Select>
+          </Field>
+          <Field label="Stop a run after" hint="A duration of at most 720h, whatever the run waits for.">
+            <Input value={deadline} className="font-mono" placeholder="24h" onChange={(event) => setDeadline(event.target.value)} />
           </Field>
         </div>
         {error && (
