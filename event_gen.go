@@ -32,6 +32,7 @@ const (
 	EventDelegationFailed    EventType = "delegation.failed"
 	EventDelegationCancelled EventType = "delegation.cancelled"
 	EventDelegationExpired   EventType = "delegation.expired"
+	EventDelegationRefused   EventType = "delegation.refused"
 	EventLimitWarning        EventType = "limit.warning"
 	EventLoopProgress        EventType = "loop.progress"
 	EventCompactionStarted   EventType = "compaction.started"

@@ -282,6 +282,17 @@ func Catalogue() []Description {
 			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
+		{Event: parley.EventDelegationRefused, Durable: true, Object: Object{Name: "DelegationRefused", Type: reflect.TypeFor[DelegationRefused](), Doc: "Reports that an agent could not send something to another one because of a bound of its chain. The sessions of both are told; there is no delegation.", Fields: []Field{
+			{Name: "call_message_id", Doc: "The tool call that wanted to send it.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "kind", Doc: "Task, question, report or briefing.", Type: reflect.TypeFor[parley.DelegationKind](), Values: []string{"task", "question", "report", "briefing"}},
+			{Name: "from_agent_id", Doc: "The agent that wanted to send it.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "from_session_id", Doc: "That agent's background session.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "to_agent_id", Doc: "The agent that it was for.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "root_id", Doc: "The message that began the chain.", Type: reflect.TypeFor[parley.ID]()},
+			{Name: "hop", Doc: "1 for the first of the chain.", Type: reflect.TypeFor[int]()},
+			{Name: "title", Doc: "The first line of its text, shortened.", Type: reflect.TypeFor[string]()},
+			{Name: "reason", Doc: "What the sender was told.", Type: reflect.TypeFor[string]()},
+		}}},
 		{Event: parley.FeedInboxCreated, Feed: true, Object: Object{Name: "InboxCreated", Type: reflect.TypeFor[InboxCreated](), Doc: "Reports a new item in the inbox of the principal who watches; nobody else is told.", Fields: []Field{
 			{Name: "item", Doc: "The item.", Type: reflect.TypeFor[parley.InboxItem]()},
 		}}},

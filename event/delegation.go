@@ -55,3 +55,19 @@ type DelegationCancelled struct{ Delegation }
 //
 //event:durable,feed
 type DelegationExpired struct{ Delegation }
+
+// DelegationRefused reports that an agent could not send something to another one because of a bound of its chain. The
+// sessions of both are told; there is no delegation.
+//
+//event:durable
+type DelegationRefused struct {
+	CallMessageID parley.ID             `json:"call_message_id"` // the tool call that wanted to send it
+	Kind          parley.DelegationKind `json:"kind"`            // task, question, report or briefing
+	FromAgentID   parley.ID             `json:"from_agent_id"`   // the agent that wanted to send it
+	FromSessionID parley.ID             `json:"from_session_id"` // that agent's background session
+	ToAgentID     parley.ID             `json:"to_agent_id"`     // the agent that it was for
+	RootID        parley.ID             `json:"root_id"`         // the message that began the chain
+	Hop           int                   `json:"hop"`             // 1 for the first of the chain
+	Title         string                `json:"title"`           // the first line of its text, shortened
+	Reason        string                `json:"reason"`          // what the sender was told
+}

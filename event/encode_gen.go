@@ -1316,6 +1316,41 @@ func (e DelegationExpired) Encode() Encoded {
 }
 
 // AppendJSON appends the object.
+func (e *DelegationRefused) AppendJSON(to []byte) []byte {
+	to = append(to, `{"call_message_id":`...)
+	to = appendID(to, e.CallMessageID)
+	to = append(to, `,"kind":`...)
+	to = parley.AppendJSONString(to, string(e.Kind))
+	to = append(to, `,"from_agent_id":`...)
+	to = appendID(to, e.FromAgentID)
+	to = append(to, `,"from_session_id":`...)
+	to = appendID(to, e.FromSessionID)
+	to = append(to, `,"to_agent_id":`...)
+	to = appendID(to, e.ToAgentID)
+	to = append(to, `,"root_id":`...)
+	to = appendID(to, e.RootID)
+	to = append(to, `,"hop":`...)
+	to = strconv.AppendInt(to, int64(e.Hop), 10)
+	to = append(to, `,"title":`...)
+	to = parley.AppendJSONString(to, e.Title)
+	to = append(to, `,"reason":`...)
+	to = parley.AppendJSONString(to, e.Reason)
+	return append(to, '}')
+}
+
+func (e *DelegationRefused) size() int {
+	return 341 + len(e.Title) + len(e.Reason)
+}
+
+// Type is delegation.refused.
+func (*DelegationRefused) Type() parley.EventType { return parley.EventDelegationRefused }
+
+// Encode encodes the event.
+func (e DelegationRefused) Encode() Encoded {
+	return Encoded{parley.EventDelegationRefused, e.AppendJSON(make([]byte, 0, e.size())), nil}
+}
+
+// AppendJSON appends the object.
 func (e *InboxCreated) AppendJSON(to []byte) []byte {
 	to = append(to, `{"item":{"id":`...)
 	to = appendID(to, e.Item.ID)
@@ -2151,6 +2186,8 @@ func New(kind parley.EventType) Payload {
 		return &DelegationCancelled{}
 	case parley.EventDelegationExpired:
 		return &DelegationExpired{}
+	case parley.EventDelegationRefused:
+		return &DelegationRefused{}
 	case parley.FeedInboxCreated:
 		return &InboxCreated{}
 	case parley.FeedInboxUpdated:

@@ -221,7 +221,7 @@ func TestAStoppedChainIsInTheInbox(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	lead := s.member(`{"name":"Lead","model":"sim/script"}`)
-	s.member(fmt.Sprintf(`{"name":"Works","model":"sim/lorem-600-1000","lead_id":%q}`, lead.ID))
+	works := s.member(fmt.Sprintf(`{"name":"Works","model":"sim/lorem-600-1000","lead_id":%q}`, lead.ID))
 	at := s.background(lead)
 	watch := s.stream("GET", "/v1/events", "")
 	defer func() { _ = watch.body.Close() }()
@@ -235,6 +235,9 @@ func TestAStoppedChainIsInTheInbox(t *testing.T) {
 	if len(items) != 1 || items[0].Type != parley.InboxAlert || "/v1/sessions/"+items[0].SessionID.String() != at ||
 		!strings.Contains(items[0].Summary, "Lead (lead) could not send a task: you have sent this receiver 8 things") {
 		t.Errorf("the inbox has %+v", items)
+	}
+	for _, session := range []string{at, s.background(works)} { // both sides are told
+		s.stream("GET", session+"/events", "").until("delegation.refused")
 	}
 }
 

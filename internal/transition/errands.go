@@ -95,6 +95,7 @@ var errands = map[string]func(target parley.ID) Work{ //nolint:gochecknoglobals 
 	ReturnDelegation{}.Kind():     func(target parley.ID) Work { return &ReturnDelegation{DelegationID: target} },
 	ExpireRun{}.Kind():            func(target parley.ID) Work { return &ExpireRun{TurnID: target} },
 	ExpireDelegation{}.Kind():     func(target parley.ID) Work { return &ExpireDelegation{DelegationID: target} },
+	TellRefused{}.Kind():          func(target parley.ID) Work { return &TellRefused{CallID: target} },
 	StopDelegation{}.Kind():       func(target parley.ID) Work { return &StopDelegation{DelegationID: target} },
 	EndPipelineTransform{}.Kind(): func(target parley.ID) Work { return &EndPipelineTransform{TransformID: target} },
 	StopTransform{}.Kind():        func(target parley.ID) Work { return &StopTransform{SessionID: target} },

@@ -141,6 +141,7 @@ func (t *Tx) alertChain(h *Head, call *parley.Message, sending *parley.Sending) 
 	if parley.ErrorCode(bound) != parley.CodeInvalid {
 		return bound
 	}
+	t.tellRefused(h, call, d, bound.Error())
 	root, err := t.rows.SessionOf(h.WorkspaceID, d.RootID)
 	if err != nil || root.IsZero() {
 		return err

@@ -1,10 +1,12 @@
 package storetest
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"example.org/parley"
+	"example.org/parley/event"
 	"example.org/parley/store"
 )
 
@@ -226,11 +228,32 @@ func alertChain(t *testing.T, w *world) {
 	if item.AgentID != c.lead.ID || item.SourceSessionID != work.Fence.SessionID {
 		t.Errorf("the alert is %+v", item)
 	}
+	for _, session := range []parley.ID{work.Fence.SessionID, c.background(t, &c.runner).ID} {
+		told := c.refusals(t, session)
+		if len(told) != 1 || told[0].Kind != parley.DelegationTask || told[0].FromAgentID != c.scout.ID ||
+			told[0].ToAgentID != c.runner.ID || told[0].RootID != claim.Trigger.ID || told[0].Hop != 2 ||
+			!strings.Contains(told[0].Reason, "the maximum") || told[0].Title != "Run." {
+			t.Errorf("session %s is told %+v", session, told)
+		}
+	}
 	c.reads(t, item)
 	refuses(11, c.task(c.runner, "Run."))
 	if items := c.alerts(t); len(items) != 1 || items[0].ReadAt == 0 {
 		t.Errorf("the same chain raised %+v", items)
 	}
+}
+
+// refusals returns what a session was told of delegations that were not sent.
+func (w *world) refusals(t reporter, session parley.ID) (told []event.DelegationRefused) {
+	t.Helper()
+	for _, e := range w.check(t, session).Events {
+		if e.Type == parley.EventDelegationRefused {
+			var one event.DelegationRefused
+			must(t, "reading the event", json.Unmarshal(e.Data, &one))
+			told = append(told, one)
+		}
+	}
+	return told
 }
 
 // inboxBriefTo: what is for an owner whose key may be a program's goes to whom the agent, or its nearest lead that says

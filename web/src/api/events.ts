@@ -566,6 +566,29 @@ export interface DelegationExpired {
   deadline_at: string | null;
 }
 
+// DelegationRefused reports that an agent could not send something to another one because of a bound of its chain. The
+// sessions of both are told; there is no delegation.
+export interface DelegationRefused {
+  // The tool call that wanted to send it.
+  call_message_id: ID;
+  // Task, question, report or briefing.
+  kind: 'task' | 'question' | 'report' | 'briefing';
+  // The agent that wanted to send it.
+  from_agent_id: ID;
+  // That agent's background session.
+  from_session_id: ID;
+  // The agent that it was for.
+  to_agent_id: ID;
+  // The message that began the chain.
+  root_id: ID;
+  // 1 for the first of the chain.
+  hop: number;
+  // The first line of its text, shortened.
+  title: string;
+  // What the sender was told.
+  reason: string;
+}
+
 // InboxCreated reports a new item in the inbox of the principal who watches; nobody else is told.
 export interface InboxCreated {
   // The item.
@@ -931,6 +954,7 @@ export type StreamEvent =
   | Passing<'delegation.cancelled', DelegationCancelled>
   | Stored<'delegation.expired', DelegationExpired>
   | Passing<'delegation.expired', DelegationExpired>
+  | Stored<'delegation.refused', DelegationRefused>
   | Passing<'inbox.created', InboxCreated>
   | Passing<'inbox.updated', InboxUpdated>
   | Stored<'limit.warning', LimitWarning>
@@ -992,6 +1016,7 @@ export const EVENT_TYPES: StreamEvent['type'][] = [
   'delegation.failed',
   'delegation.cancelled',
   'delegation.expired',
+  'delegation.refused',
   'inbox.created',
   'inbox.updated',
   'limit.warning',

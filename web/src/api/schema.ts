@@ -2640,6 +2640,72 @@ export interface components {
              */
             type: "delegation.failed";
         };
+        /** @description Reports that an agent could not send something to another one because of a bound of its chain. The sessions of both are told; there is no delegation. */
+        DelegationRefused: {
+            /**
+             * Format: uuid
+             * @description The tool call that wanted to send it.
+             */
+            call_message_id: string;
+            /**
+             * Format: uuid
+             * @description The agent that wanted to send it.
+             */
+            from_agent_id: string;
+            /**
+             * Format: uuid
+             * @description That agent's background session.
+             */
+            from_session_id: string;
+            /**
+             * Format: int64
+             * @description 1 for the first of the chain.
+             */
+            hop: number;
+            /**
+             * @description Task, question, report or briefing.
+             * @enum {string}
+             */
+            kind: "task" | "question" | "report" | "briefing";
+            /** @description What the sender was told. */
+            reason: string;
+            /**
+             * Format: uuid
+             * @description The message that began the chain.
+             */
+            root_id: string;
+            /** @description The first line of its text, shortened. */
+            title: string;
+            /**
+             * Format: uuid
+             * @description The agent that it was for.
+             */
+            to_agent_id: string;
+        };
+        /** @description Reports that an agent could not send something to another one because of a bound of its chain. The sessions of both are told; there is no delegation. */
+        DelegationRefusedEvent: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            created_at: string;
+            data: components["schemas"]["DelegationRefused"];
+            /**
+             * Format: int64
+             * @description Place among the session's events, from 1 without gaps; null in a dry run, which stores nothing.
+             */
+            sequence: number | null;
+            /**
+             * Format: uuid
+             * @description The session.
+             */
+            session_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "delegation.refused";
+        };
         /** @description Reports that the work on a task or a question has begun. */
         DelegationRunning: {
             /**
@@ -2992,7 +3058,7 @@ export interface components {
             turn_id: string | null;
         };
         /** @description A frame of a stream; type says which event it is. Skip types that you do not know: new ones may come. */
-        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["KnowledgeCreatedEvent"] | components["schemas"]["KnowledgeUpdatedEvent"] | components["schemas"]["PipelineUpdatedEvent"] | components["schemas"]["ScheduleAlertEvent"] | components["schemas"]["TransformUpdatedEvent"];
+        Event: components["schemas"]["SessionStartedEvent"] | components["schemas"]["SessionCompletedEvent"] | components["schemas"]["SessionFailedEvent"] | components["schemas"]["SessionCancelledEvent"] | components["schemas"]["SessionWaitingEvent"] | components["schemas"]["ContextClearedEvent"] | components["schemas"]["MessageCreatedEvent"] | components["schemas"]["MessageQueuedEvent"] | components["schemas"]["MessageRemovedEvent"] | components["schemas"]["MessageMarkedEvent"] | components["schemas"]["StepStartedEvent"] | components["schemas"]["StepGeneratingEvent"] | components["schemas"]["StepRawEvent"] | components["schemas"]["StepGeneratedEvent"] | components["schemas"]["StepErrorEvent"] | components["schemas"]["StepRetryingEvent"] | components["schemas"]["ToolStartedEvent"] | components["schemas"]["ToolProgressEvent"] | components["schemas"]["ToolCompletedEvent"] | components["schemas"]["ApprovalCreatedEvent"] | components["schemas"]["ApprovalApprovedEvent"] | components["schemas"]["ApprovalResolvedEvent"] | components["schemas"]["DelegationSentEvent"] | components["schemas"]["DelegationDeliveredEvent"] | components["schemas"]["DelegationRunningEvent"] | components["schemas"]["DelegationAnsweredEvent"] | components["schemas"]["DelegationFailedEvent"] | components["schemas"]["DelegationCancelledEvent"] | components["schemas"]["DelegationExpiredEvent"] | components["schemas"]["DelegationRefusedEvent"] | components["schemas"]["InboxCreatedEvent"] | components["schemas"]["InboxUpdatedEvent"] | components["schemas"]["LimitWarningEvent"] | components["schemas"]["LoopProgressEvent"] | components["schemas"]["CompactionStartedEvent"] | components["schemas"]["CompactionCompletedEvent"] | components["schemas"]["CompactionFailedEvent"] | components["schemas"]["CallReplayedEvent"] | components["schemas"]["SessionUpdatedEvent"] | components["schemas"]["SessionStatusChangedEvent"] | components["schemas"]["SessionDeletedEvent"] | components["schemas"]["SessionActivatedEvent"] | components["schemas"]["SessionDeactivatedEvent"] | components["schemas"]["ResyncEvent"] | components["schemas"]["ObjectPatchEvent"] | components["schemas"]["ArtifactCreatedEvent"] | components["schemas"]["ArtifactUpdatedEvent"] | components["schemas"]["ArtifactDeletedEvent"] | components["schemas"]["ContextDroppedEvent"] | components["schemas"]["ContextTruncatedEvent"] | components["schemas"]["ContextAssumedEvent"] | components["schemas"]["KnowledgeCreatedEvent"] | components["schemas"]["KnowledgeUpdatedEvent"] | components["schemas"]["PipelineUpdatedEvent"] | components["schemas"]["ScheduleAlertEvent"] | components["schemas"]["TransformUpdatedEvent"];
         ExportedData: {
             /** @description In base64. */
             data: string;
@@ -8580,6 +8646,8 @@ export type DelegationExpired = components['schemas']['DelegationExpired'];
 export type DelegationExpiredEvent = components['schemas']['DelegationExpiredEvent'];
 export type DelegationFailed = components['schemas']['DelegationFailed'];
 export type DelegationFailedEvent = components['schemas']['DelegationFailedEvent'];
+export type DelegationRefused = components['schemas']['DelegationRefused'];
+export type DelegationRefusedEvent = components['schemas']['DelegationRefusedEvent'];
 export type DelegationRunning = components['schemas']['DelegationRunning'];
 export type DelegationRunningEvent = components['schemas']['DelegationRunningEvent'];
 export type DelegationSent = components['schemas']['DelegationSent'];
