@@ -9,9 +9,10 @@ const (
 	MaxTeamWaits   = 16 // open delegations that a team shows of each member
 )
 
-// BackgroundTitle returns the title of an agent's background session, until somebody renames it.
+// BackgroundTitle returns the title of an agent's background session, until somebody renames it. The name comes first:
+// lists cut titles off.
 func BackgroundTitle(agent *Agent) string {
-	return Clip("Background work of "+agent.Name, MaxNameBytes)
+	return Clip(agent.Name+": background work", MaxNameBytes)
 }
 
 // Keys of an agent's own sessions. They stand in the namespace of derived keys with an empty type, which KeyFor never

@@ -249,20 +249,6 @@ once('a conversation is renamed, tagged, set to another effort, archived, reopen
   right(page);
 });
 
-once('without a key one click starts a team, and what it finds comes to the inbox', async () => {
-  const page = await tab('/new');
-  await page.getByRole('button', { name: /Watch a team work/ }).click();
-  await page.waitForURL(/\/team\/example-editor$/);
-  const briefings = async () => (await server.ask('GET', '/v1/inbox?type=briefing&agent=example-editor')).data;
-  await until(async () => (await briefings()).length === 1, 'the team briefs');
-  await page.goto(`${server.url}/new`);
-  await page.getByRole('button', { name: /Watch a team work/ }).click(); // a second click finds it
-  await page.waitForURL(/\/team\/example-editor$/);
-  const { members } = await server.ask('GET', '/v1/teams/example-editor');
-  assert.equal(members.length, 5);
-  assert.equal((await briefings()).length, 1);
-});
-
 once('without a key two clicks show a tool that asks for approval, or a long answer to stop', async () => {
   const page = await tab('/new');
   await page.getByRole('button', { name: /Watch it use a tool/ }).click();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -24,9 +24,15 @@ export const once = process.env.PARLEY_DATABASE_URL ? (name) => test(name, { ski
 
 // Server is one `parley serve` that can be killed and restarted on the same data.
 export class Server {
-  static async start(...flags) {
+  static start(...flags) {
+    return Server.with({}, ...flags);
+  }
+
+  // with starts one that has these settings in its file.
+  static async with(settings, ...flags) {
     const server = new Server();
     server.data = mkdtempSync(path.join(tmpdir(), 'parley-page-'));
+    writeFileSync(path.join(server.data, 'parley.yaml'), JSON.stringify(settings));
     server.flags = flags;
     server.port = 0;
     await server.begin();

@@ -102,3 +102,28 @@ once('a call of background work is approved in the inbox, and asked about only t
   await page.getByText('It is late.', { exact: true }).waitFor();
   right(page);
 });
+
+once('a scheduled run that fails raises an alert, which says why and leads to what failed', async () => {
+  const careless = await agent('Keeper', { model: 'sim/fail-auth-9' });
+  const page = await tab(`/inbox?type=alert&agent=${careless.id}`);
+  await page.getByText('No item matches.').waitFor();
+  await server.ask('POST', '/v1/schedules', { agent_id: careless.id, name: 'Night watch', message: 'Wind the lamp.', at: new Date(Date.now() + 1000).toISOString() });
+  const item = page.locator('[data-item]');
+  await item.getByText('A scheduled run failed: Night watch').waitFor();
+  await item.getByRole('img', { name: 'Alert' }).waitFor();
+  await item.getByText('Alert', { exact: true }).waitFor();
+  await item.getByText(/The model's provider refused the credentials/).waitFor();
+  await page.getByRole('link', { name: 'Inbox 1' }).waitFor();
+  await item.getByRole('button', { expanded: false }).click();
+  await item.locator('.prose-chat', { hasText: 'Wind the lamp.' }).waitFor(); // what it was about
+  await page.getByRole('link', { name: 'Inbox', exact: true }).waitFor();
+  await accessible(page, 'an open alert');
+  assert.equal(await item.getByRole('link', { name: 'Open the conversation' }).count(), 0, 'it has no conversation but the work itself');
+  const { id: background } = await server.ask('GET', `/v1/agents/${careless.id}/background`);
+  const { message_id } = await lately(careless);
+  await item.getByRole('link', { name: 'See the work behind it' }).click();
+  await page.waitForURL(new RegExp(`/c/${background}\\?at=${message_id}$`));
+  await page.locator('.sought', { hasText: 'Wind the lamp.' }).waitFor();
+  await page.locator('main').getByText('simulated auth failure').waitFor();
+  right(page);
+});

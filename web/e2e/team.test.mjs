@@ -1,8 +1,9 @@
 // Teams: who works on what, who waits for whom, and when they work by themselves.
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { test } from 'node:test';
-import { accessible, once, right, until } from './harness.mjs';
-import { server, stage, tab } from './stage.mjs';
+import { accessible, once, open, right, Server, until } from './harness.mjs';
+import { chrome, server, stage, tab } from './stage.mjs';
 
 stage();
 
@@ -76,7 +77,70 @@ test('a task is given, handed on and cancelled, and the pages of the team show i
   right(overview);
 });
 
-once('a schedule shows its next times before it is made; it is paused, changed and deleted', async () => {
+// provider answers every request to a model with prices, once it may, and counts a hundred thousand tokens.
+async function provider() {
+  let answer;
+  const may = new Promise((resolve) => (answer = resolve));
+  const web = createServer((request, response) => {
+    request.resume().on('end', async () => {
+      await may;
+      const chunks = [{ choices: [{ index: 0, delta: { content: 'It burns.' }, finish_reason: 'stop' }] }, { choices: [], usage: { prompt_tokens: 100_000, completion_tokens: 0 } }];
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      response.end(`${chunks.map((one) => `data: ${JSON.stringify({ id: 'a', object: 'chat.completion.chunk', ...one })}\n\n`).join('')}data: [DONE]\n\n`);
+    });
+  });
+  await new Promise((resolve) => web.listen(0, '127.0.0.1', resolve));
+  const settings = {
+    providers: [{ name: 'desk', kind: 'openai', base_url: `http://127.0.0.1:${web.address().port}/v1` }],
+    models: [['dear', 2], ['cheap', 0.5]].map(([name, input]) => ({ id: `desk/${name}`, context_length: 1e6, max_output: 1000, tools: true, price: { input, output: 0 } })),
+  };
+  const end = () => {
+    web.closeAllConnections();
+    web.close();
+  };
+  return { settings, answer, end };
+}
+
+once('below a lead of a lead, the pages show who waits for whom, what was answered, what runs next, and what each member has cost', async (t) => {
+  const desk = await provider();
+  const own = await Server.with(desk.settings);
+  t.after(async () => {
+    await own.end();
+    desk.end();
+  });
+  const agent = (name, model, lead_id) => own.ask('POST', '/v1/agents', { name, model, lead_id, draw_knowledge: false });
+  const chief = await agent('Chief', 'sim/team'); // leads hand everything to everybody below them
+  const editor = await agent('Editor', 'sim/team', chief.id);
+  const [scout, clerk] = [await agent('Scout', 'desk/dear', editor.id), await agent('Clerk', 'desk/cheap', editor.id)];
+  await own.ask('POST', '/v1/schedules', { agent_id: clerk.id, message: 'Wish us well.', cron: '30 7 1 1 *' });
+  const context = await chrome.newContext({ viewport: { width: 1200, height: 800 }, timezoneId: 'UTC' });
+  t.after(() => context.close());
+  const [overview, page] = [await open(context, own, '/team'), await open(context, own, '/team/chief')];
+  const line = (name) => overview.getByRole('listitem').filter({ has: overview.getByText(name, { exact: true }) }).last();
+  await overview.getByText('$0 so far').waitFor();
+  await line('Clerk').getByText(/Runs next Jan 1, .* 7:30:00/).waitFor();
+  await own.ask('POST', `/v1/agents/${chief.id}/tasks`, { text: 'Look at the harbour.' });
+
+  await line('Chief').getByText(/Waits for Editor$/).waitFor();
+  await line('Editor').getByText(/Waits for (Scout, Clerk|Clerk, Scout)$/).waitFor();
+  const below = (upper, lower) => `li:has(> [data-member=${upper}]) > div > ul > li > [data-member=${lower}]`;
+  await page.locator(below('chief', 'editor')).getByText('Waits for Scout: task “Look at the harbour”').waitFor();
+  for (const name of ['scout', 'clerk']) await page.locator(below('editor', name)).getByText('Running: Look at the harbour').waitFor();
+  desk.answer();
+  const row = (names) => page.locator('[data-delegation]', { hasText: names });
+  for (const names of ['Editor to Scout', 'Editor to Clerk', 'Chief to Editor']) await row(names).getByText('Answered').waitFor();
+  for (const [name, cost] of [['Chief', 0], ['Editor', 0], ['Scout', 0.2], ['Clerk', 0.05]]) await line(name).getByText(new RegExp(`^[$]${cost}(?![.\\d])`)).waitFor();
+  await overview.getByText('$0.25 so far').waitFor();
+  await page.locator('[data-member=scout]').getByText('1 work session · 100K tokens · $0.2').waitFor();
+  await page.getByText('of Local owner; ').getByText('$0.25 so far').waitFor();
+  await row('Editor to Scout').getByRole('button').click();
+  await row('Editor to Scout').getByRole('link', { name: 'The answer' }).click();
+  await page.locator('.sought', { hasText: 'It burns.' }).waitFor();
+  right(page);
+  right(overview);
+});
+
+once('a schedule shows its next times before it is made, and its history; it is paused, changed and deleted', async () => {
   const { lead, scout } = await team();
   const page = await tab(`/team/${lead.slug}`);
   await page.getByText('Nobody has a schedule.').waitFor();
@@ -114,13 +178,21 @@ once('a schedule shows its next times before it is made; it is paused, changed a
   await row.getByText('every 90m').waitFor();
   const [stored] = (await server.ask('GET', `/v1/schedules?agent=${scout.id}`)).data;
   assert.deepEqual([stored.cron, stored.every, stored.message, stored.enabled], [null, '90m', 'Wish us well.', false]);
+
+  const { id: background } = await server.ask('GET', `/v1/agents/${scout.id}/background`);
+  await server.ask('PATCH', `/v1/sessions/${background}`, { archived: true });
+  await server.ask('PATCH', `/v1/schedules/${stored.id}`, { every: null, at: new Date(Date.now() + 2000).toISOString(), enabled: true });
+  await page.reload();
+  await row.getByRole('button', { name: 'History' }).click();
+  await row.getByText('skipped: the agent or its session was archived').waitFor(); // no event tells of it: the page looks
+  await row.getByText(/^It is over. · last .*: skipped$/).waitFor();
   await row.getByRole('button', { name: 'Delete' }).click();
   await page.getByRole('button', { name: 'Delete the schedule' }).click();
   await page.getByText('Nobody has a schedule.').waitFor();
   right(page);
 });
 
-once('what others note, change and forget shows without a reload', async () => {
+once('what others note, change and forget shows without a reload; what an agent noted leads to its source, and a procedure is approved', async () => {
   const { lead } = await team();
   const page = await tab(`/team/${lead.slug}`);
   await page.getByText('Nothing is known here yet.').waitFor();
@@ -131,6 +203,20 @@ once('what others note, change and forget shows without a reload', async () => {
   await item.getByText('Nets dry by night.').waitFor();
   await server.ask('DELETE', `/v1/knowledge/${made.id}`);
   await item.getByText('forgotten').waitFor();
+
+  const noted = [[{ tool_call: { name: 'remember', arguments: { text: 'Wind the lamp at dusk.', kind: 'procedure', team: true } } }], [{ text: 'Noted.' }]];
+  await server.ask('POST', `/v1/agents/${lead.id}/tasks`, { text: JSON.stringify(noted) });
+  const procedure = item.filter({ hasText: 'Wind the lamp at dusk.' });
+  await procedure.getByText('Not used until you approve it').waitFor();
+  await accessible(page, 'a procedure to approve');
+  await procedure.getByRole('button', { name: 'Approve' }).click();
+  await procedure.getByText('Not used until you approve it').waitFor({ state: 'detached' });
+  const [stored] = (await server.ask('GET', `/v1/knowledge?team=${lead.slug}&kind=procedure`)).data;
+  assert.deepEqual([stored.kind, stored.approved_at !== null, stored.sources.length], ['procedure', true, 1]);
+  const [source] = stored.sources;
+  await procedure.getByRole('link', { name: `Source: message ${source.sequence}` }).click();
+  await page.waitForURL(new RegExp(`/c/${source.session_id}\\?at=${source.sequence}$`));
+  await page.locator('.sought', { hasText: 'Wind the lamp at dusk.' }).waitFor();
   right(page);
 });
 

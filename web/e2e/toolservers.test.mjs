@@ -1,9 +1,6 @@
 // Tool servers that want something of a person: to be authorized, and answers in the middle of a call.
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { accessible, browser, once, open, Server, until } from './harness.mjs';
 
@@ -94,12 +91,7 @@ let cloud, server, chrome, context;
 before(async () => {
   cloud = new Cloud();
   [chrome] = await Promise.all([browser(), cloud.start()]);
-  server = new Server();
-  server.data = mkdtempSync(path.join(tmpdir(), 'parley-page-'));
-  writeFileSync(path.join(server.data, 'parley.yaml'), JSON.stringify({ mcp: [{ name: 'cloud', url: `${cloud.url}/mcp`, allow_private: true, oauth: {} }] }));
-  server.flags = [];
-  server.port = 0;
-  await server.begin();
+  server = await Server.with({ mcp: [{ name: 'cloud', url: `${cloud.url}/mcp`, allow_private: true, oauth: {} }] });
   context = await chrome.newContext({ viewport: { width: 1200, height: 800 } });
 });
 

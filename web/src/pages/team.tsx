@@ -13,6 +13,7 @@ import { Schedules } from '../team/schedules';
 import { Work } from '../team/task';
 import { Timeline } from '../team/timeline';
 import { teamOf } from '../team/queries';
+import { workSessions } from '../team/words';
 import { NoSuch } from './errors';
 
 export function TeamPage() {
@@ -46,7 +47,7 @@ function Shown({ team }: { team: Team }) {
   return (
     <Page
       title={`Team of ${team.name}`}
-      about={`${team.member_count} members${team.owner_name ? ` of ${team.owner_name}` : ''}; ${compact(total.turns)} work sessions, ${compact(total.input_tokens + total.output_tokens)} tokens, ${money(total.cost)} so far. ${team.description}`}
+      about={`${team.member_count} members${team.owner_name ? ` of ${team.owner_name}` : ''}; ${workSessions(total.turns)}, ${compact(total.input_tokens + total.output_tokens)} tokens, ${money(total.cost)} so far. ${team.description}`}
       actions={
         me !== undefined && me.role !== 'reader' && (
           <Button onClick={() => void talk()}>

@@ -5,7 +5,7 @@ import { compact, fullTime, money } from '../components/format';
 import { StatusDot, statusName } from '../components/status';
 import { plainTitle } from '../components/title';
 import { IconButton } from '../components/ui';
-import { type Branch, KINDS, receiverOf, type Sent, treeOf } from './words';
+import { type Branch, KINDS, receiverOf, type Sent, treeOf, workSessions } from './words';
 
 interface Props {
   team: Team;
@@ -54,7 +54,7 @@ function Member({ team, member, onTask }: Props & { member: TeamMember }) {
         <span className="ml-auto flex items-center gap-3 text-xs text-faint">
           {background && (
             <span>
-              {compact(background.statistics.turns)} {background.statistics.turns === 1 ? 'work session' : 'work sessions'} · {compact(background.statistics.input_tokens + background.statistics.output_tokens)} tokens · {money(background.statistics.cost)}
+              {workSessions(background.statistics.turns)} · {compact(background.statistics.input_tokens + background.statistics.output_tokens)} tokens · {money(background.statistics.cost)}
             </span>
           )}
           {onTask && (

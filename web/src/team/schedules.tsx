@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { CalendarPlus } from 'lucide-react';
 import { useId, useState } from 'react';
@@ -132,7 +132,7 @@ const REASONS: Record<NonNullable<ScheduleRun['reason']>, string> = {
 };
 
 function Runs({ schedule }: { schedule: Schedule }) {
-  const runs = useQuery(runsOf(schedule.id));
+  const runs = useQuery({ ...runsOf(schedule), placeholderData: keepPreviousData });
   if (runs.isPending) return <Loading what="its runs" />;
   if (runs.isError) return <Failed error={runs.error} onRetry={() => void runs.refetch()} />;
   if (runs.data.length === 0) return <p className="mt-2 text-soft">It has not run yet.</p>;

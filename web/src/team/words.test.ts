@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { TeamMember } from '../api/types';
-import { isOpen, localInput, receiverOf, type Sent, statusOf, timingInput, timingOf, treeOf, waitsFor, whenOf } from './words';
+import { isOpen, localInput, receiverOf, type Sent, statusOf, timingInput, timingOf, treeOf, untilDue, waitsFor, whenOf, workSessions } from './words';
 
 const member = (id: string, lead: string | null, depth: number, sent: Partial<Sent>[] = []) =>
   ({ agent_id: id, name: id.toUpperCase(), lead_id: lead, depth, open_delegations: sent }) as TeamMember;
@@ -61,4 +61,19 @@ test('a stored schedule is edited as it is', () => {
   const daily = { ...stored, at: null, cron: '1 2 * * *', time_zone: 'Asia/Tokyo', jitter: null };
   expect(timingInput(timingOf(daily))).toEqual({ cron: '1 2 * * *', time_zone: 'Asia/Tokyo' });
   expect(whenOf(daily)).toBe('1 2 * * * (Asia/Tokyo)');
+});
+
+test('work sessions are counted in words', () => {
+  expect([0, 1, 1200].map(workSessions)).toEqual(['0 work sessions', '1 work session', '1.2K work sessions']);
+});
+
+test.each([
+  [[], false],
+  [[null, null], false],
+  [['2026-03-01T12:01:00Z', null, '2026-03-01T12:00:10Z'], 11_500],
+  [['2026-03-01T11:59:59Z'], 500],
+  [['2026-03-01T11:00:00Z'], 5_000],
+  [['2026-06-01T12:00:00Z'], 3_600_000],
+])('runs at %j are seen to after %j ms', (times, wait) => {
+  expect(untilDue(times, Date.parse('2026-03-01T12:00:00Z'))).toBe(wait);
 });

@@ -1,5 +1,5 @@
 import type { Delegation, Schedule, Team, TeamMember } from '../api/types';
-import { fullTime } from '../components/format';
+import { compact, fullTime } from '../components/format';
 
 // nameIn names an agent of a team; others have only been in it, or lead it from above.
 export function nameIn(team: Pick<Team, 'members'>, agent: string | null): string {
@@ -17,6 +17,9 @@ export function receiverOf(team: Pick<Team, 'members' | 'owner_name'>, sent: Pic
 export function waitsFor(team: Pick<Team, 'members' | 'owner_name'>, member: Pick<TeamMember, 'open_delegations'>): string {
   return [...new Set(member.open_delegations.map((sent) => receiverOf(team, sent)))].join(', ');
 }
+
+// workSessions counts the turns of background sessions in words.
+export const workSessions = (turns: number) => `${compact(turns)} ${turns === 1 ? 'work session' : 'work sessions'}`;
 
 // Branch is a member with those whom it leads.
 export interface Branch {
@@ -68,6 +71,18 @@ export function statusOf(delegation: Pick<Delegation, 'kind' | 'status' | 'to_pr
 export function whenOf({ cron, every, at, time_zone }: Pick<Schedule, 'cron' | 'every' | 'at' | 'time_zone'>): string {
   if (cron) return `${cron} (${time_zone})`;
   return every ? `every ${every}` : `once, ${fullTime(at)}`;
+}
+
+const LOOK_MS = 1_500; // a server looks for due schedules once a second
+const AGAIN_MS = 5_000;
+const LONGEST_MS = 3_600_000; // browsers end longer waits at once, beyond some weeks
+
+// untilDue is the time in milliseconds until a server has seen to the earliest of some runs; false if none is planned.
+export function untilDue(times: (string | null)[] = [], now = Date.now()): number | false {
+  const due = times.flatMap((time) => (time ? [Date.parse(time)] : []));
+  if (due.length === 0) return false;
+  const wait = Math.min(...due) + LOOK_MS - now;
+  return wait > 0 ? Math.min(wait, LONGEST_MS) : AGAIN_MS;
 }
 
 // Kind is the way in which a schedule says when.
