@@ -50,11 +50,11 @@ PACKAGES = go list ./... | sed "s|^$$(go list -m)|.|"
 
 # Per package: about three times as long as it takes on two quiet cores, so that a test
 # that hangs ends while somebody still waits for it.
-UNIT_TIMEOUT    := 8m
+UNIT_TIMEOUT    := 15m
 STORES_TIMEOUT  := 15m
 WALK_TIMEOUT    := 8m
 SMOKE_TIMEOUT   := 6m
-E2E_TIMEOUT     := 20m
+E2E_TIMEOUT     := 30m
 
 # The walks that kill a store at every statement, and the properties that compare it with a
 # model, run sequentially: the race detector would find nothing, and take up to ten times
