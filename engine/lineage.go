@@ -72,13 +72,6 @@ type LineageNode struct {
 	CreatedAt   parley.Time        `json:"created_at"`
 }
 
-// lineageNode is a LineageNode as it is written.
-type lineageNode struct {
-	*LineageNode
-	Version *int    `json:"version"`
-	Status  *string `json:"status"`
-}
-
 // LineageEdge leads from a cause to its effect.
 type LineageEdge struct {
 	From string                 `json:"from" doc:"Id of the cause."`
@@ -87,32 +80,6 @@ type LineageEdge struct {
 	// Pointer and Range are the part of an input.
 	Pointer string `json:"pointer,omitempty" doc:"Of an input: the part that was read or cited, as a JSON Pointer; null for all of it."`
 	Range   string `json:"range,omitempty" doc:"Of an input: the cited lines, such as 3-7; null for all of it."`
-}
-
-// lineageEdge is a LineageEdge as it is written.
-type lineageEdge struct {
-	*LineageEdge
-	Pointer *string `json:"pointer"`
-	Range   *string `json:"range"`
-}
-
-// MarshalJSON writes null for absent fields, of a thousand nodes in one go.
-func (l Lineage) MarshalJSON() ([]byte, error) {
-	type plain Lineage
-	nodes, edges := make([]lineageNode, len(l.Nodes)), make([]lineageEdge, len(l.Edges))
-	for i := range l.Nodes {
-		n := &l.Nodes[i]
-		nodes[i] = lineageNode{n, parley.OrNull(n.Version), parley.OrNull(n.Status)}
-	}
-	for i := range l.Edges {
-		e := &l.Edges[i]
-		edges[i] = lineageEdge{e, parley.OrNull(e.Pointer), parley.OrNull(e.Range)}
-	}
-	return parley.EncodeJSON(struct {
-		*plain
-		Nodes []lineageNode `json:"nodes"`
-		Edges []lineageEdge `json:"edges"`
-	}{(*plain)(&l), nodes, edges})
 }
 
 // Lineage walks from a version of an artifact to its causes or its effects, breadth first. For a part of the version it

@@ -2,10 +2,14 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"example.org/parley"
 	"example.org/parley/store"
@@ -176,5 +180,49 @@ func TestCitationsSayMoreOfInputs(t *testing.T) {
 		if !slices.Equal(of.got, of.want) {
 			t.Errorf("%s: %v; want %v", what, of.got, of.want)
 		}
+	}
+}
+
+// TestLineagesAreWrittenAsTheirFieldsSay: the encoder that is written by hand leaves out no field and writes each as
+// encoding/json does, absent ones as null.
+func TestLineagesAreWrittenAsTheirFieldsSay(t *testing.T) {
+	t.Parallel()
+	odd := "\x00\u2028 <&> \"\\ \xff é"
+	l := Lineage{
+		Changed: &LineageChange{Version: 2, Range: "3-7", lines: true}, Truncated: true,
+		Nodes: []LineageNode{{ID: "call:#1", Kind: parley.LineageCall}, {
+			ID: odd, Kind: parley.LineageArtifact, ArtifactID: parley.NewID(), Version: 7, TransformID: parley.NewID(),
+			SessionID: parley.NewID(), MessageID: parley.NewID(), CallID: parley.NewID(), Name: &odd, Status: odd,
+			Author: &parley.Author{Kind: parley.AuthorPerson, ID: parley.NewID(), Name: odd}, Stale: true, Purged: true,
+			CreatedAt: parley.Now(),
+		}},
+		Edges: []LineageEdge{{From: "a", To: "b", Kind: parley.LineageInput}, {
+			From: odd, To: odd, Kind: parley.LineageWrote, Pointer: odd, Range: "1-2",
+		}},
+	}
+	got, err := l.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type plain Lineage
+	want, err := parley.EncodeJSON(plain(l))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var written, fields map[string]any
+	if err := errors.Join(json.Unmarshal(got, &written), json.Unmarshal(want, &fields)); err != nil {
+		t.Fatalf("%v\n%s", err, got)
+	}
+	for _, list := range []string{"nodes", "edges"} { // null where encoding/json leaves a field out
+		whole, _ := fields[list].([]any)[1].(map[string]any)
+		for name := range whole {
+			first, _ := fields[list].([]any)[0].(map[string]any)
+			if _, there := first[name]; !there {
+				first[name] = nil
+			}
+		}
+	}
+	if diff := cmp.Diff(fields, written); diff != "" {
+		t.Errorf("(-fields +written)\n%s", diff)
 	}
 }
