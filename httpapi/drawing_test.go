@@ -70,7 +70,10 @@ func TestInternalMessagesAreNotDrawnFrom(t *testing.T) {
 	s.plays(at, []string{call("ask", map[string]string{"what": "the field"}), says("The field has iron.")})
 	s.stream("GET", at+"/events", "").until("session.waiting")
 	asked := want[page[parley.Message]](s, 200, "GET", at+"/messages?role=tool_call", "").Data[0]
-	result := fmt.Sprintf(`{"role":"tool_result","tool_call_id":%q,"content":{"result":"A vein of copper."}`, asked.ToolCallID)
+	result := fmt.Sprintf(
+		`{"role":"tool_result","tool_call_id":%q,"content":{"result":"A vein of copper."}`,
+		asked.ToolCallID,
+	)
 	want[parley.Message](s, 201, "POST", at+"/messages",
 		`{"content":{"text":"A note about copper."},"internal":true,"respond":false}`)
 	want[parley.Message](s, 201, "POST", at+"/messages", result+`,"internal":true}`)
