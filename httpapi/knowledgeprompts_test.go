@@ -44,8 +44,8 @@ func (s *testServer) remembered(at string, arguments map[string]string, headers 
 	return parley.KnowledgeItem{}
 }
 
-// TestTheBlockOfKnowledgeIsChosenAnewWhenTheWindowMoves: until then the system prompt stays the same, byte for byte, and
-// one context note tells what is newer. Afterwards the block has it, and no note is shown that repeats it.
+// TestTheBlockOfKnowledgeIsChosenAnewWhenTheWindowMoves: until then the system prompt stays the same, byte for byte,
+// and one context note tells what is newer. Afterwards the block has it, and no note is shown that repeats it.
 func TestTheBlockOfKnowledgeIsChosenAnewWhenTheWindowMoves(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
