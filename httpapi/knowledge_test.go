@@ -205,11 +205,11 @@ func TestOthersConversationsChangeNoKnowledge(t *testing.T) {
 }
 
 // latestCall returns the latest call of a session, explained.
-func (s *testServer) latestCall(at string) explainedCall {
+func (s *testServer) latestCall(at string, headers ...string) explainedCall {
 	s.Helper()
-	calls := want[page[parley.Call]](s, 200, "GET", at+"/calls", "").Data
+	calls := want[page[parley.Call]](s, 200, "GET", at+"/calls", "", headers...).Data
 	latest := slices.MaxFunc(calls, func(a, b parley.Call) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
-	return want[explainedCall](s, 200, "GET", "/v1/calls/"+latest.ID.String(), "")
+	return want[explainedCall](s, 200, "GET", "/v1/calls/"+latest.ID.String(), "", headers...)
 }
 
 type explainedCall struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,12 @@ import (
 // postedNow makes a schedule due and waits until the server's worker has acted on it.
 func (s *testServer) postedNow(id string) parley.Schedule {
 	s.Helper()
+	return s.postedLate(id, 1)
+}
+
+// postedLate is postedNow for a schedule that has been due for so many milliseconds.
+func (s *testServer) postedLate(id string, late parley.Time) parley.Schedule {
+	s.Helper()
 	schedule := want[parley.Schedule](s, 200, "GET", "/v1/schedules/"+id, "")
 	scheduleID, err := parley.ParseID(id)
 	if err != nil {
@@ -28,7 +35,7 @@ func (s *testServer) postedNow(id string) parley.Schedule {
 	}
 	before := stored.LastRun
 	if moved, err := s.store.MoveSchedule(s.Context(), store.ScheduleMove{
-		Schedule: stored, NextAt: parley.Now() - 1,
+		Schedule: stored, NextAt: parley.Now() - late,
 	}); err != nil || !moved {
 		s.Fatalf("MoveSchedule: %t, %v", moved, err)
 	}
@@ -101,6 +108,109 @@ func TestSchedulesThroughTheAPI(t *testing.T) {
 	}
 	if got := s.do("GET", path, ""); got.status != http.StatusNotFound {
 		t.Errorf("afterwards: status %d", got.status)
+	}
+}
+
+// scheduled makes an hourly schedule of a new agent whose work goes on for as long as a test takes.
+func (s *testServer) scheduled(more string) (id, runs string) {
+	s.Helper()
+	want[parley.Agent](s, 201, "POST", "/v1/agents", `{"name":"Digger","model":"sim/lorem-100000-20"}`)
+	id = want[parley.Schedule](s, 201, "POST", "/v1/schedules",
+		`{"agent_id":"digger","name":"Round","every":"1h","message":"Look around."`+more+`}`).ID.String()
+	return id, "/v1/schedules/" + id + "/runs"
+}
+
+// outcomes returns what came of a schedule, the latest run first.
+func (s *testServer) outcomes(runs string) (all []string) {
+	s.Helper()
+	for _, run := range want[page[parley.ScheduleRun]](s, 200, "GET", runs, "").Data {
+		outcome := string(run.State)
+		if run.Reason != "" {
+			outcome += ": " + string(run.Reason)
+		}
+		if (run.State == parley.RunPosted) == run.TurnID.IsZero() {
+			s.Errorf("the %s run names turn %s", run.State, run.TurnID)
+		}
+		all = append(all, outcome)
+	}
+	return all
+}
+
+// TestAScheduleSkipsWhileItsRunGoesOn: the history says why, and the third run skipped in a row comes to the owner's
+// inbox. Once the previous run has ended, the next one is posted.
+func TestAScheduleSkipsWhileItsRunGoesOn(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	id, runs := s.scheduled("")
+	first := s.postedNow(id).LastRun
+	watch := s.stream("GET", "/v1/events", "")
+	for range parley.ScheduleAlertAfter {
+		if run := s.postedNow(id).LastRun; run.State != parley.RunSkipped || run.Reason != parley.SkipOverlap {
+			t.Fatalf("while its first run goes on, a run is %+v", run)
+		}
+	}
+	watch.until("inbox.created")
+	items := want[page[parley.InboxItem]](s, 200, "GET", "/v1/inbox", "").Data
+	if len(items) != 1 || items[0].Type != parley.InboxAlert || items[0].SessionID != first.SessionID ||
+		!strings.Contains(items[0].Title, "Round") ||
+		items[0].Summary != "3 runs in a row were skipped, the last one because its previous run has not ended." {
+		t.Errorf("the inbox has %+v", items)
+	}
+	want[engine.CancelResult](s, 200, "POST", "/v1/sessions/"+first.SessionID.String()+"/cancel", "")
+	s.awaitEnd(first.SessionID.String())
+	s.postedNow(id)
+	const skipped = "skipped: overlap"
+	if diff := cmp.Diff([]string{"posted", skipped, skipped, skipped, "posted"}, s.outcomes(runs)); diff != "" {
+		t.Errorf("the history (-want +got):\n%s", diff)
+	}
+}
+
+// TestAScheduleQueuesOneRun: with overlap queue one run waits for the previous one and then works; further ones are
+// skipped.
+func TestAScheduleQueuesOneRun(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	id, runs := s.scheduled(`,"overlap":"queue"`)
+	first := s.postedNow(id).LastRun
+	events := s.stream("GET", "/v1/sessions/"+first.SessionID.String()+"/events?flush_ms=0", "")
+	events.until("step.generating") // it works, and does not wait itself
+	second := s.postedNow(id).LastRun
+	s.postedNow(id)
+	if diff := cmp.Diff([]string{"skipped: overlap", "posted", "posted"}, s.outcomes(runs)); diff != "" {
+		t.Errorf("the history (-want +got):\n%s", diff)
+	}
+	turn := func() parley.Turn {
+		t.Helper()
+		return want[parley.Turn](s, 200, "GET", "/v1/turns/"+second.TurnID.String(), "")
+	}
+	if now := turn(); now.Status != parley.TurnQueued {
+		t.Errorf("while the first run goes on, the second is %s", now.Status)
+	}
+	want[engine.CancelResult](s, 200, "POST", "/v1/sessions/"+first.SessionID.String()+"/cancel", "")
+	events.until("session.started")
+	if now := turn(); now.Status == parley.TurnQueued {
+		t.Errorf("after the first run the second is %s", now.Status)
+	}
+}
+
+// TestSchedulesThatWereMissed: of the runs that were due on a day without a server, one is made up for, or none, as the
+// schedule says; the next run is due within the hour.
+func TestSchedulesThatWereMissed(t *testing.T) {
+	t.Parallel()
+	const day = 24 * 60 * 60 * 1000
+	for missed, outcome := range map[string]string{"once": "posted", "skip": "skipped: missed"} {
+		t.Run(missed, func(t *testing.T) {
+			t.Parallel()
+			s := startServer(t)
+			id, runs := s.scheduled(`,"missed":"` + missed + `"`)
+			after := s.postedLate(id, day)
+			if left := after.NextAt - parley.Now(); left <= 0 || left > 60*60*1000 {
+				t.Errorf("the next run is due at %s", after.NextAt)
+			}
+			if diff := cmp.Diff([]string{outcome}, s.outcomes(runs)); diff != "" {
+				t.Errorf("the history (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

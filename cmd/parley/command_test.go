@@ -18,6 +18,7 @@ import (
 	"example.org/parley/client"
 	"example.org/parley/engine"
 	"example.org/parley/model"
+	"example.org/parley/store"
 )
 
 // desk is a server with a command line.
@@ -25,6 +26,7 @@ type desk struct {
 	t      *testing.T
 	dir    string
 	client *client.Client
+	store  store.Store
 	stop   func() // ends the server
 }
 
@@ -44,7 +46,7 @@ func newDeskIn(t *testing.T, dir string) *desk {
 		}
 	})
 	t.Cleanup(stop)
-	return &desk{t, dir, c, stop}
+	return &desk{t, dir, c, srv.store, stop}
 }
 
 func (d *desk) typed(input string, args ...string) (out, complained string, code int) {
@@ -583,7 +585,7 @@ func TestReindexRebuilds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	srv, c := opened(t, dir, nil, &lockedLog{})
-	d := &desk{t, dir, c, func() {}}
+	d := &desk{t: t, dir: dir, client: c, stop: func() {}}
 	d.say("chat", "--model", "sim/echo", "a zebrafink sings")
 	c.Close()
 	if err := srv.close(); err != nil {

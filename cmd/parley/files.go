@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"example.org/parley"
 	"example.org/parley/client"
@@ -140,6 +141,39 @@ func uploadFiles(ctx context.Context, server *client.Client, term terminal, path
 		files = append(files, file)
 	}
 	return files, nil
+}
+
+// uploads is a repeatable flag of files on this machine, which are uploaded when the command runs.
+type uploads struct {
+	term  terminal
+	paths []string
+	ids   *[]parley.ID
+}
+
+var (
+	_ pflag.Value = (*uploads)(nil)
+	_ referring   = (*uploads)(nil)
+)
+
+// addUploads adds such a flag.
+func addUploads(command *cobra.Command, term terminal, to *[]parley.ID, name string) {
+	command.Flags().Var(&uploads{term: term, ids: to}, name, "upload this file and show it with TEXT; repeatable")
+}
+
+func (u *uploads) String() string { return strings.Join(u.paths, ",") }
+func (u *uploads) Type() string   { return "path" }
+
+func (u *uploads) Set(path string) error {
+	u.paths = append(u.paths, path)
+	return nil
+}
+
+func (u *uploads) find(ctx context.Context, server *client.Client) error {
+	files, err := uploadFiles(ctx, server, u.term, u.paths)
+	for i := range files {
+		*u.ids = append(*u.ids, files[i].ID)
+	}
+	return err
 }
 
 func uploadFile(ctx context.Context, server *client.Client, term terminal, path string) (parley.File, error) {

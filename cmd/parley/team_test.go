@@ -38,3 +38,25 @@ func TestATeamSaysWhomItWaitsFor(t *testing.T) {
 		t.Errorf("the scout's row does not say when it runs next: %s", lines[2])
 	}
 }
+
+// TestTheExampleTeamOnTheCommandLine: it is made once, shown with its members below their lead, and says what to do.
+func TestTheExampleTeamOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	for range 2 { // the second time it is only shown
+		out := d.say("team", "example")
+		for _, says := range []string{
+			"\nexample-editor ", "\n  example-scout ", "parley agents task example-editor", "parley inbox list",
+		} {
+			if !strings.Contains(out, says) {
+				t.Errorf("%q is missing in\n%s", says, out)
+			}
+		}
+	}
+	if out := d.say("team", "list"); strings.Count(out, "example-") != 1 {
+		t.Errorf("the teams are\n%s", out)
+	}
+	if out := d.say("schedules", "list"); strings.Count(out, "\n") != 2 { // the titles and one
+		t.Errorf("the schedules are\n%s", out)
+	}
+}

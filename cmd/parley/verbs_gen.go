@@ -1490,6 +1490,7 @@ func knowledgeForgetCommand(shared *flags) *cobra.Command {
 func agentsTaskCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "task AGENT TEXT", Short: "Give an agent work, to be done in the background", Args: cobra.ExactArgs(2)}
 	var input client.TaskInput
+	addUploads(command, term, &input.Files, "file")
 	sets := addSets(command)
 	command.RunE = shared.asking(func(ctx context.Context, server *client.Client, args []string) error {
 		input.Text = args[1]

@@ -629,6 +629,8 @@ func (w *writer) flag(field, kind, name, about string) {
 	switch kind {
 	case "addAgentReference", "addAgentReferences", "addChoice", "addReference", "addReferences":
 		w.printf("%s(command, &%s, %q, %q)\n", kind, field, name, usage(about))
+	case "addUploads":
+		w.printf("addUploads(command, term, &%s, %q)\n", field, name)
 	case "BoolVar":
 		w.printf("command.Flags().BoolVar(&%s, %q, false, %q)\n", field, name, usage(about))
 	default:

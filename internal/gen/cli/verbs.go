@@ -462,7 +462,7 @@ func workspaceVerbs() []verb {
 		{
 			noun: "agents", name: "task", kind: create, operation: "giveTask", place: "AGENT", positional: "text",
 			says: "Give an agent work, to be done in the background", flags: map[string]string{"files": "file"},
-			prints: "printTask",
+			kinds: map[string]string{"file": "addUploads"}, prints: "printTask",
 		},
 		{noun: "workspace", name: "show", kind: show, operation: "getWorkspace", says: "Show the workspace"},
 		{
