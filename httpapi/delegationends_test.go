@@ -133,7 +133,7 @@ func TestATaskExpires(t *testing.T) {
 	lead := s.member(`{"name":"Lead","model":"sim/script","tools":["hand_over"]}`)
 	works := s.member(fmt.Sprintf(`{"name":"Works","model":"sim/lorem-600-1000","lead_id":%q}`, lead.ID))
 	at := s.background(lead)
-	s.plays(at, []string{call("hand_over", map[string]any{"To": works.ID, "Seconds": 1}), `{"text":"Sent."}`,
+	s.plays(at, []string{call("hand_over", map[string]any{"To": works.ID, "Seconds": 3}), `{"text":"Sent."}`,
 		`{"text":"Pity."}`})
 	s.ended(at, 1)
 	task := want[page[parley.Delegation]](s, 200, "GET", "/v1/delegations", "").Data[0]
@@ -141,7 +141,7 @@ func TestATaskExpires(t *testing.T) {
 	if told != `No answer to your task to Works (works), "Look.": its deadline has passed.` {
 		t.Errorf("the lead was told %q", told)
 	}
-	if ended.DeadlineAt != ended.CreatedAt+1000 || ended.FinishedAt < ended.DeadlineAt {
+	if ended.DeadlineAt != ended.CreatedAt+3000 || ended.FinishedAt < ended.DeadlineAt {
 		t.Errorf("the task is %+v", ended)
 	}
 	s.stops(ended.ToSessionID, ended.TurnID)

@@ -388,3 +388,49 @@ func TestAnAnsweredTaskIsNotCancelled(t *testing.T) {
 		t.Errorf("the refusal is %+v", problem)
 	}
 }
+
+// TestAChainEndsAfter16Hops: two agents that send each other on and on are stopped; the one that may not send reads why
+// and goes on, and the person for whom they work is told.
+func TestAChainEndsAfter16Hops(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	lead := s.member(`{"name":"Lead","model":"sim/script","context_policy":{"kind":"all"}}`)
+	works := s.member(fmt.Sprintf(
+		`{"name":"Works","model":"sim/script","context_policy":{"kind":"all"},"lead_id":%q}`, lead.ID))
+	at, below := s.background(lead), s.background(works)
+	down := call("delegate_to_agent", map[string]string{"agent": "works", "task": "Look."})
+	up := call("request_input", map[string]string{"question": "Where?"})
+	asks, hands := []string{`{"text":"Ready."}`}, []string{down, `{"text":"Sent."}`}
+	for range parley.MaxDelegationHops / 2 {
+		asks, hands = append(asks, up, `{"text":"Asked."}`), append(hands, down, `{"text":"Sent."}`)
+	}
+	s.plays(below, asks)
+	s.ended(below, 1)
+	feed := s.stream("GET", "/v1/events", "")
+	defer func() { _ = feed.body.Close() }()
+	s.plays(at, hands)
+	feed.until("inbox.created")
+	const says = "this work has already been passed on 16 times, the maximum; do it yourself or end your turn"
+	if got := s.failuresIn(at); len(got) != 1 || got[0] != says {
+		t.Errorf("the lead read %q", got)
+	}
+	alerts := want[page[parley.InboxItem]](s, 200, "GET", "/v1/inbox?type=alert", "").Data
+	if len(alerts) != 1 || alerts[0].Title != "Agents were stopped from passing work on" ||
+		alerts[0].Summary != "Lead (lead) could not send a task: "+says+"." {
+		t.Errorf("the alerts are %+v", alerts)
+	}
+	hops := map[int]int{}
+	list := want[page[parley.Delegation]](
+		s,
+		200,
+		"GET",
+		"/v1/delegations?limit=100&root="+alerts[0].MessageID.String(),
+		"",
+	)
+	for _, d := range list.Data {
+		hops[d.Hop]++
+	}
+	if len(list.Data) != parley.MaxDelegationHops || len(hops) != parley.MaxDelegationHops {
+		t.Errorf("the hops are %v", hops)
+	}
+}
