@@ -330,7 +330,8 @@ func TestDelegationsAreFound(t *testing.T) {
 	want[Problem](s, 404, "GET", "/v1/delegations?agent=nobody", "")
 }
 
-// TestACancelledTaskStops: its turn stops, what was sent on for it is cancelled too, and the agent that gave it is told.
+// TestACancelledTaskStops: its turn stops, what was sent on for it is cancelled too, and the agent that gave it is
+// told.
 func TestACancelledTaskStops(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

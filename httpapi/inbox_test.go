@@ -465,8 +465,8 @@ func TestThreeSkippedRunsAreInTheInbox(t *testing.T) {
 	}
 }
 
-// TestASpentBudgetIsInTheInbox: background work that waits for a budget is an alert with the limit, and goes on when the
-// limit is raised. A conversation that waits raises none.
+// TestASpentBudgetIsInTheInbox: background work that waits for a budget is an alert with the limit, and goes on when
+// the limit is raised. A conversation that waits raises none.
 func TestASpentBudgetIsInTheInbox(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
