@@ -45,6 +45,24 @@ func (handOvers) Expects(string) bool                { return false }
 func (handOvers) Await(context.Context)              {}
 func (handOvers) Faults() []tool.Fault               { return nil }
 
+// overfills posts messages into a session until its queue takes no more, and returns the last one that waits.
+func (s *testServer) overfills(at string) (last parley.Message) {
+	s.Helper()
+	body := `{"content":{"text":"` + strings.Repeat("x", parley.MaxQueuedBytes/8-1000) + `"}}`
+	for {
+		switch posted := s.do("POST", at+"/messages", body); posted.status {
+		case 201:
+			if err := json.Unmarshal(posted.body, &last); err != nil {
+				s.Fatal(err)
+			}
+		case 409:
+			return last
+		default:
+			s.Fatalf("posting until the queue is full: status %d: %s", posted.status, posted.body)
+		}
+	}
+}
+
 // TestATaskThatCannotBeDelivered: a task for an archived agent, an archived session, or a session whose queue is full
 // fails with the reason, and its sender is told.
 func TestATaskThatCannotBeDelivered(t *testing.T) {
@@ -70,14 +88,7 @@ func TestATaskThatCannotBeDelivered(t *testing.T) {
 			"it failed: the agent's background session is archived.",
 		},
 		"its queue is full": {
-			func(s *testServer, at string) {
-				body := `{"content":{"text":"` + strings.Repeat("x", parley.MaxQueuedBytes/8-1000) + `"}}`
-				for status := 201; status != 409; {
-					if status = s.do("POST", at+"/messages", body).status; status != 201 && status != 409 {
-						s.Fatalf("posting to a full queue: status %d", status)
-					}
-				}
-			},
+			func(s *testServer, at string) { s.overfills(at) },
 			delegate("Look." + strings.Repeat(" And look again.", 10_000)),
 			"it failed: the messages that wait in this session's queue have",
 		},

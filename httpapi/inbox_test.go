@@ -367,6 +367,34 @@ func TestABriefingStaysInTheQueue(t *testing.T) {
 	}
 }
 
+// TestABriefingWaitsForAPlace: while the queue of the conversation is full, a briefing waits; it comes to the inbox once
+// there is room.
+func TestABriefingWaitsForAPlace(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	lead := s.member(`{"name":"Lead","model":"sim/script"}`)
+	talk := "/v1/sessions/" + want[parley.Session](s, 201, "PUT", "/v1/agents/lead/foreground", "").ID.String()
+	s.plays(talk, []string{`{"wait_ms":600000}`})
+	last := "/v1/messages/" + s.overfills(talk).ID.String()
+	at := s.background(lead)
+	feed := s.stream("GET", "/v1/events", "")
+	defer func() { _ = feed.body.Close() }()
+	s.plays(at, []string{call("create_inbox_item", map[string]string{
+		"title": "The harvest", "summary": "All is in.", "text": strings.Repeat("Twelve carts. ", 10_000),
+	}), `{"text":"Done."}`})
+	s.ended(at, 1)
+	if got := s.do("DELETE", last, ""); got.status != 204 {
+		t.Fatalf("removing a queued message: status %d: %s", got.status, got.body)
+	}
+	removed := want[parley.Message](s, 200, "GET", last, "")
+	feed.until("inbox.created")
+	items := want[page[parley.InboxItem]](s, 200, "GET", "/v1/inbox", "").Data
+	if len(items) != 1 || items[0].CreatedAt < removed.UpdatedAt ||
+		"/v1/sessions/"+items[0].SessionID.String() != talk {
+		t.Errorf("after the removal of %+v the inbox has %+v", removed.ID, items)
+	}
+}
+
 // TestABriefingReopensItsConversation: a briefing comes to the conversation that its person has archived, and to a new
 // one after they deleted it.
 func TestABriefingReopensItsConversation(t *testing.T) {
