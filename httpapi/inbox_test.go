@@ -367,8 +367,8 @@ func TestABriefingStaysInTheQueue(t *testing.T) {
 	}
 }
 
-// TestABriefingWaitsForAPlace: while the queue of the conversation is full, a briefing waits; it comes to the inbox once
-// there is room.
+// TestABriefingWaitsForAPlace: while the queue of the conversation is full, a briefing waits; it comes to the inbox
+// once there is room.
 func TestABriefingWaitsForAPlace(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
