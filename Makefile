@@ -73,7 +73,7 @@ LARGE := ^(TestBudgetCutsInJumps|TestWindowsKeepWhatTheyMust|TestSuccessiveReque
 |TestChatOfAnAnswerInManyRows|TestAPromptThatGrows|TestCostlyPatternsAreRefused|TestLargePagesEndEarly|TestALongTurnEnds|TestWhatWasSaidIsFoundAfterASummary$\
 |TestLongTurnsKeepTheirWindow|TestStepsKeepTheirShare|TestImportsOfManyFilesAreBounded|TestLargeImportsAreReadOneByOne|TestFetch|TestBranchesOfALongTurn$\
 |TestSendersAreNetworksAndBounded|TestAnswersInSmallPieces|TestPrefixesLiveAtTokenPressure|TestListsOfItemsAreBounded$\
-|TestEventsOfLongMessagesAreBounded|TestDocumentIsServedPacked)$$
+|TestEventsOfLongMessagesAreBounded|TestDocumentIsServedPacked|TestATeamHas64Members)$$
 
 # The stores' databases are in memory where there is room: on a disk half of the time would be spent waiting for it,
 # and nothing here cuts the power. Programs are built elsewhere, since this directory may forbid running them.

@@ -271,8 +271,8 @@ func TestSchedulesThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestARunIsStoppedAtItsDeadline: a run that waits for an approval for too long is stopped, and its owner finds out from
-// the inbox.
+// TestARunIsStoppedAtItsDeadline: a run that waits for an approval for too long is stopped, and its owner finds out
+// from the inbox.
 func TestARunIsStoppedAtItsDeadline(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
