@@ -27,7 +27,7 @@ type Commit struct {
 	Settled     []parley.ID    // messages that stopped streaming
 	Pieces      []StreamPiece  // durable text that outside agents stream, for watchers
 	Ready       bool           // a session became ready to claim
-	Outbox      bool           // the outbox has new work
+	Outbox      bool           // the outbox has new work that is due
 	Reserved    bool           // that work is reserved for this process
 	Compaction  bool           // a compaction may begin
 	Pipeline    bool           // something may begin in the run of a pipeline

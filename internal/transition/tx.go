@@ -2,6 +2,7 @@ package transition
 
 import (
 	"log/slog"
+	"slices"
 
 	"example.org/parley"
 	"example.org/parley/event"
@@ -89,7 +90,8 @@ func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 	for _, run := range []*parley.PipelineRun{c.NewPipelineRun, c.PipelineRun} {
 		commit.Pipeline = commit.Pipeline || run != nil && run.DueAt != 0
 	}
-	commit.Ready, commit.Outbox = c.Ready, len(c.Outbox)+len(c.Spent) > 0 || c.Relimited
+	commit.Ready, commit.Outbox = c.Ready, len(c.Spent) > 0 || c.Relimited ||
+		slices.ContainsFunc(c.Outbox, func(errand Errand) bool { return errand.Delay <= 0 }) // others are found later
 	if n := len(c.Events); n > 0 {
 		commit.Events = make([]parley.Event, n)
 		for i := range c.Events {
