@@ -63,7 +63,8 @@ func TestStatementsOfDelegations(t *testing.T) {
 			begin, finish + ", UPDATE delegations, INSERT outbox",
 		}},
 		{"the way back", func() { work = talks.errand(at) }, []string{
-			told, handed + "UPDATE delegations, UPDATE delegations, DELETE outbox",
+			told, "enter, SELECT messages", // the root: a schedule's gives the turn a deadline
+			handed + "UPDATE delegations, UPDATE delegations, DELETE outbox",
 		}},
 		{"the turn that reads the answer", func() { talks.must(talks.answers(work, 1, "Thanks.")) }, []string{
 			begin, finish,
