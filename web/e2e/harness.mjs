@@ -155,8 +155,14 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 // accessible fails if axe finds a problem; with rules, only theirs are looked for.
 export async function accessible(page, where, rules) {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
-  // Half-way between two colours is no contrast that anybody reads.
-  await page.evaluate(() => Promise.all(document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished.catch(() => {}))));
+  // Half-way between two colours is no contrast that anybody reads. A transition may begin with the next frame only, so
+  // there are none from here on.
+  await page.evaluate(() => {
+    if (globalThis.still) return;
+    globalThis.still = new CSSStyleSheet();
+    globalThis.still.replaceSync('*, *::before, *::after { transition: none !important }');
+    document.adoptedStyleSheets.push(globalThis.still);
+  });
   const { violations } = await page.evaluate(
     (only) => globalThis.axe.run(document, { resultTypes: ['violations'], ...(only && { runOnly: only }) }),
     rules,

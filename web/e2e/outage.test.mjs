@@ -11,6 +11,7 @@ const growing = 'article[aria-busy=true] .prose-chat';
 const fetched = (page, name) => until(() => page.evaluate((part) => performance.getEntriesByType('resource').some((one) => one.name.includes(part)), `/assets/${name}`), `${name} is fetched ahead`);
 
 once('a page is opened while the server is away, and a message written there is sent from elsewhere', async () => {
+  await server.settled((await server.session('Small')).id); // usage to be shown, also before the broken turn is settled
   const session = await server.session('Write', { model: LONG });
   const page = await tab(`/c/${session.id}`);
   await page.locator(growing).waitFor();
