@@ -465,7 +465,7 @@ func TestAFailedRunIsInTheInbox(t *testing.T) {
 }
 
 // TestThreeSkippedRunsAreInTheInbox: the third run that is skipped in a row is an alert, and an event of the background
-// session; two are none.
+// session. Two skipped runs raise nothing.
 func TestThreeSkippedRunsAreInTheInbox(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

@@ -220,7 +220,7 @@ func TestIdleSchedulesHoldNoMemory(t *testing.T) {
 	look(1)
 	few := look(1)
 	many := look(*idleSchedules)
-	more := many.heap - few.heap // the stacks are of those who filled the database, as chance has it
+	more := many.heap - few.heap // not the stacks: they belong to what filled the database
 	t.Logf("with 1 idle agent with a schedule %d B are in use, with %d %d B: %d B each",
 		few.heap, *idleSchedules, many.heap, more/int64(*idleSchedules))
 	if more > bound {

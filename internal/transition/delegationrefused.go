@@ -18,7 +18,7 @@ func (TellRefused) Kind() string { return "tell_refused" }
 // Target implements Work.
 func (w TellRefused) Target() parley.ID { return w.CallID }
 
-// do starts no turn: what a bound stops would go on with one.
+// do only writes the event. A message would start a turn, and the chain that was stopped would go on.
 func (w TellRefused) do(workspaceID parley.ID, by Doer) (bool, error) {
 	return once(by, workspaceID, func(t *Tx) error {
 		h, err := t.keyed(workspaceID, parley.BackgroundKey(w.Refused.ToAgentID, w.OwnerID))

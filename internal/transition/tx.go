@@ -91,7 +91,7 @@ func (t *Tx) complete(h *Head) (commit store.Commit, tells bool) {
 		commit.Pipeline = commit.Pipeline || run != nil && run.DueAt != 0
 	}
 	commit.Ready, commit.Outbox = c.Ready, len(c.Spent) > 0 || c.Relimited ||
-		slices.ContainsFunc(c.Outbox, func(errand Errand) bool { return errand.Delay <= 0 }) // others are found later
+		slices.ContainsFunc(c.Outbox, func(errand Errand) bool { return errand.Delay <= 0 }) // polling finds the rest
 	if n := len(c.Events); n > 0 {
 		commit.Events = make([]parley.Event, n)
 		for i := range c.Events {

@@ -566,8 +566,8 @@ export interface DelegationExpired {
   deadline_at: string | null;
 }
 
-// DelegationRefused reports that an agent could not send something to another one because of a bound of its chain. The
-// sessions of both are told; there is no delegation.
+// DelegationRefused reports that an agent could not send something to another one because its chain has reached a
+// bound. It is written to the sessions of both agents. No delegation was made.
 export interface DelegationRefused {
   // The tool call that wanted to send it.
   call_message_id: ID;

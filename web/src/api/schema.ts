@@ -2640,7 +2640,7 @@ export interface components {
              */
             type: "delegation.failed";
         };
-        /** @description Reports that an agent could not send something to another one because of a bound of its chain. The sessions of both are told; there is no delegation. */
+        /** @description Reports that an agent could not send something to another one because its chain has reached a bound. It is written to the sessions of both agents. No delegation was made. */
         DelegationRefused: {
             /**
              * Format: uuid
@@ -2682,7 +2682,7 @@ export interface components {
              */
             to_agent_id: string;
         };
-        /** @description Reports that an agent could not send something to another one because of a bound of its chain. The sessions of both are told; there is no delegation. */
+        /** @description Reports that an agent could not send something to another one because its chain has reached a bound. It is written to the sessions of both agents. No delegation was made. */
         DelegationRefusedEvent: {
             /**
              * Format: date-time
