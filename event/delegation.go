@@ -56,8 +56,8 @@ type DelegationCancelled struct{ Delegation }
 //event:durable,feed
 type DelegationExpired struct{ Delegation }
 
-// DelegationRefused reports that an agent could not send something to another one because its chain has reached a bound.
-// It is written to the sessions of both agents. No delegation was made.
+// DelegationRefused reports that an agent could not send something to another one because its chain has reached a
+// bound. It is written to the sessions of both agents. No delegation was made.
 //
 //event:durable
 type DelegationRefused struct {
