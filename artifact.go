@@ -211,7 +211,7 @@ type ArtifactVersion struct {
 	// SessionID and MessageID name the tool call that wrote it, or the answer of the transform.
 	SessionID   ID     `json:"session_id"`
 	MessageID   ID     `json:"message_id"`
-	TransformID ID     `json:"transform_id" doc:"The transform that wrote it."`
+	TransformID ID     `json:"transform_id" doc:"The transform that wrote it: a generation, or the edit that stands for what somebody wrote by hand; null for what an agent wrote with its tools."`
 	Conflict    bool   `json:"conflict" doc:"Whether the artifact had moved on when a transform wrote it: it never was the current version."`
 	ContentHash Hash   `json:"content_hash" doc:"SHA-256 of its bytes."`
 	Bytes       int64  `json:"size" doc:"Bytes."`

@@ -6,12 +6,14 @@ import (
 	"strings"
 )
 
-// Transform is one generation on documents: it reads versions of some and writes versions of some. Its model calls
-// stand in a tool session of its own, and its status follows that session's first turn.
+// Transform is one change of documents: it reads versions of some and writes versions of others. A generation has its
+// model calls in a tool session of its own, and its status follows that session's first turn. An edit is what somebody
+// wrote by hand: it has no session, agent or instructions, and is completed as soon as it exists.
 type Transform struct {
-	ID          ID `json:"id"`
-	WorkspaceID ID `json:"workspace_id"`
-	ProjectID   ID `json:"project_id"`
+	ID          ID            `json:"id"`
+	WorkspaceID ID            `json:"workspace_id"`
+	ProjectID   ID            `json:"project_id"`
+	Kind        TransformKind `json:"kind" doc:"generation, or edit for a version that somebody wrote by hand."`
 	// DefinitionID and DefinitionVersion name the definition that it was run from; null for one run by itself.
 	DefinitionID      ID  `json:"definition_id"`
 	DefinitionVersion int `json:"definition_version,omitempty"`
@@ -26,13 +28,13 @@ type Transform struct {
 	Chunks      int      `json:"chunks" doc:"Pieces in which the answer has arrived."`
 	LastChunkAt Time     `json:"last_chunk_at"`
 
-	SessionID ID `json:"session_id" doc:"Its tool session."`
-	TurnID    ID `json:"turn_id"`
+	SessionID ID `json:"session_id" doc:"Its tool session; null for an edit."`
+	TurnID    ID `json:"turn_id" doc:"The turn of its tool session; null for an edit."`
 	// TriggerSessionID and TriggerMessageID name the message that asked for it, and that message's session.
 	TriggerSessionID ID `json:"trigger_session_id"`
 	TriggerMessageID ID `json:"trigger_message_id"`
 	OwnerID          ID `json:"owner_id"`
-	CreatedByID      ID `json:"created_by_id" doc:"The principal or agent that started it."`
+	CreatedByID      ID `json:"created_by_id" doc:"The principal or agent that started it; of an edit, who wrote."`
 	RetryOfID        ID `json:"retry_of_id" doc:"The transform that it repeats."`
 	// RunID and Node place it in a run of a pipeline.
 	RunID     ID       `json:"run_id"`
@@ -46,12 +48,32 @@ type Transform struct {
 // TransformSpec says how a transform generates, whatever it reads and writes.
 type TransformSpec struct {
 	Name         string  `json:"name"`
-	AgentID      ID      `json:"agent_id" doc:"Whose system prompt and settings count."`
+	AgentID      ID      `json:"agent_id" doc:"Whose system prompt and settings count; null for an edit."`
 	Instructions string  `json:"instructions"`
 	Model        ModelID `json:"model,omitempty"`
 	Parameters           // flat
 	Cite         bool    `json:"cite" doc:"Whether the model is asked for the sources of what it writes."`
 }
+
+// TransformKind is what a transform is.
+type TransformKind string
+
+// The kinds of transforms.
+const (
+	TransformGeneration TransformKind = "generation" // by a model
+	TransformEdit       TransformKind = "edit"       // by hand
+)
+
+// TransformKinds lists every kind.
+func TransformKinds() []TransformKind { return []TransformKind{TransformGeneration, TransformEdit} }
+
+// The names of edits say what happened.
+const (
+	EditCreated  = "Create"  // an artifact with its first version
+	EditWritten  = "Edit"    // a version, by content, edits or a patch, merged or not
+	EditRestored = "Restore" // an earlier version
+	EditImported = "Import"  // an artifact or a version, from a file
+)
 
 // TransformStatus is the state of a transform. It follows the first turn of its session.
 type TransformStatus string

@@ -386,9 +386,9 @@ type LineageNode struct {
 	Name *string `json:"name"`
 	// Of a transform, a message or a call.
 	Status string `json:"status"`
-	// Of a version or a message.
+	// Of a version or a message; of a transform that is an edit, who wrote by hand. Null for a generation.
 	Author *parley.Author `json:"author"`
-	// Whether a transform wrote the version and one of its inputs has a newer current version.
+	// Whether a generation wrote the version and one of its inputs has a newer current version.
 	Stale bool `json:"stale"`
 	// Whether it was deleted.
 	Purged    bool        `json:"purged"`

@@ -20,6 +20,8 @@ type TransformsQuery struct {
 	Cursor string
 	// The direction; each list has its own default. One of asc, desc.
 	Order string
+	// Only generations, or only edits.
+	Kind parley.TransformKind
 	// Only transforms of this project.
 	Project parley.ID
 	// Only transforms that messages of this session asked for.
@@ -37,6 +39,7 @@ func (q *TransformsQuery) values() url.Values {
 	v.integer("limit", int64(q.Limit))
 	v.text("cursor", q.Cursor)
 	v.text("order", q.Order)
+	v.text("kind", string(q.Kind))
 	v.id("project", q.Project)
 	v.id("session", q.Session)
 	v.text("definition", q.Definition)
@@ -45,7 +48,8 @@ func (q *TransformsQuery) values() url.Values {
 	return v.Values
 }
 
-// Transforms lists transforms. The latest first.
+// Transforms lists transforms. Generations, and the edits that stand for what people wrote by hand. The latest first.
+// An edit is seen by everybody who sees its document.
 //
 // GET /v1/transforms
 func (c *Client) Transforms(
@@ -359,8 +363,9 @@ func (c *Client) AllTransformDefinitionVersions(
 	})
 }
 
-// Transform reads a transform. Its status follows the turn of its tool session. While it streams, chunks and
-// last_chunk_at tell how far the answer has come; progress is null unless it replaces versions whose length is known.
+// Transform reads a transform. The status of a generation follows the turn of its tool session. While it streams,
+// chunks and last_chunk_at tell how far the answer has come; progress is null unless it replaces versions whose
+// length is known. An edit is completed, and has no session.
 //
 // GET /v1/transforms/{transform}
 func (c *Client) Transform(ctx context.Context, transform parley.ID, options ...Option) (parley.Transform, error) {
@@ -372,7 +377,7 @@ func (c *Client) Transform(ctx context.Context, transform parley.ID, options ...
 }
 
 // CancelTransform cancels a transform. Its tool session keeps what has arrived of the answer; no version is written.
-// Cancelling it again gives the same answer.
+// Cancelling it again gives the same answer. An edit cannot be cancelled (409).
 //
 // POST /v1/transforms/{transform}/cancel
 func (c *Client) CancelTransform(
@@ -388,7 +393,7 @@ func (c *Client) CancelTransform(
 }
 
 // RetryTransform retries a transform. Runs a failed or cancelled transform again on the same versions, as a new one
-// whose retry_of_id names it.
+// whose retry_of_id names it. An edit cannot be retried (409).
 //
 // POST /v1/transforms/{transform}/retry
 func (c *Client) RetryTransform(ctx context.Context, transform parley.ID, options ...Option) (parley.Transform, error) {

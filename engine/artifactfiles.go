@@ -151,10 +151,10 @@ func (e *Engine) ImportArtifact(
 	if strings.TrimSpace(input.Name) == "" {
 		input.Name = parley.Clip(path.Base(name), parley.MaxNameBytes-len("…"))
 	}
-	return e.CreateArtifact(ctx, principal, ArtifactInput{
+	return e.createArtifact(ctx, principal, &ArtifactInput{
 		ProjectID: projectID, Kind: input.Kind, Name: input.Name, Labels: input.Labels, Visibility: input.Visibility,
 		Content: content,
-	}, idempotency)
+	}, parley.EditImported, idempotency)
 }
 
 // importVersion writes a file as a version of an artifact of the project.
@@ -183,9 +183,9 @@ func (e *Engine) importVersion(
 		return parley.Artifact{}, false, err
 	}
 	call.about(in(a.SessionID, a.ID))
-	_, repeat, err := e.WriteArtifact(ctx, principal, a.ID, VersionInput{
+	_, repeat, err := e.writeArtifact(ctx, principal, a.ID, &VersionInput{
 		BaseVersion: input.Base, Merge: input.Merge, Content: content,
-	}, idempotency)
+	}, parley.EditImported, idempotency)
 	if err != nil {
 		return parley.Artifact{}, false, err
 	}

@@ -103,6 +103,17 @@ func (e *Engine) CreateArtifact(
 	principal parley.Principal,
 	input ArtifactInput,
 	idempotency store.Idempotency,
+) (parley.Artifact, bool, error) {
+	return e.createArtifact(ctx, principal, &input, parley.EditCreated, idempotency)
+}
+
+// createArtifact creates an artifact by an edit of a name.
+func (e *Engine) createArtifact(
+	ctx context.Context,
+	principal parley.Principal,
+	input *ArtifactInput,
+	edit string,
+	idempotency store.Idempotency,
 ) (_ parley.Artifact, _ bool, err error) {
 	ctx, call, err := e.enter(ctx, principal, "createArtifact", WriteArtifacts)
 	if err != nil {
@@ -144,8 +155,8 @@ func (e *Engine) CreateArtifact(
 	}
 	defer leave()
 	made, repeat, err := artifact.Create(ctx, e.store, store.NewArtifact{
-		Artifact: a, Version: parley.ArtifactVersion{Author: principal.Author()}, MaxStorage: e.quotas.storage,
-		Idempotency: idempotency,
+		Artifact: a, Version: parley.ArtifactVersion{Author: principal.Author()},
+		Edit: store.Edit{ID: parley.NewID(), Name: edit}, MaxStorage: e.quotas.storage, Idempotency: idempotency,
 	}, content)
 	if err == nil {
 		call.about(in(made.SessionID, made.ID))
@@ -375,6 +386,18 @@ func (e *Engine) WriteArtifact(
 	id parley.ID,
 	input VersionInput,
 	idempotency store.Idempotency,
+) (parley.ArtifactVersion, bool, error) {
+	return e.writeArtifact(ctx, principal, id, &input, parley.EditWritten, idempotency)
+}
+
+// writeArtifact adds a version by an edit of a name.
+func (e *Engine) writeArtifact(
+	ctx context.Context,
+	principal parley.Principal,
+	id parley.ID,
+	input *VersionInput,
+	edit string,
+	idempotency store.Idempotency,
 ) (_ parley.ArtifactVersion, _ bool, err error) {
 	ctx, call, err := e.enter(ctx, principal, "writeArtifactVersion", WriteArtifacts, on(id))
 	if err != nil {
@@ -388,7 +411,7 @@ func (e *Engine) WriteArtifact(
 	if err != nil {
 		return parley.ArtifactVersion{}, false, err
 	}
-	writing := e.writing(call, principal, id, idempotency)
+	writing := e.writing(call, principal, id, edit, idempotency)
 	writing.Base, writing.Merge = input.BaseVersion, input.Merge
 	if input.Edits != nil {
 		writing.Edits = []parley.TextEdit{}
@@ -436,15 +459,17 @@ func (e *Engine) WriteArtifact(
 	return artifact.Write(ctx, e.store, writing)
 }
 
+// writing is a change by hand, of which an edit of a name is stored with the version.
 func (e *Engine) writing(
 	call verbCall,
 	principal parley.Principal,
 	id parley.ID,
+	edit string,
 	idempotency store.Idempotency,
 ) *artifact.Writing {
 	return &artifact.Writing{
 		Scope: call.Scope, ArtifactID: id, Version: parley.ArtifactVersion{Author: principal.Author()},
-		MaxStorage: e.quotas.storage, Idempotency: idempotency,
+		Edit: store.Edit{ID: parley.NewID(), Name: edit}, MaxStorage: e.quotas.storage, Idempotency: idempotency,
 	}
 }
 
@@ -473,7 +498,7 @@ func (e *Engine) RestoreArtifact(
 		return parley.ArtifactVersion{}, false, err
 	}
 	defer leave()
-	writing := e.writing(call, principal, id, idempotency)
+	writing := e.writing(call, principal, id, parley.EditRestored, idempotency)
 	writing.Restore = number
 	return artifact.Write(ctx, e.store, writing)
 }

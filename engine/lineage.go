@@ -66,8 +66,8 @@ type LineageNode struct {
 	CallID      parley.ID          `json:"call_id"`
 	Name        *string            `json:"name" doc:"Of the artifact or the transform; the title of a message's session; the model of a call. Null for a node that may not be seen."`
 	Status      string             `json:"status,omitempty" doc:"Of a transform, a message or a call."`
-	Author      *parley.Author     `json:"author" doc:"Of a version or a message."`
-	Stale       bool               `json:"stale" doc:"Whether a transform wrote the version and one of its inputs has a newer current version."`
+	Author      *parley.Author     `json:"author" doc:"Of a version or a message; of a transform that is an edit, who wrote by hand. Null for a generation."`
+	Stale       bool               `json:"stale" doc:"Whether a generation wrote the version and one of its inputs has a newer current version."`
 	Purged      bool               `json:"purged" doc:"Whether it was deleted."`
 	CreatedAt   parley.Time        `json:"created_at"`
 }
@@ -182,6 +182,7 @@ type lineageWalk struct {
 	cited     map[lineageEnds][]store.LineageEdge // what models have named, by the edge that it says more of
 	only      map[lineageEnds]bool                // the inputs of the part, if its transform named them
 	by        parley.LineageRef                   // that transform
+	writer    parley.LineageRef                   // the transform that wrote the part
 	truncated bool
 }
 
@@ -221,8 +222,11 @@ func (w *lineageWalk) follow(edges []store.LineageEdge) (next []parley.LineageRe
 	for i := range edges {
 		edge := &edges[i]
 		ends := lineageEnds{edge.From, edge.To}
+		if first && w.part && edge.Kind == parley.LineageOutput {
+			w.writer = edge.From
+		}
 		switch {
-		case edge.Cited,
+		case edge.Cited, w.leavesParent(edge),
 			first && w.part && (edge.Kind == parley.LineageParent || edge.Kind == parley.LineageRestored),
 			edge.Kind == parley.LineageInput && edge.To == w.by && !w.only[ends]:
 			continue
@@ -245,6 +249,13 @@ func (w *lineageWalk) follow(edges []store.LineageEdge) (next []parley.LineageRe
 		w.edges = append(w.edges, *edge)
 	}
 	return next
+}
+
+// leavesParent reports whether an edge leads from the edit that last changed a part to the version before: the part was
+// not made from it.
+func (w *lineageWalk) leavesParent(edge *store.LineageEdge) bool {
+	return edge.Kind == parley.LineageInput && edge.To == w.writer && w.nodes[w.writer] != nil &&
+		w.nodes[w.writer].Edit
 }
 
 // cite notes a source. If those of the part that the walk began with are known, the walk follows no other inputs.

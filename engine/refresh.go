@@ -263,7 +263,7 @@ func (p *refreshPlan) visit(ctx context.Context, a *parley.Artifact, depth int) 
 		return ignoreGone(err)
 	}
 	made, err := p.e.store.Transform(ctx, p.scope, version.TransformID)
-	if err != nil {
+	if err != nil || made.Kind == parley.TransformEdit {
 		return ignoreGone(err)
 	}
 	p.again[made.ID] = true

@@ -54,6 +54,7 @@ type TransformList struct {
 	Definition       string // id or slug
 	RunID            parley.ID
 	Status           parley.TransformStatus
+	Kind             parley.TransformKind
 }
 
 // RunTransform opens a transform with its tool session and starts its turn. The bool reports an idempotent repeat.
@@ -101,6 +102,10 @@ func (e *Engine) RetryTransform(
 	failed, err := e.store.Transform(ctx, call.Scope, id)
 	if err != nil {
 		return parley.Transform{}, false, err
+	}
+	if failed.Kind == parley.TransformEdit {
+		return parley.Transform{}, false, parley.Conflict(failed.Status,
+			"This is an edit: somebody wrote the version by hand, so there is nothing to run again.")
 	}
 	if failed.Status != parley.TransformFailed && failed.Status != parley.TransformCancelled {
 		return parley.Transform{}, false, parley.Conflict(failed.Status,
@@ -429,13 +434,18 @@ func (e *Engine) Transforms(
 			return Page[parley.Transform]{}, err
 		}
 	}
+	if list.Kind != "" {
+		if err := oneOfEach("kind", []parley.TransformKind{list.Kind}, parley.TransformKinds()); err != nil {
+			return Page[parley.Transform]{}, err
+		}
+	}
 	from, order, limit, err := list.start("transforms", Descending)
 	if err != nil {
 		return Page[parley.Transform]{}, err
 	}
 	query := store.TransformQuery{
 		ProjectID: list.ProjectID, TriggerSessionID: list.TriggerSessionID, RunID: list.RunID, Status: list.Status,
-		Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
+		Kind: list.Kind, Ascending: order == Ascending, AfterID: from.ID, Limit: limit + 1,
 	}
 	if list.Definition != "" {
 		d, err := e.definition(ctx, call.Scope, list.Definition, 0)
@@ -472,10 +482,14 @@ func (e *Engine) CancelTransform(
 	if err != nil {
 		return parley.Transform{}, err
 	}
-	switch t.Status {
-	case parley.TransformCancelled:
+	switch {
+	case t.Kind == parley.TransformEdit:
+		return parley.Transform{}, parley.Conflict(t.Status,
+			"This is an edit: somebody wrote the version by hand, so there is nothing to cancel. Restore the version "+
+				"before it to undo it.")
+	case t.Status == parley.TransformCancelled:
 		return t, nil
-	case parley.TransformCompleted, parley.TransformFailed:
+	case t.Status.Finished():
 		return parley.Transform{}, parley.Conflict(t.Status, "The transform has already ended: it is %s.", t.Status)
 	}
 	if _, err := e.Cancel(ctx, principal, t.SessionID, CancelInput{TurnID: t.TurnID}); err != nil {

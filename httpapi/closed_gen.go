@@ -50,6 +50,7 @@ func closedWords() map[reflect.Type]string {
 		reflect.TypeFor[parley.SessionKind]():      "agent tool",
 		reflect.TypeFor[parley.SessionStatus]():    "pending running waiting completed failed cancelled",
 		reflect.TypeFor[parley.ToolServerState]():  "connected connecting away unauthorized",
+		reflect.TypeFor[parley.TransformKind]():    "generation edit",
 		reflect.TypeFor[parley.TransformStatus]():  "pending streaming completed failed cancelled",
 		reflect.TypeFor[parley.TurnStatus]():       "queued running waiting completed failed cancelled",
 		reflect.TypeFor[parley.UsageGroup]():       "agent model session day purpose",

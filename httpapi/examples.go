@@ -158,6 +158,7 @@ const (
 		`"tool_choice":null,"parallel_tool_calls":null,"response_format":null,"stop":null,"end_user":null,` +
 		`"request_metadata":null,"service_tier":null`
 	transformExample = `{"id":"` + otherIDExample + `","workspace_id":"` + otherIDExample + `","project_id":null,` +
+		`"kind":"generation",` +
 		`"definition_id":null,"definition_version":null,"name":"Summary","agent_id":"` + agentIDExample +
 		`","instructions":"Sum up the outline in three sentences.","model":null,` + noParametersExample +
 		`,"cite":false,"inputs":[{"position":1,"name":"Outline","artifact_id":"` + otherIDExample +

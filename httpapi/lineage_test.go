@@ -22,24 +22,29 @@ func TestLineageThroughTheAPI(t *testing.T) {
 	id := func(version string) string { return "artifact:" + made.ID.String() + ":" + version }
 
 	up := want[engine.Lineage](s, 200, "GET", path+"/lineage?depth=1", "")
-	if len(up.Nodes) != 3 || up.Nodes[0].ID != id("4") || up.Nodes[1].ID != id("3") || up.Nodes[2].ID != id("2") ||
+	if len(up.Nodes) != 4 || up.Nodes[0].ID != id("4") || up.Nodes[1].ID != id("3") || up.Nodes[2].ID != id("2") ||
 		up.Truncated || up.Changed != nil {
-		t.Errorf("the causes of version 4: %+v", up)
+		t.Fatalf("the causes of version 4: %+v", up)
+	}
+	if n := up.Nodes[3]; n.Kind != parley.LineageTransform || *n.Name != parley.EditRestored || n.Author == nil ||
+		*n.Author != *up.Nodes[0].Author || n.Status != "completed" || !n.SessionID.IsZero() {
+		t.Errorf("the edit that restored version 2: %+v", n)
 	}
 	if n := up.Nodes[0]; *n.Name != "Outline" || n.Version != 4 || n.Author == nil ||
 		n.Author.Kind == parley.AuthorAgent || n.Stale || n.Purged {
 		t.Errorf("a person's version: %+v", n)
 	}
-	if len(up.Edges) != 2 ||
+	if len(up.Edges) != 3 ||
+		up.Edges[2] != (engine.LineageEdge{From: up.Nodes[3].ID, To: id("4"), Kind: parley.LineageOutput}) ||
 		up.Edges[0] != (engine.LineageEdge{From: id("3"), To: id("4"), Kind: parley.LineageParent}) ||
 		up.Edges[1] != (engine.LineageEdge{From: id("2"), To: id("4"), Kind: parley.LineageRestored}) {
 		t.Errorf("the edges: %+v", up.Edges)
 	}
-	if all := want[engine.Lineage](s, 200, "GET", path+"/lineage", ""); len(all.Nodes) != 4 || len(all.Edges) != 4 {
+	if all := want[engine.Lineage](s, 200, "GET", path+"/lineage", ""); len(all.Nodes) != 8 || len(all.Edges) != 12 {
 		t.Errorf("all causes: %+v", all)
 	}
 	down := want[engine.Lineage](s, 200, "GET", path+"/lineage?version=2&direction=down", "")
-	if len(down.Nodes) != 3 || len(down.Edges) != 3 || down.Nodes[0].ID != id("2") {
+	if len(down.Nodes) != 5 || len(down.Edges) != 8 || down.Nodes[0].ID != id("2") {
 		t.Errorf("the effects of version 2: %+v", down)
 	}
 	for lines, first := range map[string]string{"1": "1 1", "2-3": "2 2-3", "4": "1 3"} {
@@ -48,6 +53,9 @@ func TestLineageThroughTheAPI(t *testing.T) {
 		if changed.Nodes[0].ID != id(version) || changed.Changed == nil || changed.Changed.Range != at ||
 			!changed.Changed.Complete {
 			t.Errorf("lines %s: %+v, %+v", lines, changed.Nodes, changed.Changed)
+		}
+		if len(changed.Nodes) != 2 || changed.Nodes[1].Author == nil {
+			t.Errorf("lines %s were written by %+v; want one edit, and nothing before it", lines, changed.Nodes[1:])
 		}
 	}
 	for _, wrong := range []string{

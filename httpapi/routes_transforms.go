@@ -50,9 +50,11 @@ func transformRuns() []route {
 			tag:    "transforms",
 			verb:   engine.ReadTransforms,
 			says:   "List transforms",
-			about:  "The latest first.",
+			about: "Generations, and the edits that stand for what people wrote by hand. The latest first. An edit " +
+				"is seen by everybody who sees its document.",
 			query: with(
 				paging(),
+				choice("kind", "Only generations, or only edits.", "generation", "edit"),
 				id("project", "Only transforms of this project."),
 				id("session", "Only transforms that messages of this session asked for."),
 				text("definition", "Only runs of this definition, by id or slug."),
@@ -70,8 +72,9 @@ func transformRuns() []route {
 			tag:    "transforms",
 			verb:   engine.ReadTransforms,
 			says:   "Read a transform",
-			about: "Its status follows the turn of its tool session. While it streams, chunks and last_chunk_at tell " +
-				"how far the answer has come; progress is null unless it replaces versions whose length is known.",
+			about: "The status of a generation follows the turn of its tool session. While it streams, chunks and last_chunk_at tell " +
+				"how far the answer has come; progress is null unless it replaces versions whose length is known. An " +
+				"edit is completed, and has no session.",
 			serve:   serveTransform,
 			answers: found[parley.Transform]("The transform.", transformExample),
 		},
@@ -83,7 +86,7 @@ func transformRuns() []route {
 			verb:   engine.StopTransforms,
 			says:   "Cancel a transform",
 			about: "Its tool session keeps what has arrived of the answer; no version is written. Cancelling it " +
-				"again gives the same answer.",
+				"again gives the same answer. An edit cannot be cancelled (409).",
 			serve:   serveCancelTransform,
 			answers: found[parley.Transform]("The cancelled transform.", transformExample),
 			fails:   conflicting(),
@@ -96,7 +99,7 @@ func transformRuns() []route {
 			verb:   engine.RunTransforms,
 			says:   "Retry a transform",
 			about: "Runs a failed or cancelled transform again on the same versions, as a new one whose retry_of_id " +
-				"names it.",
+				"names it. An edit cannot be retried (409).",
 			headers: idempotent(),
 			serve:   serveRetryTransform,
 			answers: created[parley.Transform]("The new transform.", transformExample),

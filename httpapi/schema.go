@@ -274,7 +274,9 @@ func amend(name string, s *huma.Schema) {
 	case "Parameters":
 		s.Required = nil // only inputs have them as an object
 	case "Transform":
-		s.Properties["trigger_message_id"].Nullable = true
+		for _, absent := range []string{"trigger_message_id", "agent_id", "session_id", "turn_id"} {
+			s.Properties[absent].Nullable = true
+		}
 	case "TransformOutput", "TransformTarget", "PipelineTarget":
 		s.Properties["schema"] = object("JSON Schema of a json artifact; null for none.")
 		s.Properties["schema"].Nullable = true

@@ -58,7 +58,7 @@ func serveListTransforms(a *api, x *exchange) error {
 	list := engine.TransformList{
 		Paging: args.paging(), ProjectID: args.id("project"), TriggerSessionID: args.id("session"),
 		Definition: args.text("definition"), RunID: args.id("run"),
-		Status: parley.TransformStatus(args.text("status")),
+		Status: parley.TransformStatus(args.text("status")), Kind: parley.TransformKind(args.text("kind")),
 	}
 	if args.err != nil {
 		return args.err

@@ -169,7 +169,9 @@ func TestATransformIsCancelledAndRetried(t *testing.T) {
 		t.Errorf("failed: %+v", failed)
 	}
 	want[Problem](s, 409, "POST", "/v1/transforms/"+failed.ID.String()+"/cancel", "")
-	for query, n := range map[string]int{"": 3, "?status=failed": 1, "?status=cancelled": 2, "?limit=1": 1} {
+	for query, n := range map[string]int{
+		"?kind=generation": 3, "?kind=edit": 1, "": 4, "?status=failed": 1, "?status=cancelled": 2, "?limit=1": 1,
+	} {
 		if list := want[page[parley.Transform]](s, 200, "GET", "/v1/transforms"+query, "").Data; len(list) != n {
 			t.Errorf("%q lists %d transforms; want %d", query, len(list), n)
 		}
@@ -213,7 +215,7 @@ func TestTransformsRefuse(t *testing.T) {
 	if len(ran.Messages) != 2 {
 		t.Errorf("the dry run: %+v", ran)
 	}
-	if list := want[page[parley.Transform]](s, 200, "GET", "/v1/transforms", "").Data; len(list) != 0 {
+	if list := want[page[parley.Transform]](s, 200, "GET", "/v1/transforms?kind=generation", "").Data; len(list) != 0 {
 		t.Errorf("a dry run left %d transforms", len(list))
 	}
 }
@@ -244,8 +246,13 @@ func TestTransformsSeeWhatTheirOwnerSees(t *testing.T) {
 	if open := s.transformed(body(shared, `,"visibility":"workspace"`), member...); open.ID.IsZero() {
 		t.Errorf("%+v", open)
 	}
-	if list := want[page[parley.Transform]](s, 200, "GET", "/v1/transforms", "", reader...).Data; len(list) != 1 {
+	if list := want[page[parley.Transform]](s, 200, "GET", "/v1/transforms?kind=generation", "",
+		reader...).Data; len(list) != 1 {
 		t.Errorf("a reader sees %d transforms", len(list))
+	}
+	if list := want[page[parley.Transform]](s, 200, "GET", "/v1/transforms?kind=edit", "",
+		reader...).Data; len(list) != 1 || list[0].Outputs[0].ArtifactID != shared.ID {
+		t.Errorf("a reader sees edits of what it does not see: %+v", list)
 	}
 
 	slow := want[parley.Transform](s, 201, "POST", "/v1/transforms", body(shared, `,"model":"sim/lorem-30-100"`),

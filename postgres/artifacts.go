@@ -153,6 +153,9 @@ func (s *Store) CreateArtifact(
 		b.keepContent(&a, &creating.Content)
 		b.write("INSERT INTO parley.artifacts ("+insertArtifactColumns+") VALUES ("+insertArtifactPlaces+")", args...)
 		b.insertArtifactVersion(&v, store.Idempotency{})
+		if err := b.insertEdit(&creating.Edit, &a, &v); err != nil {
+			return err
+		}
 		return w.finish(b, &a, transition.ArtifactNews(&a, true))
 	})
 	return made, repeat, err
@@ -289,6 +292,9 @@ func (s *Store) WriteArtifact(
 		b = tenant(workspaceID)
 		b.keepContent(&a, &writing.Content)
 		b.insertArtifactVersion(&made, writing.Idempotency)
+		if err := b.insertEdit(&writing.Edit, &a, &made); err != nil {
+			return err
+		}
 		if err := b.updateArtifact(&a); err != nil {
 			return err
 		}
@@ -393,18 +399,25 @@ func (b *batch) buryArtifacts(term string, workspaceID, of parley.ID) {
 	)
 }
 
-// purgeArtifact deletes a batch of a deleted artifact's versions with the contents that nothing else needs, and
-// reports whether nothing is left.
+// deleteEdits deletes those of some transforms that are edits, with what they read and wrote.
+const deleteEdits = `WITH gone AS (DELETE FROM parley.transforms
+  WHERE workspace_id = $1 AND id = ANY($2) AND kind = 'edit' RETURNING id),
+ inputs AS (DELETE FROM parley.transform_inputs WHERE workspace_id = $1 AND transform_id IN (SELECT id FROM gone))
+ DELETE FROM parley.transform_outputs WHERE workspace_id = $1 AND transform_id IN (SELECT id FROM gone)`
+
+// purgeArtifact deletes a batch of a deleted artifact's versions with their edits and the contents that nothing else
+// needs, and reports whether nothing is left.
 func (s *Store) purgeArtifact(ctx context.Context, workspaceID, id parley.ID) (done bool, err error) {
 	err = s.trying(ctx, func() error {
 		return s.together(ctx, func(t *conversation) error {
 			var freed [][]byte
+			var by []parley.ID
 			b := tenant(workspaceID)
 			b.read(`DELETE FROM parley.artifact_versions v USING (SELECT number FROM parley.artifact_versions
   WHERE workspace_id = $1 AND artifact_id = $2 ORDER BY number DESC LIMIT $3) d
- WHERE v.workspace_id = $1 AND v.artifact_id = $2 AND v.number = d.number RETURNING v.content_hash`,
+ WHERE v.workspace_id = $1 AND v.artifact_id = $2 AND v.number = d.number RETURNING v.content_hash, v.transform_id`,
 				func(r *row) error {
-					freed = append(freed, r.bytes())
+					freed, by = append(freed, r.bytes()), append(by, r.id())
 					return nil
 				}, workspaceID, id, parley.PurgeBatch)
 			if err := t.send(b); err != nil {
@@ -418,6 +431,7 @@ func (s *Store) purgeArtifact(ctx context.Context, workspaceID, id parley.ID) (d
 				}
 			}
 			b = tenant(workspaceID)
+			b.write(deleteEdits, workspaceID, by)
 			if done {
 				b.write("UPDATE parley.transform_inputs SET name = '' WHERE workspace_id = $1 AND artifact_id = $2",
 					workspaceID, id)

@@ -24,19 +24,32 @@ const (
  LEFT JOIN parley.artifact_versions v ON v.workspace_id = a.workspace_id AND v.artifact_id = a.id
   AND v.number = f.version`
 
-	// staleTransform tells that an input of the transform that wrote version "v" has a newer current version, and
-	// one that it has not written itself.
+	// staleTransform tells that an input of the generation that wrote version "v" has a newer current version, and
+	// one that it has not written itself. Nothing makes an edit stale.
 	staleTransform = `EXISTS (SELECT 1 FROM parley.transform_inputs i
  JOIN parley.artifacts x ON x.workspace_id = i.workspace_id AND x.id = i.artifact_id
  WHERE i.workspace_id = ` + here + ` AND i.transform_id = v.transform_id AND x.version > i.version
  AND x.deleted_at IS NULL AND x.version > coalesce((SELECT o.version FROM parley.transform_outputs o
-  WHERE o.workspace_id = i.workspace_id AND o.transform_id = i.transform_id AND o.artifact_id = x.id), 0))`
+  WHERE o.workspace_id = i.workspace_id AND o.transform_id = i.transform_id AND o.artifact_id = x.id), 0)
+ AND EXISTS (SELECT 1 FROM parley.transforms g
+  WHERE g.workspace_id = i.workspace_id AND g.id = i.transform_id AND g.kind = 'generation'))`
 
-	lineageTransforms = `SELECT f.id, s.id IS NULL, coalesce(t.name, ''), coalesce(t.status, ''),
- coalesce(s.owner_id, t.owner_id), coalesce(s.visibility, ''), t.session_id, coalesce(t.created_at, 0),
- t.trigger_message_id` + lineageNodes + `
+	// Of an edit, "v" is the version that it wrote, "a" the version's artifact and "s" the artifact's session.
+	lineageTransforms = `SELECT f.id,
+ CASE t.kind WHEN 'edit' THEN a.id IS NULL OR a.session_id IS NOT NULL AND s.id IS NULL ELSE s.id IS NULL END,
+ coalesce(t.name, ''), coalesce(t.status, ''),
+ coalesce(s.owner_id, a.owner_id, t.owner_id), coalesce(s.visibility, a.visibility, ''), t.session_id,
+ coalesce(t.created_at, 0), t.trigger_message_id,
+ coalesce(t.kind = 'edit', false), coalesce(v.author_kind, ''), v.author_id, coalesce(v.author_name, '')` +
+		lineageNodes + `
  LEFT JOIN parley.transforms t ON t.workspace_id = ` + here + ` AND t.id = f.id
- LEFT JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = t.session_id AND s.deleted_at IS NULL`
+ LEFT JOIN parley.transform_outputs o ON t.kind = 'edit' AND o.workspace_id = t.workspace_id
+  AND o.transform_id = t.id AND o.position = 1
+ LEFT JOIN parley.artifacts a ON a.workspace_id = o.workspace_id AND a.id = o.artifact_id AND a.deleted_at IS NULL
+ LEFT JOIN parley.artifact_versions v ON v.workspace_id = a.workspace_id AND v.artifact_id = a.id
+  AND v.number = o.version
+ LEFT JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = coalesce(a.session_id, t.session_id)
+  AND s.deleted_at IS NULL`
 
 	lineageMessages = `SELECT f.id, s.id IS NULL, coalesce(s.title, ''), coalesce(m.status, ''), s.owner_id,
  coalesce(s.visibility, ''), m.session_id, coalesce(m.author_kind, ''), m.author_id, coalesce(m.author_name, ''),
@@ -151,7 +164,8 @@ func (w *lineage) transforms() {
 		n := transition.LineageRow{}
 		n.Kind, n.ID, n.Purged, n.Name, n.Status = kind, r.id(), r.bool(), r.text(), r.text()
 		n.OwnerID, n.Visibility, n.SessionID = r.id(), parley.Visibility(r.text()), r.id()
-		n.CreatedAt, n.MessageID = r.time(), r.id()
+		n.CreatedAt, n.MessageID, n.Edit = r.time(), r.id(), r.bool()
+		n.Author = parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
 		w.Node(&n)
 		return nil
 	})

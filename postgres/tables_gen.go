@@ -2689,16 +2689,17 @@ func insertSignInArgs(to []arg, of *store.NewSignIn) []arg {
 }
 
 // transformColumns reads "f".
-const transformColumns = "f.id, f.workspace_id, f.project_id, f.definition_id, f.definition_version, f.name, f.agent_id, " +
-	"f.instructions, f.model, f.parameters, f.cite, f.status, f.chunks, f.last_chunk_at, f.session_id, " +
-	"f.turn_id, f.trigger_session_id, f.trigger_message_id, f.owner_id, f.created_by_id, f.retry_of_id, " +
-	"f.run_id, f.node, f.failure, f.created_at, f.started_at, f.ended_at"
+const transformColumns = "f.id, f.workspace_id, f.project_id, f.kind, f.definition_id, f.definition_version, f.name, " +
+	"f.agent_id, f.instructions, f.model, f.parameters, f.cite, f.status, f.chunks, f.last_chunk_at, " +
+	"f.session_id, f.turn_id, f.trigger_session_id, f.trigger_message_id, f.owner_id, f.created_by_id, " +
+	"f.retry_of_id, f.run_id, f.node, f.failure, f.created_at, f.started_at, f.ended_at"
 
 // fillTransform reads transformColumns.
 func fillTransform(r *row, to *parley.Transform) error {
 	to.ID = r.id()
 	to.WorkspaceID = r.id()
 	to.ProjectID = r.id()
+	to.Kind = parley.TransformKind(r.text())
 	to.DefinitionID = r.id()
 	to.DefinitionVersion = r.int()
 	to.Name = r.text()
@@ -2736,13 +2737,13 @@ func fillTransform(r *row, to *parley.Transform) error {
 }
 
 // insertTransformColumns and insertTransformPlaces are for an INSERT INTO transforms, with the arguments of insertTransformArgs.
-const insertTransformColumns = "id, workspace_id, project_id, definition_id, definition_version, name, agent_id, instructions, " +
-	"model, parameters, cite, status, chunks, last_chunk_at, session_id, turn_id, trigger_session_id, " +
-	"trigger_message_id, owner_id, created_by_id, retry_of_id, run_id, node, failure, created_at, " +
-	"started_at, ended_at"
+const insertTransformColumns = "id, workspace_id, project_id, kind, definition_id, definition_version, name, agent_id, " +
+	"instructions, model, parameters, cite, status, chunks, last_chunk_at, session_id, turn_id, " +
+	"trigger_session_id, trigger_message_id, owner_id, created_by_id, retry_of_id, run_id, node, " +
+	"failure, created_at, started_at, ended_at"
 
 const insertTransformPlaces = "$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, " +
-	"$22, $23, $24, $25, $26, $27"
+	"$22, $23, $24, $25, $26, $27, $28"
 
 // insertTransformArgs appends the arguments of its columns.
 func insertTransformArgs(to []arg, of *parley.Transform) ([]arg, error) {
@@ -2762,6 +2763,7 @@ func insertTransformArgs(to []arg, of *parley.Transform) ([]arg, error) {
 		of.ID,
 		of.WorkspaceID,
 		of.ProjectID,
+		string(of.Kind),
 		of.DefinitionID,
 		definitionVersion,
 		of.Name,

@@ -10,15 +10,28 @@ import (
 
 // InsertTransform implements transition.Writer.
 func (w *changes) InsertTransform(_ *transition.Head, opened *parley.Transform) error {
+	return w.insertTransform(opened)
+}
+
+// insertEdit stores the transform that stands for a version written by hand, if it has one.
+func (b *batch) insertEdit(edit *store.Edit, a *parley.Artifact, v *parley.ArtifactVersion) error {
+	if made := transition.EditOf(edit, a, v); made != nil {
+		return b.insertTransform(made)
+	}
+	return nil
+}
+
+// insertTransform stores a transform with its inputs and outputs.
+func (b *batch) insertTransform(opened *parley.Transform) error {
 	args, err := insertTransformArgs(nil, opened)
 	if err != nil {
 		return err
 	}
-	w.write("INSERT INTO parley.transforms ("+insertTransformColumns+") VALUES ("+insertTransformPlaces+")", args...)
+	b.write("INSERT INTO parley.transforms ("+insertTransformColumns+") VALUES ("+insertTransformPlaces+")", args...)
 	for i := range opened.Inputs {
 		in := opened.Inputs[i]
 		in.TransformID, in.WorkspaceID, in.Position = opened.ID, opened.WorkspaceID, i+1
-		w.write("INSERT INTO parley.transform_inputs ("+insertTransformInputColumns+") VALUES ("+
+		b.write("INSERT INTO parley.transform_inputs ("+insertTransformInputColumns+") VALUES ("+
 			insertTransformInputPlaces+")", insertTransformInputArgs(nil, &in)...)
 	}
 	for i := range opened.Outputs {
@@ -28,7 +41,7 @@ func (w *changes) InsertTransform(_ *transition.Head, opened *parley.Transform) 
 		if err != nil {
 			return err
 		}
-		w.write("INSERT INTO parley.transform_outputs ("+insertTransformOutputColumns+") VALUES ("+
+		b.write("INSERT INTO parley.transform_outputs ("+insertTransformOutputColumns+") VALUES ("+
 			insertTransformOutputPlaces+")", args...)
 	}
 	return nil
@@ -145,15 +158,23 @@ func (w *changes) writeTransformed(
 	return nil
 }
 
-// transformTables are "f" with its tool session "s", if that is still there.
-const transformTables = " FROM parley.transforms f LEFT JOIN parley.sessions s ON s.workspace_id = f.workspace_id " +
-	"AND s.id = f.session_id AND s.deleted_at IS NULL WHERE "
+// transformTables are "f" with "s", its tool session if that is still there; of an edit, "a" is the artifact that it
+// writes, if that is still there, and "s" the artifact's session.
+const transformTables = " FROM parley.transforms f " +
+	"LEFT JOIN parley.transform_outputs e ON f.kind = 'edit' AND e.workspace_id = f.workspace_id " +
+	"AND e.transform_id = f.id AND e.position = 1 " +
+	"LEFT JOIN parley.artifacts a ON a.workspace_id = f.workspace_id AND a.id = e.artifact_id " +
+	"AND a.deleted_at IS NULL " +
+	"LEFT JOIN parley.sessions s ON s.workspace_id = f.workspace_id " +
+	"AND s.id = coalesce(a.session_id, f.session_id) AND s.deleted_at IS NULL WHERE "
 
-// ofTransforms restricts "f" to the transforms that a scope may see.
+// ofTransforms restricts "f" to the transforms that a scope may see: an edit to who sees its artifact.
 func (l *filter) ofTransforms(scope store.Scope) {
-	l.must("f.workspace_id = " + here)
+	l.must("f.workspace_id = " + here + " AND (f.kind <> 'edit' OR a.id IS NOT NULL AND " +
+		"(a.session_id IS NULL OR s.id IS NOT NULL))")
 	if !scope.ViewerID.IsZero() {
-		l.must("(f.owner_id = ? OR s.visibility = 'workspace')", scope.ViewerID)
+		l.must("(CASE f.kind WHEN 'edit' THEN coalesce(s.owner_id, a.owner_id) ELSE f.owner_id END = ? "+
+			"OR coalesce(s.visibility, a.visibility) = 'workspace')", scope.ViewerID)
 	}
 }
 
@@ -198,6 +219,12 @@ func transformsQuery(scope store.Scope, q store.TransformQuery) (text string, ro
 		l.must("f.project_id = ?", q.ProjectID)
 	}
 	l.ofTransforms(scope)
+	switch q.Kind { // in words, because an index has this condition
+	case parley.TransformGeneration:
+		l.must("f.kind = 'generation'")
+	case parley.TransformEdit:
+		l.must("f.kind = 'edit'")
+	}
 	if q.Status != "" {
 		l.must("f.status = ?", string(q.Status))
 	}

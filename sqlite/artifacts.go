@@ -56,6 +56,9 @@ func (s *Store) CreateArtifact(ctx context.Context, creating store.NewArtifact) 
 		if err := tx.insertArtifactVersion(&v, store.Idempotency{}); err != nil {
 			return created{}, err
 		}
+		if err := tx.insertEdit(&creating.Edit, &a, &v); err != nil {
+			return created{}, err
+		}
 		tx.means, tx.news = a.ID, append(tx.news, transition.ArtifactNews(&a, true))
 		return created{artifact: a}, nil
 	})
@@ -201,6 +204,9 @@ func (s *Store) WriteArtifact(
 		if err := tx.insertArtifactVersion(&v, writing.Idempotency); err != nil {
 			return written{}, err
 		}
+		if err := tx.insertEdit(&writing.Edit, &a, &v); err != nil {
+			return written{}, err
+		}
 		return written{version: v}, tx.updateArtifact(&a)
 	})
 	return answer.version, answer.repeat, err
@@ -293,17 +299,19 @@ func (t *txn) buryArtifacts(workspaceID parley.ID, term string, of parley.ID) er
 	return err
 }
 
-// purgeArtifact deletes a batch of a deleted artifact's versions with the contents that nothing else needs, and
-// reports whether nothing is left.
+// purgeArtifact deletes a batch of a deleted artifact's versions with their edits and the contents that nothing else
+// needs, and reports whether nothing is left.
 func (t *txn) purgeArtifact(workspaceID, id parley.ID) (bool, error) {
 	type doomed struct {
 		number int
 		hash   parley.Hash
+		edit   parley.ID
 	}
 	var versions []doomed
-	if err := t.each("SELECT number, content_hash FROM artifact_versions WHERE artifact_id = ? "+
-		"ORDER BY number DESC LIMIT ?", func(r *row) error {
-		versions = append(versions, doomed{r.int(), r.hash()})
+	if err := t.each("SELECT v.number, v.content_hash, t.id FROM artifact_versions v "+
+		"LEFT JOIN transforms t ON t.id = v.transform_id AND t.kind = 'edit' WHERE v.artifact_id = ? "+
+		"ORDER BY v.number DESC LIMIT ?", func(r *row) error {
+		versions = append(versions, doomed{r.int(), r.hash(), r.id()})
 		return nil
 	}, id, parley.PurgeBatch); err != nil {
 		return false, err
@@ -314,6 +322,9 @@ func (t *txn) purgeArtifact(workspaceID, id parley.ID) (bool, error) {
 			return false, err
 		}
 		if err := t.releaseContent(workspaceID, v.hash); err != nil {
+			return false, err
+		}
+		if err := t.deleteEdit(v.edit); err != nil {
 			return false, err
 		}
 	}
@@ -330,6 +341,23 @@ func (t *txn) purgeArtifact(workspaceID, id parley.ID) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// deleteEdit deletes an edit with what it read and wrote; the zero id is none.
+func (t *txn) deleteEdit(id parley.ID) error {
+	if id.IsZero() {
+		return nil
+	}
+	for _, statement := range []string{
+		"DELETE FROM transform_inputs WHERE transform_id = ?",
+		"DELETE FROM transform_outputs WHERE transform_id = ?",
+		"DELETE FROM transforms WHERE id = ?",
+	} {
+		if _, err := t.exec(statement, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // releaseContent ends a use of a content, and deletes it, and what it is a patch on, if that was the last.

@@ -25,18 +25,26 @@ const (
  LEFT JOIN sessions s ON s.id = a.session_id AND s.deleted_at IS NULL
  LEFT JOIN artifact_versions v ON v.artifact_id = a.id AND v.number = f.version`
 
-	// staleTransform tells that an input of the transform that wrote version "v" has a newer current version, and
-	// one that it has not written itself.
+	// staleTransform tells that an input of the generation that wrote version "v" has a newer current version, and
+	// one that it has not written itself. Nothing makes an edit stale.
 	staleTransform = `EXISTS (SELECT 1 FROM transform_inputs i CROSS JOIN artifacts x ON x.id = i.artifact_id
  WHERE i.transform_id = v.transform_id AND x.version > i.version AND x.deleted_at IS NULL
  AND x.version > ifnull((SELECT o.version FROM transform_outputs o
-  WHERE o.transform_id = i.transform_id AND o.artifact_id = x.id), 0))`
+  WHERE o.transform_id = i.transform_id AND o.artifact_id = x.id), 0)
+ AND EXISTS (SELECT 1 FROM transforms g WHERE g.id = i.transform_id AND g.kind = 'generation'))`
 
-	lineageTransforms = lineageNodes + `SELECT f.id, s.id IS NULL, ifnull(t.name, ''), ifnull(t.status, ''),
- coalesce(s.owner_id, t.owner_id), ifnull(s.visibility, ''), t.session_id, ifnull(t.created_at, 0),
- t.trigger_message_id
+	// Of an edit, "v" is the version that it wrote, "a" the version's artifact and "s" the artifact's session.
+	lineageTransforms = lineageNodes + `SELECT f.id,
+ CASE t.kind WHEN 'edit' THEN a.id IS NULL OR a.session_id IS NOT NULL AND s.id IS NULL ELSE s.id IS NULL END,
+ ifnull(t.name, ''), ifnull(t.status, ''),
+ coalesce(s.owner_id, a.owner_id, t.owner_id), coalesce(s.visibility, a.visibility, ''), t.session_id,
+ ifnull(t.created_at, 0), t.trigger_message_id,
+ ifnull(t.kind = 'edit', 0), ifnull(v.author_kind, ''), v.author_id, ifnull(v.author_name, '')
  FROM f LEFT JOIN transforms t ON t.id = f.id AND t.workspace_id = ?2
- LEFT JOIN sessions s ON s.id = t.session_id AND s.deleted_at IS NULL`
+ LEFT JOIN transform_outputs o ON t.kind = 'edit' AND o.transform_id = t.id AND o.position = 1
+ LEFT JOIN artifacts a ON a.id = o.artifact_id AND a.deleted_at IS NULL
+ LEFT JOIN artifact_versions v ON v.artifact_id = a.id AND v.number = o.version
+ LEFT JOIN sessions s ON s.id = ifnull(a.session_id, t.session_id) AND s.deleted_at IS NULL`
 
 	lineageMessages = lineageNodes + `SELECT f.id, s.id IS NULL, ifnull(s.title, ''), ifnull(m.status, ''), s.owner_id,
  ifnull(s.visibility, ''), m.session_id, ifnull(m.author_kind, ''), m.author_id, ifnull(m.author_name, ''),
@@ -159,7 +167,8 @@ func (w *lineage) transforms() error {
 		n := transition.LineageRow{}
 		n.Kind, n.ID, n.Purged, n.Name, n.Status = kind, r.id(), r.bool(), r.text(), r.text()
 		n.OwnerID, n.Visibility, n.SessionID = r.id(), parley.Visibility(r.text()), r.id()
-		n.CreatedAt, n.MessageID = r.time(), r.id()
+		n.CreatedAt, n.MessageID, n.Edit = r.time(), r.id(), r.bool()
+		n.Author = parley.Author{Kind: parley.AuthorKind(r.text()), ID: r.id(), Name: r.text()}
 		w.Node(&n)
 		return nil
 	})

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "e22e2adb5fce76f62b4dd503d71d9481788c433170ad61812aff3f077914bdfd"
+const schemaHash = "200ee5c32a2f99e5351e906a07851e22d548146ca9ed4f8ca17590de1182706e"

@@ -12,18 +12,31 @@ import (
 
 // InsertTransform implements transition.Writer.
 func (w changes) InsertTransform(_ *transition.Head, opened *parley.Transform) error {
+	return w.insertTransform(opened)
+}
+
+// insertEdit stores the transform that stands for a version written by hand, if it has one.
+func (t *txn) insertEdit(edit *store.Edit, a *parley.Artifact, v *parley.ArtifactVersion) error {
+	if made := transition.EditOf(edit, a, v); made != nil {
+		return t.insertTransform(made)
+	}
+	return nil
+}
+
+// insertTransform stores a transform with its inputs and outputs.
+func (t *txn) insertTransform(opened *parley.Transform) error {
 	args, err := insertTransformArgs(nil, opened)
 	if err != nil {
 		return err
 	}
-	if _, err := w.exec("INSERT INTO transforms ("+insertTransformColumns+") VALUES ("+insertTransformPlaces+")",
+	if _, err := t.exec("INSERT INTO transforms ("+insertTransformColumns+") VALUES ("+insertTransformPlaces+")",
 		args...); err != nil {
 		return err
 	}
 	for i := range opened.Inputs {
 		in := opened.Inputs[i]
 		in.TransformID, in.WorkspaceID, in.Position = opened.ID, opened.WorkspaceID, i+1
-		if _, err := w.exec("INSERT INTO transform_inputs ("+insertTransformInputColumns+") VALUES ("+
+		if _, err := t.exec("INSERT INTO transform_inputs ("+insertTransformInputColumns+") VALUES ("+
 			insertTransformInputPlaces+")", insertTransformInputArgs(nil, &in)...); err != nil {
 			return err
 		}
@@ -35,7 +48,7 @@ func (w changes) InsertTransform(_ *transition.Head, opened *parley.Transform) e
 		if err != nil {
 			return err
 		}
-		if _, err := w.exec("INSERT INTO transform_outputs ("+insertTransformOutputColumns+") VALUES ("+
+		if _, err := t.exec("INSERT INTO transform_outputs ("+insertTransformOutputColumns+") VALUES ("+
 			insertTransformOutputPlaces+")", args...); err != nil {
 			return err
 		}
@@ -139,15 +152,20 @@ func (t *txn) createTransformed(
 	return &v, t.insertArtifactVersion(&v, store.Idempotency{})
 }
 
-// transformTables are "f" with its tool session "s", if that is still there.
+// transformTables are "f" with "s", its tool session if that is still there; of an edit, "a" is the artifact that it
+// writes, if that is still there, and "s" the artifact's session.
 const transformTables = " FROM transforms f%s" +
-	" LEFT JOIN sessions s ON s.id = f.session_id AND s.deleted_at IS NULL WHERE "
+	" LEFT JOIN transform_outputs e ON f.kind = 'edit' AND e.transform_id = f.id AND e.position = 1" +
+	" LEFT JOIN artifacts a ON a.id = e.artifact_id AND a.deleted_at IS NULL" +
+	" LEFT JOIN sessions s ON s.id = ifnull(a.session_id, f.session_id) AND s.deleted_at IS NULL WHERE "
 
-// ofTransforms restricts "f" to the transforms that a scope may see.
+// ofTransforms restricts "f" to the transforms that a scope may see: an edit to who sees its artifact.
 func (l *list) ofTransforms(scope store.Scope) {
-	l.must("f.workspace_id = ?", scope.WorkspaceID)
+	l.must("f.workspace_id = ? AND (f.kind <> 'edit' OR a.id IS NOT NULL AND "+
+		"(a.session_id IS NULL OR s.id IS NOT NULL))", scope.WorkspaceID)
 	if !scope.ViewerID.IsZero() {
-		l.must("(f.owner_id = ? OR s.visibility = 'workspace')", scope.ViewerID)
+		l.must("(CASE f.kind WHEN 'edit' THEN ifnull(s.owner_id, a.owner_id) ELSE f.owner_id END = ? "+
+			"OR ifnull(s.visibility, a.visibility) = 'workspace')", scope.ViewerID)
 	}
 }
 
@@ -196,12 +214,22 @@ func transformsQuery(scope store.Scope, q store.TransformQuery) (string, []arg) 
 	if !q.DefinitionID.IsZero() {
 		l.by("transforms_definition", "f.definition_id = ?", q.DefinitionID)
 	}
+	if q.Kind == parley.TransformGeneration {
+		index := "transforms_generations"
+		if !q.ProjectID.IsZero() {
+			index = "transforms_project_generations"
+		}
+		l.by(index, "f.kind = 'generation'")
+	}
 	if !q.ProjectID.IsZero() {
 		l.by("transforms_project", "f.project_id = ?", q.ProjectID)
 	}
 	l.ofTransforms(scope)
 	if q.Status != "" {
 		l.must("f.status = ?", string(q.Status))
+	}
+	if q.Kind == parley.TransformEdit {
+		l.must("f.kind = 'edit'")
 	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {

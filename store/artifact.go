@@ -11,6 +11,7 @@ type NewArtifact struct {
 	Artifact    parley.Artifact
 	Version     parley.ArtifactVersion
 	Content     ArtifactContent
+	Edit        Edit  // that creates it
 	MaxStorage  int64 // bytes that the workspace may hold; 0: unlimited
 	Idempotency Idempotency
 }
@@ -19,8 +20,16 @@ type NewArtifact struct {
 type NewArtifactVersion struct {
 	Version     parley.ArtifactVersion
 	Content     ArtifactContent
+	Edit        Edit  // that writes it
 	MaxStorage  int64 // bytes that the workspace may hold; 0: unlimited
 	Idempotency Idempotency
+}
+
+// Edit asks for the transform of kind edit that stands for a version written by hand. It is stored with the version,
+// whose TransformID names it, and goes with the artifact. The zero Edit asks for none.
+type Edit struct {
+	ID   parley.ID // the caller mints it
+	Name string    // what happened, such as parley.EditRestored
 }
 
 // ArtifactContent is a content as it is stored: a patch on another one, or on nothing.

@@ -25,12 +25,13 @@ type LineageNode struct {
 	parley.LineageRef
 	Seen   bool // by the scope
 	Purged bool // the artifact, or the session that it belongs to, was deleted
-	Stale  bool // an input of the transform that wrote the version has a newer current version
+	Stale  bool // an input of the generation that wrote the version has a newer current version
+	Edit   bool // the transform is an edit
 
-	SessionID parley.ID // of a message or a call, and the tool session of a transform
-	Name      string    // of the artifact, the transform, the message's session, or the model
-	Status    string    // of a transform, a message or a call
-	Author    parley.Author
+	SessionID parley.ID     // of a message or a call, and the tool session of a transform
+	Name      string        // of the artifact, the transform, the message's session, or the model
+	Status    string        // of a transform, a message or a call
+	Author    parley.Author // of a version, a message or an edit
 	CreatedAt parley.Time
 }
 

@@ -8,6 +8,7 @@ import (
 
 // TransformQuery lists transforms, the latest first unless Ascending. Zero fields select any.
 type TransformQuery struct {
+	Kind             parley.TransformKind
 	ProjectID        parley.ID
 	TriggerSessionID parley.ID
 	DefinitionID     parley.ID
@@ -46,9 +47,10 @@ type TransformWriting struct {
 	Sources []parley.TransformSource
 }
 
-// Transforms stores generations on documents, and their definitions. EnsureSession opens one with its tool session
-// (NewSession.Transform); it moves with the first turn of that session. A scope sees the transforms of the sessions
-// that it sees; one whose session is deleted is seen by its owner alone.
+// Transforms stores generations on documents and their definitions, and shows edits. EnsureSession opens a generation
+// with its tool session (NewSession.Transform); it moves with the first turn of that session. A scope sees the
+// generations of the sessions that it sees; one whose session is deleted is seen by its owner alone. Artifacts stores
+// edits; a scope sees those of the artifacts that it sees.
 type Transforms interface {
 	// Transform reads a transform with its inputs and outputs. CodeNotFound.
 	Transform(ctx context.Context, scope Scope, id parley.ID) (parley.Transform, error)

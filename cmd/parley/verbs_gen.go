@@ -1315,6 +1315,7 @@ func transformsListCommand(shared *flags, term terminal) *cobra.Command {
 	command := &cobra.Command{Use: "list", Short: "List transforms, the latest first", Args: cobra.NoArgs}
 	var query client.TransformsQuery
 	command.Flags().Var(wordFlag(&query.Order), "order", "the direction; each list has its own default: asc, desc")
+	command.Flags().Var(wordFlag(&query.Kind), "kind", "only generations, or only edits: generation, edit")
 	addReference(command, &query.Project, "project", "only transforms of this project")
 	addReference(command, &query.Session, "session", "only transforms that messages of this session asked for")
 	command.Flags().Var(wordFlag(&query.Definition), "definition", "only runs of this definition, by id or slug")
@@ -2447,10 +2448,11 @@ func artifactsVersionsTable() table[parley.ArtifactVersion] {
 // transformsTable is the table of transforms.
 func transformsTable() table[parley.Transform] {
 	return table[parley.Transform]{
-		titles: []string{"ID", "NAME", "STATUS", "WRITES", "SESSION", "CREATED"},
+		titles: []string{"ID", "KIND", "NAME", "STATUS", "WRITES", "SESSION", "CREATED"},
 		row: func(row *parley.Transform) []string {
 			return []string{
 				orDash(row.ID),
+				string(row.Kind),
 				row.Name,
 				string(row.Status),
 				transformWrites(row),

@@ -59,6 +59,7 @@ type Writing struct {
 	Restore int               // the version whose content to write again
 
 	Version     parley.ArtifactVersion // its author, and the tool call
+	Edit        store.Edit             // of what is written by hand
 	MaxStorage  int64                  // bytes that the workspace may hold; 0: unlimited
 	Idempotency store.Idempotency
 }
@@ -144,7 +145,7 @@ func (w *Writing) once(ctx context.Context, to Store) (none parley.ArtifactVersi
 	version.Base, version.Parent, version.RestoredFrom = base, a.Version, w.Restore
 	version.MediaType = mediaType(&a, content)
 	return to.WriteArtifact(ctx, store.NewArtifactVersion{
-		Version: version, Content: pack(chain, on, content), MaxStorage: w.MaxStorage,
+		Version: version, Content: pack(chain, on, content), Edit: w.Edit, MaxStorage: w.MaxStorage,
 		Idempotency: w.Idempotency,
 	})
 }

@@ -18,6 +18,7 @@ var transforms = []Table{ //nolint:gochecknoglobals // never written
 			{Name: "id", Kind: ID, Field: "ID", In: "read insert"},
 			{Name: "workspace_id", Kind: ID, Field: "WorkspaceID", In: "read insert"},
 			{Name: "project_id", Kind: ID, Field: "ProjectID", In: "read insert"},
+			{Name: "kind", Kind: Text, Field: "Kind", In: "read insert"},
 			{Name: "definition_id", Kind: ID, Field: "DefinitionID", In: "read insert"},
 			{
 				Name: "definition_version", Kind: Integer, Field: "DefinitionVersion", In: "read insert",

@@ -34,7 +34,42 @@ func CreateArtifact(creating *store.NewArtifact, now parley.Time) (parley.Artifa
 	a.Version, a.Newest, a.MediaType = 1, 1, v.MediaType
 	a.ContentHash, a.Bytes = creating.Content.Hash, creating.Content.Bytes
 	v.ContentHash, v.Bytes = a.ContentHash, a.Bytes
+	named(&v, &creating.Edit)
 	return a, v
+}
+
+// named has a version that is written by hand name its edit.
+func named(v *parley.ArtifactVersion, edit *store.Edit) {
+	if !edit.ID.IsZero() {
+		v.TransformID = edit.ID
+	}
+}
+
+// EditOf returns the transform that stands for a version written by hand, to be stored with it; nil for none. Its
+// output has no schema, because that would be stored again with each version.
+func EditOf(edit *store.Edit, a *parley.Artifact, v *parley.ArtifactVersion) *parley.Transform {
+	if edit.ID.IsZero() {
+		return nil
+	}
+	made := &parley.Transform{
+		ID: edit.ID, WorkspaceID: a.WorkspaceID, ProjectID: a.ProjectID, Kind: parley.TransformEdit,
+		TransformSpec: parley.TransformSpec{Name: edit.Name}, Status: parley.TransformCompleted,
+		OwnerID: a.OwnerID, CreatedByID: v.Author.ID,
+		CreatedAt: v.CreatedAt, StartedAt: v.CreatedAt, EndedAt: v.CreatedAt,
+		Outputs: []parley.TransformOutput{{
+			TransformTarget: parley.TransformTarget{
+				Name: parley.DefaultTransformOutput, Kind: a.Kind, Title: a.Name,
+			},
+			ArtifactID: a.ID, Creates: v.Number == 1, BaseVersion: v.Parent, Version: v.Number,
+			Sources: []parley.TransformSource{},
+		}},
+	}
+	for _, read := range []int{v.Parent, v.RestoredFrom} {
+		if read != 0 && (len(made.Inputs) == 0 || made.Inputs[0].Version != read) {
+			made.Inputs = append(made.Inputs, parley.TransformInput{ArtifactID: a.ID, Version: read})
+		}
+	}
+	return made
 }
 
 // WriteArtifact gives an artifact, as it is stored, its next version, which becomes the current one, and completes it.
@@ -59,6 +94,7 @@ func WriteArtifact(
 	a.UpdatedAt = max(now, a.UpdatedAt)
 	a.ContentHash, a.Bytes, a.MediaType = writing.Content.Hash, writing.Content.Bytes, v.MediaType
 	v.Number, v.CreatedAt, v.ContentHash, v.Bytes = a.Version, now, a.ContentHash, a.Bytes
+	named(&v, &writing.Edit)
 	return v, nil
 }
 

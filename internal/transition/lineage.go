@@ -51,8 +51,8 @@ func (l *Lineage) Node(row *LineageRow) {
 	node := row.LineageNode
 	node.Seen = l.scope.ViewerID.IsZero() || row.OwnerID == l.scope.ViewerID ||
 		row.Visibility == parley.VisibilityWorkspace
-	if node.Purged { // of what is left of a transform, its owner alone knows
-		node.Seen = node.Kind == parley.LineageTransform && !row.OwnerID.IsZero() &&
+	if node.Purged { // of what is left of a generation, its owner alone knows
+		node.Seen = node.Kind == parley.LineageTransform && !node.Edit && !row.OwnerID.IsZero() &&
 			(l.scope.ViewerID.IsZero() || row.OwnerID == l.scope.ViewerID)
 	}
 	l.Level.Nodes = append(l.Level.Nodes, node)

@@ -192,6 +192,9 @@ func (w *world) fillArtifacts(t *testing.T, project, session parley.ID) {
 	_, _, err := w.store.WriteArtifact(w.ctx, writing)
 	must(t, "WriteArtifact", err)
 	w.artifact(t, "notes", `{"a":1}`, func(a *parley.Artifact) { a.SessionID = session })
+	byHand := w.edited(t, "Handschrift", "é")
+	w.edit(t, &byHand, 1, 1, "è")
+	w.edited(t, "in a session", "é", func(a *parley.Artifact) { a.SessionID = session })
 
 	opened := w.transform(t, w.newTransform("Übersicht", []parley.Artifact{a}, replaces(&a), creating("new")))
 	w.ends(t, w.claim(t), &opened, "old base", "made") // in conflict

@@ -20,7 +20,7 @@ var outlives = []string{ //nolint:gochecknoglobals // never written
 	"schedules", "schedule_runs", // of agents
 	"webhooks",
 	"tool_authorizations",
-	"transforms", "transform_inputs", "transform_outputs", // nodes of lineages, without what was said
+	"transforms", "transform_inputs", "transform_outputs", // generations stay in lineages, without what was said
 	"transform_definitions", "transform_definition_versions", // of a workspace
 	"projects",
 	"audit",
@@ -40,6 +40,7 @@ func Purge(t *testing.T, db store.Store, count func() map[string]int64) {
 	w := &world{ctx: t.Context(), store: db}
 	w.indexed(t)
 	before := count()
+	generations := w.generations(t, "acme", parley.DefaultWorkspace)
 	for _, workspace := range []string{parley.DefaultWorkspace, "acme"} {
 		id, err := db.Workspace(w.ctx, workspace)
 		must(t, "Workspace", err)
@@ -60,6 +61,9 @@ func Purge(t *testing.T, db store.Store, count func() map[string]int64) {
 	}
 	w.drainOutbox(t)
 	for table, rows := range count() {
+		if stay, of := generations[table]; of && rows != stay {
+			t.Errorf("%d rows are left in %s; those of generations are %d", rows, table, stay)
+		}
 		switch {
 		case slices.Contains(outlives, table):
 		case before[table] == 0:
@@ -68,4 +72,24 @@ func Purge(t *testing.T, db store.Store, count func() map[string]int64) {
 			t.Errorf("%d rows are left in %s", rows, table)
 		}
 	}
+}
+
+// generations counts the rows that generations have in their tables, which edits share.
+func (w *world) generations(t *testing.T, workspaces ...string) map[string]int64 {
+	t.Helper()
+	rows := map[string]int64{"transforms": 0, "transform_inputs": 0, "transform_outputs": 0}
+	for _, workspace := range workspaces {
+		id, err := w.store.Workspace(w.ctx, workspace)
+		must(t, "Workspace", err)
+		page, err := w.store.Transforms(w.ctx, store.Scope{WorkspaceID: id}, store.TransformQuery{
+			Kind: parley.TransformGeneration, Limit: parley.MaxPage,
+		})
+		must(t, "Transforms", err)
+		for i := range page {
+			rows["transforms"]++
+			rows["transform_inputs"] += int64(len(page[i].Inputs))
+			rows["transform_outputs"] += int64(len(page[i].Outputs))
+		}
+	}
+	return rows
 }

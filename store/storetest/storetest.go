@@ -54,6 +54,7 @@ func Run(t *testing.T, open Open, themes ...string) {
 		"ToolAuthorizations": testToolAuthorizations,
 		"Knowledge":          testKnowledge,
 		"Artifacts":          testArtifacts,
+		"Edits":              testEdits,
 		"Transforms":         testTransforms,
 		"Lineage":            testLineage,
 		"Projects":           testProjects,

@@ -101,7 +101,8 @@ func transformOpened(t *testing.T, w *world) {
 	wanted := w.newTransform("summary", []parley.Artifact{a}, replaces(&a), creating("new"))
 	read := w.transform(t, wanted)
 	want := *wanted.Transform
-	want.WorkspaceID, want.SessionID, want.OwnerID = a.WorkspaceID, wanted.Session.ID, w.owner.ID
+	want.Kind, want.WorkspaceID, want.SessionID = parley.TransformGeneration, a.WorkspaceID, wanted.Session.ID
+	want.OwnerID = w.owner.ID
 	want.TurnID, want.Status, want.CreatedAt = wanted.First.TurnID, parley.TransformPending, read.CreatedAt
 	for i := range want.Inputs {
 		in := &want.Inputs[i]

@@ -640,7 +640,8 @@ func artifactColumns() []column {
 
 func transformColumns() []column {
 	return []column{
-		{"ID", "id", ""}, {"NAME", "name", ""}, {"STATUS", "status", ""}, {"WRITES", "", "transformWrites"},
+		{"ID", "id", ""}, {"KIND", "kind", ""}, {"NAME", "name", ""}, {"STATUS", "status", ""},
+		{"WRITES", "", "transformWrites"},
 		{"SESSION", "session_id", ""}, {"CREATED", "created_at", ""},
 	}
 }
