@@ -1001,7 +1001,7 @@ export interface components {
             size: number;
             /**
              * Format: uuid
-             * @description The transform that wrote it.
+             * @description The transform that wrote it: a generation, or the edit that stands for what somebody wrote by hand; null for what an agent wrote with its tools.
              */
             transform_id: string | null;
             /** Format: uuid */
@@ -3899,7 +3899,7 @@ export interface components {
         LineageNode: {
             /** Format: uuid */
             artifact_id: string | null;
-            /** @description Of a version or a message. */
+            /** @description Of a version or a message; of a transform that is an edit, who wrote by hand. Null for a generation. */
             author: components["schemas"]["Author"] | null;
             /** Format: uuid */
             call_id: string | null;
@@ -3920,7 +3920,7 @@ export interface components {
              * @description Of a message or a call; of a transform, its tool session.
              */
             session_id: string | null;
-            /** @description Whether a transform wrote the version and one of its inputs has a newer current version. */
+            /** @description Whether a generation wrote the version and one of its inputs has a newer current version. */
             stale: boolean;
             /** @description Of a transform, a message or a call. */
             status: string | null;
@@ -7752,7 +7752,7 @@ export interface components {
         Transform: {
             /**
              * Format: uuid
-             * @description Whose system prompt and settings count.
+             * @description Whose system prompt and settings count; null for an edit.
              */
             agent_id: string | null;
             /**
@@ -7766,7 +7766,7 @@ export interface components {
             created_at: string;
             /**
              * Format: uuid
-             * @description The principal or agent that started it.
+             * @description The principal or agent that started it; of an edit, who wrote.
              */
             created_by_id: string | null;
             /** Format: uuid */
@@ -7782,6 +7782,11 @@ export interface components {
             id: string;
             inputs: components["schemas"]["TransformInput"][];
             instructions: string;
+            /**
+             * @description generation, or edit for a version that somebody wrote by hand.
+             * @enum {string}
+             */
+            kind: "generation" | "edit";
             /** Format: date-time */
             last_chunk_at: string | null;
             /**
@@ -7831,9 +7836,9 @@ export interface components {
             service_tier: "auto" | "default" | "flex" | "priority" | null;
             /**
              * Format: uuid
-             * @description Its tool session.
+             * @description Its tool session; null for an edit.
              */
-            session_id: string;
+            session_id: string | null;
             /** Format: date-time */
             started_at: string | null;
             /** @enum {string} */
@@ -7856,7 +7861,10 @@ export interface components {
             trigger_message_id: string | null;
             /** Format: uuid */
             trigger_session_id: string | null;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description The turn of its tool session; null for an edit.
+             */
             turn_id: string | null;
             /** Format: uuid */
             workspace_id: string;
@@ -7864,7 +7872,7 @@ export interface components {
         TransformDefinition: {
             /**
              * Format: uuid
-             * @description Whose system prompt and settings count.
+             * @description Whose system prompt and settings count; null for an edit.
              */
             agent_id: string | null;
             /**

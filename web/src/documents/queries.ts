@@ -44,4 +44,5 @@ export const runList = (project?: ID) => paged<PipelineRun>(['runs', project], '
 
 export const runOf = (id: ID) => queryOptions({ queryKey: ['run', id], queryFn: ({ signal }) => request<PipelineRun>(`/v1/pipeline-runs/${id}`, { signal }) });
 
-export const transformList = (project: ID) => paged<Transform>(['transforms', project], '/v1/transforms', { project });
+// What people wrote by hand is in the history of each document, not among the runs.
+export const transformList = (project: ID) => paged<Transform>(['transforms', project], '/v1/transforms', { project, kind: 'generation' });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LineageEdge, LineageNode } from '../api/types';
-import { kindOf, layered, linkOf, nameOf, walked, writersOf } from './graph';
+import { kindOf, layered, linkOf, nameOf, plain, walked, writersOf } from './graph';
 
 const node = (id: string, kind: LineageNode['kind'], fields: Partial<LineageNode> = {}): LineageNode => ({
   id, kind, artifact_id: kind === 'artifact' ? id : null, version: kind === 'artifact' ? 1 : null, transform_id: null, session_id: 's', message_id: null, call_id: null,
@@ -41,6 +41,18 @@ test('a node is named, unless its reader may not see it', () => {
   expect(nameOf(node('x', 'artifact', { name: null, purged: true }))).toBe('Document that was deleted');
   expect(kindOf(node('x', 'transform', { status: 'failed', author: { kind: 'agent', id: 'a', name: 'Ann' } }))).toBe('Transform · by Ann · failed');
   expect(edges.slice(1, 3).map(linkOf)).toEqual(['read by, at /a', 'read by, lines 3-7']);
+});
+
+test('an edit is named after who wrote by hand', () => {
+  const edit = node('t', 'transform', { name: 'Restore', session_id: null, author: { kind: 'person', id: 'a', name: 'Ada' } });
+  expect([kindOf(edit), nameOf(edit)]).toEqual(['By hand', 'Restore by Ada']);
+  expect([kindOf(nodes[1]!), nameOf(nodes[1]!)]).toEqual(['Transform', 'sums']);
+  expect(nameOf({ ...edit, name: null, author: null })).toBe('Transform that you may not see');
+});
+
+test('a line from a version to the next one is drawn once: through what wrote it, where that is there', () => {
+  const lines = [edge('v1', 'v2', 'parent'), edge('v1', 'by', 'input'), edge('by', 'v2', 'output'), edge('v2', 'v3', 'parent'), edge('later', 'v3', 'output'), edge('v1', 'v2', 'restored')];
+  expect(plain({ edges: lines }).edges).toEqual(lines.slice(1));
 });
 
 test('what wrote a version is found through its transform or its message', () => {

@@ -56,17 +56,31 @@ export function walked(places: Place[], edges: LineageEdge[], from: string, way:
   return there.sort((a, b) => Math.abs(a.column - at.column) - Math.abs(b.column - at.column) || Math.abs(a.row - at.row) - Math.abs(b.row - at.row))[0]?.node.id ?? null;
 }
 
+// plain leaves out what a way through a transform says already: that a version was made from the one before it.
+export function plain<L extends Pick<Lineage, 'edges'>>(lineage: L): L {
+  const read = new Set(lineage.edges.flatMap(({ kind, from, to }) => (kind === 'input' ? [`${from} ${to}`] : [])));
+  const wrote = grouped(lineage.edges.filter(({ kind }) => kind === 'output'), ({ to }) => to);
+  const said = ({ kind, from, to }: LineageEdge) => kind === 'parent' && (wrote.get(to) ?? []).some((by) => read.has(`${from} ${by.from}`));
+  return { ...lineage, edges: lineage.edges.filter((edge) => !said(edge)) };
+}
+
 const KINDS: Record<LineageNode['kind'], string> = { artifact: 'Document', transform: 'Transform', message: 'Message', call: 'Model call' };
+
+// editOf is who wrote by hand, if the node is an edit: a generation has no author.
+const editOf = ({ kind, author }: LineageNode) => (kind === 'transform' && author && author.kind !== 'agent' ? author : null);
 
 // nameOf names a node for people. One that they may not see has only its kind.
 export function nameOf(node: LineageNode): string {
   if (node.name === null) return node.purged ? `${KINDS[node.kind]} that was deleted` : `${KINDS[node.kind]} that you may not see`;
   if (node.kind === 'artifact') return `${node.name}, version ${node.version}`;
+  const by = editOf(node);
+  if (by) return `${node.name} by ${by.name || 'somebody'}`;
   return node.name || KINDS[node.kind];
 }
 
 // kindOf says what a node is, and what matters about it.
 export function kindOf(node: LineageNode): string {
+  if (editOf(node)) return 'By hand';
   const author = node.author?.name && `by ${node.author.name}`;
   return [KINDS[node.kind], author, node.status && node.status !== 'completed' ? node.status : '', node.purged ? 'deleted' : ''].filter(Boolean).join(' · ');
 }

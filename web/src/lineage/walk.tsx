@@ -7,7 +7,7 @@ import { fullTime } from '../components/format';
 import { useReader } from '../components/role';
 import { Badge, Button, cx, Failed, Loading, Select } from '../components/ui';
 import { Refresh } from './refresh';
-import { type Direction, kindOf, layered, linkOf, nameOf, walked, writersOf } from './graph';
+import { type Direction, kindOf, layered, linkOf, nameOf, plain, walked, writersOf } from './graph';
 
 const WIDTH = 188; // of a node, in pixels
 const HEIGHT = 54;
@@ -38,6 +38,7 @@ export function Walk({ document, version, part }: Props) {
   const lineage = useQuery({
     queryKey: ['document', document.id, 'lineage', query],
     queryFn: ({ signal }) => request<Lineage>(`/v1/artifacts/${document.id}/lineage`, { query, signal }),
+    select: plain,
   });
   return (
     <section aria-label="Lineage">

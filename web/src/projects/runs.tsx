@@ -7,7 +7,7 @@ import { Badge, Button, Failed, Loading } from '../components/ui';
 
 const TONES = { pending: 'plain', streaming: 'accent', completed: 'good', failed: 'bad', cancelled: 'warn' } as const;
 
-// Runs lists the transforms of a project, last begun first, with the documents that each wrote.
+// Runs lists the generations of a project, last begun first, with the documents that each wrote.
 export function Runs({ project }: { project: string }) {
   const list = useInfiniteQuery(transformList(project));
   const rows = list.data?.pages.flatMap((page) => page.data) ?? [];
@@ -37,9 +37,13 @@ function Run({ run }: { run: Transform }) {
   return (
     <li data-run={run.id} className="flex flex-wrap items-center gap-x-3 gap-y-1 px-2 py-2.5 text-sm">
       <span className="min-w-0 flex-1 basis-56">
-        <Link to="/c/$id/inspect" params={{ id: run.session_id }} className={LINK}>
-          {run.name || 'Transform'}
-        </Link>
+        {run.session_id ? (
+          <Link to="/c/$id/inspect" params={{ id: run.session_id }} className={LINK}>
+            {run.name || 'Transform'}
+          </Link>
+        ) : (
+          run.name
+        )}
         <span className="block text-xs text-faint">
           {run.inputs.length} {run.inputs.length === 1 ? 'input' : 'inputs'}
           {run.failure && ` · ${run.failure.sentence}`}
