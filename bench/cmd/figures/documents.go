@@ -142,6 +142,7 @@ func writeDocument(
 			Kind: parley.ArtifactText, Visibility: parley.VisibilityPrivate,
 		},
 		Version: parley.ArtifactVersion{Author: owner.Author()},
+		Edit:    store.Edit{ID: parley.NewID(), Name: parley.EditCreated},
 	}, text)
 	if err != nil {
 		return a.ID, 0, err
@@ -153,6 +154,7 @@ func writeDocument(
 		if _, _, err := artifact.Write(ctx, db, &artifact.Writing{
 			Scope: store.Scope{WorkspaceID: owner.WorkspaceID}, ArtifactID: a.ID, Base: n, Content: text,
 			Version: parley.ArtifactVersion{Author: owner.Author()},
+			Edit:    store.Edit{ID: parley.NewID(), Name: parley.EditWritten},
 		}); err != nil {
 			return a.ID, 0, err
 		}
@@ -199,7 +201,7 @@ func bytesIn(dir string) (total int64, err error) {
 	return total, err
 }
 
-// bytesOf is the size of the tables of documents with their indexes.
+// bytesOf is the size of the tables of documents and their edits with their indexes.
 func bytesOf(ctx context.Context, address string) (total int64, err error) {
 	c, err := pgx.Connect(ctx, address)
 	if err != nil {
@@ -207,6 +209,7 @@ func bytesOf(ctx context.Context, address string) (total int64, err error) {
 	}
 	defer func() { err = errors.Join(err, c.Close(ctx)) }()
 	err = c.QueryRow(ctx, `SELECT sum(pg_total_relation_size('parley.' || name))::bigint
- FROM unnest(ARRAY['artifacts', 'artifact_versions', 'artifact_contents']) name`).Scan(&total)
+ FROM unnest(ARRAY['artifacts', 'artifact_versions', 'artifact_contents', 'transforms', 'transform_inputs',
+  'transform_outputs']) name`).Scan(&total)
 	return total, err
 }
