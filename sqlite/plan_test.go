@@ -152,6 +152,20 @@ func TestOtherListsAreServedByIndexes(t *testing.T) {
 		text, args := projectsQuery(id, query)
 		served(t, db, "projects_recent", text, args)
 	}
+	const generation, edit = parley.TransformGeneration, parley.TransformEdit
+	for index, queries := range map[string][]store.TransformQuery{
+		"transforms_recent":              {{}, {AfterID: id}, {Kind: edit}, {Status: parley.TransformFailed}},
+		"transforms_generations":         {{Kind: generation}, {Kind: generation, AfterID: id, Ascending: true}},
+		"transforms_project":             {{ProjectID: id}, {ProjectID: id, Kind: edit}},
+		"transforms_project_generations": {{ProjectID: id, Kind: generation, AfterID: id}},
+		"transforms_trigger":             {{TriggerSessionID: id, Kind: generation}},
+		"transforms_run":                 {{RunID: id}},
+	} {
+		for _, query := range queries {
+			text, args := transformsQuery(store.Scope{WorkspaceID: id, ViewerID: id}, query)
+			served(t, db, index, text, args)
+		}
+	}
 }
 
 func TestTransitionsOfToolsAreServedByIndexes(t *testing.T) {

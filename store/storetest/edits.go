@@ -198,11 +198,12 @@ func editsSeen(t *testing.T, w *world) {
 	if !w.sees(t, stranger, id) || w.sees(t, w.neighbour(t, "other").scope, id) {
 		t.Error("an edit of a shared artifact is not seen by its workspace, or by another one")
 	}
-	a.Visibility = parley.VisibilityPrivate
+	heir := of(parley.NewID())
+	a.Visibility, a.OwnerID = parley.VisibilityPrivate, heir.ViewerID
 	_, err = w.store.UpdateArtifact(w.ctx, a)
 	must(t, "UpdateArtifact", err)
-	if w.sees(t, stranger, id) {
-		t.Error("an edit is seen after its artifact has become private")
+	if w.sees(t, stranger, id) || w.sees(t, owner, id) || !w.sees(t, heir, id) {
+		t.Error("an edit is not seen by the owner that its artifact has now, or by others")
 	}
 }
 
