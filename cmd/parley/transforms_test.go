@@ -98,6 +98,15 @@ func TestTransformsOnTheCommandLine(t *testing.T) {
 		}
 	}
 
+	if got := c.say("transforms", "list", "--kind", "edit"); !strings.Contains(got, plan.ID.String()+"@1") ||
+		!strings.Contains(got, "Create") || strings.Contains(got, summary) {
+		t.Errorf("the edits: %s", got)
+	}
+	if got := c.say("transforms", "list", "--kind", "generation"); strings.Contains(got, plan.ID.String()+"@1") ||
+		!strings.Contains(got, "generation") {
+		t.Errorf("the generations: %s", got)
+	}
+
 	if got := c.say("transforms", "define", "Digest", "Sum up in one word.", "--model", "sim/echo", "--kind",
 		"text"); !strings.Contains(got, "digest") {
 		t.Errorf("defined: %s", got)
