@@ -88,8 +88,8 @@ func TestWhatPeopleWriteIsATransform(t *testing.T) {
 		t.Errorf("the import of a new document: %+v", edits[6])
 	}
 	restore := edits[3]
-	if read := want[parley.Transform](s, 200, "GET", "/v1/transforms/"+restore.ID.String(), ""); read.Name != "Restore" ||
-		read.Kind != parley.TransformEdit {
+	read := want[parley.Transform](s, 200, "GET", "/v1/transforms/"+restore.ID.String(), "")
+	if read.Name != "Restore" || read.Kind != parley.TransformEdit {
 		t.Errorf("the edit by its id: %+v", read)
 	}
 	for _, verb := range []string{"cancel", "retry"} {

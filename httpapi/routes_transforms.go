@@ -72,9 +72,9 @@ func transformRuns() []route {
 			tag:    "transforms",
 			verb:   engine.ReadTransforms,
 			says:   "Read a transform",
-			about: "The status of a generation follows the turn of its tool session. While it streams, chunks and last_chunk_at tell " +
-				"how far the answer has come; progress is null unless it replaces versions whose length is known. An " +
-				"edit is completed, and has no session.",
+			about: "The status of a generation follows the turn of its tool session. While it streams, chunks and " +
+				"last_chunk_at tell how far the answer has come; progress is null unless it replaces versions whose " +
+				"length is known. An edit is completed, and has no session.",
 			serve:   serveTransform,
 			answers: found[parley.Transform]("The transform.", transformExample),
 		},

@@ -52,7 +52,7 @@ func TestARefreshOnTheCommandLine(t *testing.T) {
 	if got := say("pipelines", "list"); !strings.Contains(got, "5 of 5") && !strings.Contains(got, "4 of 4") {
 		t.Errorf("the runs:\n%s", got)
 	}
-	if got := say("transforms", "list"); strings.Count(got, "completed") != 11 {
+	if got := say("transforms", "list", "--kind", "generation"); strings.Count(got, "completed") != 11 {
 		t.Errorf("the transforms:\n%s", got)
 	}
 }

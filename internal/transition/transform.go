@@ -29,7 +29,8 @@ func (t *Tx) openTransform(h *Head, wanted *store.NewSession) {
 		return
 	}
 	made := *wanted.Transform // the closure may run again
-	made.Kind, made.WorkspaceID, made.SessionID, made.OwnerID = parley.TransformGeneration, h.WorkspaceID, h.ID, h.OwnerID
+	made.Kind, made.WorkspaceID = parley.TransformGeneration, h.WorkspaceID
+	made.SessionID, made.OwnerID = h.ID, h.OwnerID
 	made.TurnID, made.Status, made.CreatedAt = wanted.First.TurnID, parley.TransformPending, t.now
 	h.Changes.NewTransform = &made
 	t.tellTransform(h, &made)

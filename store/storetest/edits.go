@@ -237,18 +237,19 @@ func editsListed(t *testing.T, w *world) {
 	other := w.transform(t, w.newTransform("elsewhere", nil, creating("new")))
 	w.edit(t, &a, 1, 0, "2")
 	first, second := w.editOf(t, &a, 1).ID, w.editOf(t, &a, 2).ID
+	const generation, byHand = parley.TransformGeneration, parley.TransformEdit
 	for name, c := range map[string]struct {
 		query store.TransformQuery
 		want  []parley.ID
 	}{
 		"both":                   {store.TransformQuery{}, []parley.ID{second, other.ID, made.ID, first}},
-		"edits":                  {store.TransformQuery{Kind: parley.TransformEdit}, []parley.ID{second, first}},
-		"edits after one":        {store.TransformQuery{Kind: parley.TransformEdit, AfterID: second}, []parley.ID{first}},
-		"generations":            {store.TransformQuery{Kind: parley.TransformGeneration}, []parley.ID{other.ID, made.ID}},
+		"edits":                  {store.TransformQuery{Kind: byHand}, []parley.ID{second, first}},
+		"edits after one":        {store.TransformQuery{Kind: byHand, AfterID: second}, []parley.ID{first}},
+		"generations":            {store.TransformQuery{Kind: generation}, []parley.ID{other.ID, made.ID}},
 		"both of a project":      {store.TransformQuery{ProjectID: project}, []parley.ID{second, made.ID, first}},
-		"the project's edits":    {store.TransformQuery{ProjectID: project, Kind: parley.TransformEdit}, []parley.ID{second, first}},
-		"the project's rest":     {store.TransformQuery{ProjectID: project, Kind: parley.TransformGeneration}, []parley.ID{made.ID}},
-		"generations of no run":  {store.TransformQuery{RunID: parley.NewID(), Kind: parley.TransformGeneration}, nil},
+		"the project's edits":    {store.TransformQuery{ProjectID: project, Kind: byHand}, []parley.ID{second, first}},
+		"the project's rest":     {store.TransformQuery{ProjectID: project, Kind: generation}, []parley.ID{made.ID}},
+		"generations of no run":  {store.TransformQuery{RunID: parley.NewID(), Kind: generation}, nil},
 		"completed, either kind": {store.TransformQuery{Status: parley.TransformCompleted}, []parley.ID{second, first}},
 	} {
 		page, err := w.store.Transforms(w.ctx, w.scope, c.query)
