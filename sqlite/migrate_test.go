@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/store"
+	"example.org/parley/store/storetest"
 )
 
 // TestOrdinals: a migration numbers existing turns and calls in the order of their creation.
@@ -154,6 +156,74 @@ func TestKeysOfTheFormerForm(t *testing.T) {
 		if session, err := w.store.SessionByKey(t.Context(), w.scope, key); err != nil || session.ID != id {
 			t.Errorf("%q finds %s, want %s: %v", key, session.ID, id, err)
 		}
+	}
+}
+
+// TestTransformsFromBeforeEdits: the migration that makes room for edits keeps every transform as it was, and its
+// versions without an edit; the way back leaves no edits.
+func TestTransformsFromBeforeEdits(t *testing.T) {
+	ctx := t.Context()
+	dir := t.TempDir()
+	open := func() *Store {
+		db, err := Open(ctx, dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	s := open()
+	scope := storetest.Fill(t, s, 1).Scope
+	list := func(s *Store) (found map[parley.TransformKind][]parley.Transform) {
+		found = map[parley.TransformKind][]parley.Transform{}
+		page, err := s.Transforms(ctx, scope, store.TransformQuery{Limit: parley.MaxPage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range page {
+			found[page[i].Kind] = append(found[page[i].Kind], page[i])
+		}
+		return found
+	}
+	before := list(s)
+	if len(before[parley.TransformEdit]) == 0 || len(before[parley.TransformGeneration]) == 0 {
+		t.Fatalf("the store holds %v", before)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(dir, DatabaseFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := provider.DownTo(ctx, 65); err != nil {
+		t.Fatal(err)
+	}
+	var edits, outputs, named int
+	if err := errors.Join(
+		db.QueryRowContext(ctx, "SELECT count(*) FROM transforms WHERE session_id IS NULL").Scan(&edits),
+		db.QueryRowContext(ctx, "SELECT count(*) FROM transform_outputs WHERE transform_id NOT IN "+
+			"(SELECT id FROM transforms)").Scan(&outputs),
+		db.QueryRowContext(ctx, "SELECT count(*) FROM artifact_versions WHERE transform_id NOT IN "+
+			"(SELECT id FROM transforms)").Scan(&named),
+		db.Close(),
+	); err != nil || edits+outputs+named != 0 {
+		t.Errorf("on the way back %d edits, %d of their outputs and %d versions are left: %v", edits, outputs, named, err)
+	}
+	s = open()
+	delete(before, parley.TransformEdit)
+	if diff := cmp.Diff(before, list(s)); diff != "" {
+		t.Errorf("the transforms (-before +after):\n%s", diff)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -425,6 +425,14 @@ test('from a sentence one click leads to what wrote it, and the lineage is walke
   await graph.locator(`[data-node="artifact:${outline.id}:1"]`).focus();
   await page.keyboard.press('Enter');
   await page.waitForURL(/tab=lineage&version=1$/);
+  await server.ask('POST', `/v1/artifacts/${outline.id}/versions`, { edits: [{ old: 'Simulated text.', new: 'Written by hand.' }] });
+  await page.goto(`${server.url}/documents/${outline.id}?tab=lineage`);
+  const edit = graph.locator('[data-node^="transform:"]').first();
+  await edit.getByText(/^Edit by /).waitFor();
+  await edit.getByText('By hand').waitFor();
+  await accessible(page, 'an edit in a lineage');
+  await page.goto(`${server.url}/documents/${outline.id}?tab=lineage&version=3&range=3`);
+  await page.locator('[data-changed="3"]').getByText(/^By hand: Edit by /).waitFor();
   const phone = await tab(`/documents/${outline.id}?tab=lineage`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
   await phone.locator('[data-node]').first().waitFor();
   await accessible(phone, 'a lineage on a phone in the dark');
