@@ -215,7 +215,8 @@ func TestTransformsFromBeforeEdits(t *testing.T) {
 			"(SELECT id FROM transforms)").Scan(&named),
 		db.Close(),
 	); err != nil || edits+outputs+named != 0 {
-		t.Errorf("on the way back %d edits, %d of their outputs and %d versions are left: %v", edits, outputs, named, err)
+		t.Errorf("on the way back %d edits, %d of their outputs and %d versions are left: %v", edits, outputs, named,
+			err)
 	}
 	s = open()
 	delete(before, parley.TransformEdit)
