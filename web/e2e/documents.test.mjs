@@ -428,11 +428,11 @@ test('from a sentence one click leads to what wrote it, and the lineage is walke
   await server.ask('POST', `/v1/artifacts/${outline.id}/versions`, { edits: [{ old: 'Simulated text.', new: 'Written by hand.' }] });
   await page.goto(`${server.url}/documents/${outline.id}?tab=lineage`);
   const edit = graph.locator('[data-node^="transform:"]').first();
-  await edit.getByText(/^Edit by /).waitFor();
+  await edit.getByText(/^Edited by /).waitFor();
   await edit.getByText('By hand').waitFor();
   await accessible(page, 'an edit in a lineage');
   await page.goto(`${server.url}/documents/${outline.id}?tab=lineage&version=3&range=3`);
-  await page.locator('[data-changed="3"]').getByText(/^By hand: Edit by /).waitFor();
+  await page.locator('[data-changed="3"]').getByText(/^By hand: Edited by /).waitFor();
   const phone = await tab(`/documents/${outline.id}?tab=lineage`, { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
   await phone.locator('[data-node]').first().waitFor();
   await accessible(phone, 'a lineage on a phone in the dark');
@@ -469,7 +469,7 @@ once('a project lists its runs and what they cost; a version whose input has mov
   await page.getByRole('link', { name: 'Lineage', exact: true }).click();
   const graph = page.getByRole('group', { name: /^Lineage as a graph/ });
   await graph.getByText('stale').waitFor();
-  await graph.locator('[data-node^="transform:"]').waitFor();
+  await graph.locator('[data-node^="transform:"]', { hasText: 'Sum up' }).waitFor();
   await accessible(page, 'a stale version');
   await page.getByRole('button', { name: 'Refresh…' }).click();
   const dialog = page.getByRole('dialog');

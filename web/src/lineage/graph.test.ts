@@ -45,7 +45,7 @@ test('a node is named, unless its reader may not see it', () => {
 
 test('an edit is named after who wrote by hand', () => {
   const edit = node('t', 'transform', { name: 'Restore', session_id: null, author: { kind: 'person', id: 'a', name: 'Ada' } });
-  expect([kindOf(edit), nameOf(edit)]).toEqual(['By hand', 'Restore by Ada']);
+  expect([kindOf(edit), nameOf(edit)]).toEqual(['By hand', 'Restored by Ada']);
   expect([kindOf(nodes[1]!), nameOf(nodes[1]!)]).toEqual(['Transform', 'sums']);
   expect(nameOf({ ...edit, name: null, author: null })).toBe('Transform that you may not see');
 });

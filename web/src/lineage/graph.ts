@@ -66,6 +66,9 @@ export function plain<L extends Pick<Lineage, 'edges'>>(lineage: L): L {
 
 const KINDS: Record<LineageNode['kind'], string> = { artifact: 'Document', transform: 'Transform', message: 'Message', call: 'Model call' };
 
+// DONE says what the name of an edit does not: that it has happened.
+const DONE: Record<string, string> = { Create: 'Created', Edit: 'Edited', Restore: 'Restored', Import: 'Imported' };
+
 // editOf is who wrote by hand, if the node is an edit: a generation has no author.
 const editOf = ({ kind, author }: LineageNode) => (kind === 'transform' && author && author.kind !== 'agent' ? author : null);
 
@@ -74,7 +77,7 @@ export function nameOf(node: LineageNode): string {
   if (node.name === null) return node.purged ? `${KINDS[node.kind]} that was deleted` : `${KINDS[node.kind]} that you may not see`;
   if (node.kind === 'artifact') return `${node.name}, version ${node.version}`;
   const by = editOf(node);
-  if (by) return `${node.name} by ${by.name || 'somebody'}`;
+  if (by) return `${DONE[node.name] ?? node.name} by ${by.name || 'somebody'}`;
   return node.name || KINDS[node.kind];
 }
 
