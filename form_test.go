@@ -183,7 +183,8 @@ func agree[C parley.UserContent | parley.AssistantContent | parley.ToolResultCon
 func TestPlainContentsReadAsTheLongWay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`(\\|"|[a-z]|\n|\\u[0-9a-d]{4}|é){0,8}`)).Draw(t, "text")
+		text := rapid.OneOf(rapid.String(),
+			rapid.StringMatching(`(\\|"|[a-z]|\n|\\u[0-9a-d]{4}|é){0,8}`)).Draw(t, "text")
 		quoted := parley.AppendJSONString(nil, text)
 		if rapid.Bool().Draw(t, "raw") {
 			quoted = []byte(`"` + text + `"`) // perhaps no JSON
@@ -191,7 +192,8 @@ func TestPlainContentsReadAsTheLongWay(t *testing.T) {
 		for _, form := range []string{
 			`{"parts":[{"text":%s,"type":"text"}]}`, `{"parts":[{"text":%s,"type":"text"}],"text":%[1]s}`,
 			`{"text":%s}`, `{"parts":[{"text":%s,"type":"text"}],"text":"b"}`, `{"parts":[{"text":%s,"type":"text"}]}}`,
-			`{"parts":[{"text":%s,"type":"refusal"}]}`, `{"parts":[{"text":%s,"type":"text"},{"text":"b","type":"text"}]}`,
+			`{"parts":[{"text":%s,"type":"refusal"}]}`,
+			`{"parts":[{"text":%s,"type":"text"},{"text":"b","type":"text"}]}`,
 		} {
 			raw := fmt.Appendf(nil, form, quoted)
 			sameWays[parley.UserContent](t, raw)
