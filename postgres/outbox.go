@@ -29,16 +29,17 @@ type errand struct {
 	attempts    int64 // earlier ones
 }
 
-// takeErrand reserves the errand that has been due longest for a while.
+// takeErrand reserves the errand that has been due longest for a while. The time is a query of its own: only then is it
+// a condition of the index, and the many errands that are due much later are not read.
 const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, attempts = attempts + 1
- WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1
+ WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= (SELECT parley.now_ms()) ORDER BY due_at, id LIMIT 1
   FOR UPDATE SKIP LOCKED)
  RETURNING id, workspace_id, kind, target_id, payload, attempts - 1`
 
 // Statements around an errand.
 const (
 	removeErrand = "DELETE FROM parley.outbox WHERE id = $1"
-	errandsDue   = "SELECT EXISTS (SELECT 1 FROM parley.outbox WHERE due_at <= parley.now_ms())"
+	errandsDue   = "SELECT coalesce((SELECT min(due_at) FROM parley.outbox) <= parley.now_ms(), false)"
 )
 
 // ApplyOutbox implements store.Outbox.
