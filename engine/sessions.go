@@ -37,8 +37,8 @@ type SessionInput struct {
 
 // Named returns the input with the name that a principal's client of another protocol gives a conversation: if the
 // principal has a session with that name, it is returned instead of a new one. Nobody else can name a session so.
-func (input SessionInput) Named(principal parley.Principal, protocol, name string) SessionInput {
-	input.derivedKey = parley.ConversationKey(protocol, principal.ID, name)
+func (input SessionInput) Named(protocol string, principalID parley.ID, name string) SessionInput {
+	input.derivedKey = parley.ConversationKey(protocol, principalID, name)
 	return input
 }
 

@@ -81,7 +81,7 @@ func (w *writer) post(ctx context.Context) error {
 	case t.session.IsZero():
 		opened, err := a.engine.OpenSession(ctx, x.Principal, engine.SessionInput{
 			AgentID: t.agent.ID.String(), Message: &input,
-		}.Named(x.Principal, foreignProtocol, t.name), w.once())
+		}.Named(foreignProtocol, x.Principal.ID, t.name), w.once())
 		return w.opened(ctx, &opened, err)
 	case r.Forwarded.Again:
 		known, err := w.known(ctx, r.said.ID)

@@ -345,7 +345,7 @@ func (a *api) beginNew(ctx context.Context, x *protocol.Exchange, c *chat, r *re
 	}
 	opened, err := a.engine.OpenSession(ctx, x.Principal, engine.SessionInput{
 		AgentID: c.agent.ID.String(), Message: &first,
-	}.Named(x.Principal, foreignProtocol, c.name), once(x, c, r, parley.ID{}))
+	}.Named(foreignProtocol, x.Principal.ID, c.name), once(x, c, r, parley.ID{}))
 	if err != nil {
 		return begun{}, err
 	}
