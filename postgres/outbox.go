@@ -50,10 +50,14 @@ func (s *Store) ApplyOutbox(ctx context.Context, claimBy parley.ID) (claim *stor
 	} else if more, err = s.applyDue(ctx, &did); more {
 		s.outbox.noteDue()
 	}
-	return did.claim, s.outbox.more(), mapError(err)
+	if err != nil {
+		return did.claim, more, mapError(err)
+	}
+	return did.claim, s.outbox.more(), nil
 }
 
-// applyDue does a part of the errand that has been due longest, and reports whether others are.
+// applyDue does a part of the errand that has been due longest, and reports whether others are, also if that one
+// failed.
 func (s *Store) applyDue(ctx context.Context, did *applied) (more bool, err error) {
 	var work *errand
 	b := system()
@@ -72,7 +76,7 @@ func (s *Store) applyDue(ctx context.Context, did *applied) (more bool, err erro
 	did.errand = work.id
 	done, rest, err := s.apply(ctx, work, did)
 	if err != nil {
-		return false, err
+		return more, err
 	}
 	if did.removed {
 		return more || did.left, nil

@@ -83,10 +83,15 @@ func (s *Store) ApplyOutbox(ctx context.Context, claimBy parley.ID) (*store.Clai
 	if err == nil || id == 0 {
 		return did.claim, did.more, err
 	}
-	return nil, false, errors.Join(err, s.write(ctx, func(tx *txn) error {
-		_, err := tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+failedRest, id)
-		return err
-	}))
+	more, unwritten := transact(ctx, s, func(tx *txn) (bool, error) {
+		if _, err := tx.exec(
+			"UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+failedRest, id,
+		); err != nil {
+			return false, err
+		}
+		return tx.has("SELECT 1 FROM outbox WHERE due_at <= ?", tx.now)
+	})
+	return nil, more && unwritten == nil, errors.Join(err, unwritten)
 }
 
 // apply does a bounded part of an errand. It reports whether the errand is done and, if not, how long to pause.
