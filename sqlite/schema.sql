@@ -1325,6 +1325,8 @@ CREATE TABLE tool_authorizations (
 
 CREATE UNIQUE INDEX tool_authorizations_server ON tool_authorizations (workspace_id, server);
 
+CREATE INDEX outbox_created ON outbox (created_at);
+
 INSERT INTO search_words (search_words, rank) VALUES ('automerge', 0);
 
 INSERT INTO search_pass VALUES (1, NULL, 0, NULL);

@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "e22e2adb5fce76f62b4dd503d71d9481788c433170ad61812aff3f077914bdfd"
+const schemaHash = "bf288590c0d83faa9e033850101eeae2edc7a51e40f091aa08b78e592f0278f1"
