@@ -3,8 +3,8 @@ package parley
 import "bytes"
 
 // EachMember calls take with the members of an object of valid JSON without white space, as the record and events have
-// them: the name as it is written, without quotes, and the value. It returns false for anything else that it notices. It
-// does not check values, and is many times as fast as encoding/json where they are long.
+// them: the name as it is written, without quotes, and the value. It returns false for anything else that it notices.
+// It does not check values, and is many times as fast as encoding/json where they are long.
 func EachMember(raw []byte, take func(name, value []byte)) bool {
 	return each(raw, '{', '}', func(rest []byte) int {
 		name := valueEnd(rest)
