@@ -48,6 +48,11 @@ func (c UserContent) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads both forms.
 func (c *UserContent) UnmarshalJSON(raw []byte) error {
 	*c = UserContent{}
+	if text, plain := PlainText(raw); plain && text != "" {
+		c.Text = text
+		c.Parts = c.inParts()
+		return nil
+	}
 	err := json.Unmarshal(raw, (*plainUser)(c))
 	switch {
 	case err != nil:
@@ -85,6 +90,11 @@ func (c AssistantContent) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads both forms.
 func (c *AssistantContent) UnmarshalJSON(raw []byte) error {
 	*c = AssistantContent{}
+	if text, plain := PlainText(raw); plain && text != "" {
+		c.Text = text
+		c.Parts = c.inParts()
+		return nil
+	}
 	err := json.Unmarshal(raw, (*plainAssistant)(c))
 	switch {
 	case err != nil:

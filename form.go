@@ -249,17 +249,21 @@ func EmptyContent() json.RawMessage { return emptyContent }
 
 var emptyContent = json.RawMessage(`{"parts":[]}`) //nolint:gochecknoglobals // never written
 
-// PlainText returns the text of a content that consists of one text, in either form. It returns false for any other
-// content, which must be decoded.
+// PlainText returns the text of a content that consists of one text, as it is stored in either form, or as clients get
+// it. It returns false for any other content, which must be decoded.
 func PlainText(content []byte) (string, bool) {
-	literal, found := bytes.CutPrefix(content, []byte(`{"parts":[`))
+	if string(content) == `{"parts":[]}` {
+		return "", true
+	}
+	literal, found := bytes.CutPrefix(content, []byte(`{"parts":[{"text":`))
 	if found {
-		if string(literal) == "]}" {
-			return "", true
+		end := valueEnd(literal)
+		rest, text := bytes.CutPrefix(literal[end:], []byte(`,"type":"text"}]`))
+		literal = literal[:end]
+		if again, both := bytes.CutPrefix(rest, []byte(`,"text":`)); both { // as clients get it
+			rest, text = bytes.CutPrefix(again, literal)
 		}
-		if literal, found = bytes.CutPrefix(literal, []byte(`{"text":`)); found {
-			literal, found = bytes.CutSuffix(literal, []byte(`,"type":"text"}]}`))
-		}
+		found = text && string(rest) == "}"
 	} else if literal, found = bytes.CutPrefix(content, []byte(`{"text":`)); found {
 		literal, found = bytes.CutSuffix(literal, []byte(`}`))
 	}
@@ -341,7 +345,7 @@ func readContent(role Role, content []byte) (c rawContent, ok bool) {
 		return c, false
 	}
 	known := true
-	whole := eachMember(content, func(name, value []byte) {
+	whole := EachMember(content, func(name, value []byte) {
 		field := c.member(role, string(name))
 		if field == nil {
 			known = false
@@ -450,7 +454,7 @@ func (c *rawContent) readParts(role Role) bool {
 	objects := 0
 	var text, reasoning, refusal joining
 	n, first, readable := 0, rawPart{}, true
-	whole := eachElement(c.parts, func(raw []byte) {
+	whole := EachElement(c.parts, func(raw []byte) {
 		p, ok := readPart(raw)
 		if readable = readable && ok; !readable {
 			return
@@ -506,7 +510,7 @@ func (c *rawContent) readParts(role Role) bool {
 }
 
 func readPart(raw []byte) (p rawPart, ok bool) {
-	ok = eachMember(raw, func(name, value []byte) {
+	ok = EachMember(raw, func(name, value []byte) {
 		switch string(name) {
 		case "type":
 			p.kind = bytes.Trim(value, `"`)
@@ -593,11 +597,11 @@ func (c *rawContent) makeParts(role Role) bool {
 	readable := true
 	switch role {
 	case RoleUser:
-		readable = c.files == nil || eachElement(c.files, func(id []byte) {
+		readable = c.files == nil || EachElement(c.files, func(id []byte) {
 			part(`{"file_id":`, id, `,"type":"file"}`)
 		})
 		readable = text(c.text, PartText) && readable
-		readable = (c.links == nil || eachElement(c.links, func(url []byte) {
+		readable = (c.links == nil || EachElement(c.links, func(url []byte) {
 			if len(url) > len(`""`) {
 				part(`{"type":"link","url":`, url, `}`)
 			}

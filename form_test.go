@@ -2,6 +2,7 @@ package parley_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -175,6 +176,44 @@ func agree[C parley.UserContent | parley.AssistantContent | parley.ToolResultCon
 				t.Fatalf("%s is taken for the text %q", stored, text)
 			}
 		}
+	}
+}
+
+// TestPlainContentsReadAsTheLongWay: a content of one text, which is read quickly, reads as any other.
+func TestPlainContentsReadAsTheLongWay(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(),
+			rapid.StringMatching(`(\\|"|[a-z]|\n|\\u[0-9a-d]{4}|é){0,8}`)).Draw(t, "text")
+		quoted := parley.AppendJSONString(nil, text)
+		if rapid.Bool().Draw(t, "raw") {
+			quoted = []byte(`"` + text + `"`) // perhaps no JSON
+		}
+		for _, form := range []string{
+			`{"parts":[{"text":%s,"type":"text"}]}`, `{"parts":[{"text":%s,"type":"text"}],"text":%[1]s}`,
+			`{"text":%s}`, `{"parts":[{"text":%s,"type":"text"}],"text":"b"}`, `{"parts":[{"text":%s,"type":"text"}]}}`,
+			`{"parts":[{"text":%s,"type":"refusal"}]}`,
+			`{"parts":[{"text":%s,"type":"text"},{"text":"b","type":"text"}]}`,
+		} {
+			raw := fmt.Appendf(nil, form, quoted)
+			sameWays[parley.UserContent](t, raw)
+			sameWays[parley.AssistantContent](t, raw)
+		}
+	})
+}
+
+// sameWays compares how a content is read with how it is read behind a space, which no quick way expects.
+func sameWays[C any, P interface {
+	*C
+	json.Unmarshaler
+}](t *rapid.T, raw []byte) {
+	var quick, long C
+	gave, wanted := P(&quick).UnmarshalJSON(raw), P(&long).UnmarshalJSON(append([]byte(" "), raw...))
+	if (gave == nil) != (wanted == nil) {
+		t.Fatalf("%s: %v, the long way %v", raw, gave, wanted)
+	}
+	if diff := cmp.Diff(long, quick); wanted == nil && diff != "" {
+		t.Fatalf("%s reads differently:\n%s", raw, diff)
 	}
 }
 

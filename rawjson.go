@@ -2,9 +2,10 @@ package parley
 
 import "bytes"
 
-// eachMember calls take with the members of an object; false for anything that is not an
-// object of valid JSON without white space.
-func eachMember(raw []byte, take func(name, value []byte)) bool {
+// EachMember calls take with the members of an object of valid JSON without white space, as the record and events have
+// them: the name as it is written, without quotes, and the value. It returns false for anything else that it notices.
+// It does not check values, and is many times as fast as encoding/json where they are long.
+func EachMember(raw []byte, take func(name, value []byte)) bool {
 	return each(raw, '{', '}', func(rest []byte) int {
 		name := valueEnd(rest)
 		if name < 2 || rest[0] != '"' || name >= len(rest) || rest[name] != ':' {
@@ -19,8 +20,8 @@ func eachMember(raw []byte, take func(name, value []byte)) bool {
 	})
 }
 
-// eachElement is eachMember for the elements of a list.
-func eachElement(raw []byte, take func(value []byte)) bool {
+// EachElement is EachMember for the elements of a list.
+func EachElement(raw []byte, take func(value []byte)) bool {
 	return each(raw, '[', ']', func(rest []byte) int {
 		value := valueEnd(rest)
 		if value > 0 {

@@ -29,6 +29,12 @@ func ForegroundKey(agentID, principalID ID) string {
 	return KeyFor("", "foreground", agentID.String()+"/"+principalID.String())
 }
 
+// ConversationKey returns the stored key of the session in which a principal's client of another protocol has a
+// conversation, by the client's name for it.
+func ConversationKey(protocol string, principalID ID, name string) string {
+	return KeyFor("", protocol, principalID.String()+"/"+name)
+}
+
 // BackgroundSession returns a new session, without ids of its own, in which an agent does its own work. It is its
 // owner's alone until they share it. Opening it accepts nothing: what may run unasked follows from the versions of the
 // agent that the owner made.

@@ -158,15 +158,15 @@ func EstimateContent(content []byte) int {
 		}
 		n += EstimateTokens(value)
 	}
-	eachMember(content, func(name, value []byte) {
+	EachMember(content, func(name, value []byte) {
 		switch string(name) {
 		case "error":
 			if isString(value) {
 				count(value)
 			}
 		case "parts":
-			inParts = eachElement(value, func(part []byte) {
-				eachMember(part, func(name, value []byte) {
+			inParts = EachElement(value, func(part []byte) {
+				EachMember(part, func(name, value []byte) {
 					switch string(name) {
 					case "text", "object", "url", "title", "name":
 						count(value)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"example.org/parley"
 	"example.org/parley/store"
@@ -225,4 +226,76 @@ func TestLineagesAreWrittenAsTheirFieldsSay(t *testing.T) {
 	if diff := cmp.Diff(fields, written); diff != "" {
 		t.Errorf("(-fields +written)\n%s", diff)
 	}
+}
+
+// TestAnyLineageIsWrittenAsEncodingJSONWould compares random lineages with what reflection makes of the same fields.
+func TestAnyLineageIsWrittenAsEncodingJSONWould(t *testing.T) {
+	t.Parallel()
+	type node struct {
+		*LineageNode
+		Version *int    `json:"version"`
+		Status  *string `json:"status"`
+	}
+	type edge struct {
+		*LineageEdge
+		Pointer *string `json:"pointer"`
+		Range   *string `json:"range"`
+	}
+	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string {
+		return string(b)
+	}))
+	id := rapid.Custom(func(t *rapid.T) (id parley.ID) {
+		if rapid.Bool().Draw(t, "known") {
+			copy(id[:], rapid.SliceOfN(rapid.Byte(), len(id), len(id)).Draw(t, "id"))
+		}
+		return id
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		l := Lineage{Truncated: rapid.Bool().Draw(t, "truncated")}
+		nodes, edges := []node{}, []edge{}
+		for range rapid.IntRange(0, 3).Draw(t, "nodes") {
+			n := LineageNode{
+				ID: text.Draw(t, "id"), Kind: parley.LineageKind(text.Draw(t, "kind")),
+				ArtifactID: id.Draw(t, "artifact"), Version: rapid.IntRange(0, 3).Draw(t, "version"),
+				TransformID: id.Draw(t, "transform"), SessionID: id.Draw(t, "session"),
+				MessageID: id.Draw(t, "message"), CallID: id.Draw(t, "call"),
+				Name: rapid.Ptr(text, true).Draw(t, "name"), Status: text.Draw(t, "status"),
+				Stale: rapid.Bool().Draw(t, "stale"), Purged: rapid.Bool().Draw(t, "purged"),
+				CreatedAt: parley.Time(rapid.Int64Range(0, 4e12).Draw(t, "created")),
+			}
+			if rapid.Bool().Draw(t, "written by somebody") {
+				n.Author = &parley.Author{
+					Kind: parley.AuthorKind(text.Draw(t, "author's kind")), ID: id.Draw(t, "author"),
+					Name: text.Draw(t, "author's name"),
+				}
+			}
+			l.Nodes = append(l.Nodes, n)
+			nodes = append(nodes, node{&n, parley.OrNull(n.Version), parley.OrNull(n.Status)})
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "edges") {
+			e := LineageEdge{
+				From: text.Draw(t, "from"), To: text.Draw(t, "to"), Kind: parley.LineageEdgeKind(text.Draw(t, "kind")),
+				Pointer: text.Draw(t, "pointer"), Range: text.Draw(t, "range"),
+			}
+			l.Edges = append(l.Edges, e)
+			edges = append(edges, edge{&e, parley.OrNull(e.Pointer), parley.OrNull(e.Range)})
+		}
+		got, err := l.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := parley.EncodeJSON(map[string]any{
+			"changed": nil, "nodes": nodes, "edges": edges, "truncated": l.Truncated,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var written, fields any
+		if err := errors.Join(json.Unmarshal(got, &written), json.Unmarshal(want, &fields)); err != nil {
+			t.Fatalf("%v\n%s", err, got)
+		}
+		if diff := cmp.Diff(fields, written); diff != "" {
+			t.Fatalf("(-fields +written)\n%s", diff)
+		}
+	})
 }

@@ -32,7 +32,14 @@ type SessionInput struct {
 	Message  *MessageInput `json:"message,omitempty" doc:"The first message: it is stored, and its turn started, in the same transaction."`
 	DryInput
 
-	derivedKey string // of an input named by type, feature and task; instead of Key
+	derivedKey string // of an input named otherwise than by Key
+}
+
+// Named returns the input with the name that a principal's client of another protocol gives a conversation: if the
+// principal has a session with that name, it is returned instead of a new one. Nobody else can name a session so.
+func (input SessionInput) Named(protocol string, principalID parley.ID, name string) SessionInput {
+	input.derivedKey = parley.ConversationKey(protocol, principalID, name)
+	return input
 }
 
 // storedKey returns the key under which the session is stored.

@@ -43,6 +43,16 @@ func (e Encoded) Data() json.RawMessage { return e.data }
 // Stored is what the store keeps when that differs from Data, else nil.
 func (e Encoded) Stored() json.RawMessage { return e.stored }
 
+// Read reads an event's data as T, the struct of its type or one with a part of its members. It never returns nil.
+func Read[T any](e *parley.Event) (*T, error) {
+	data := new(T)
+	if s, is := any(data).(*Settled); is && s.readQuickly(e.Data) {
+		return data, nil
+	}
+	data = new(T)
+	return data, json.Unmarshal(e.Data, data)
+}
+
 // Decode reads an event's data into the struct of its type. It returns nil for a
 // type that this program does not know: skip it.
 func Decode(kind parley.EventType, data json.RawMessage) (Payload, error) {

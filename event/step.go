@@ -1,7 +1,9 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
+	"reflect"
 
 	"example.org/parley"
 )
@@ -63,6 +65,59 @@ type SettledMessage struct {
 	End       int                  `json:"end"`        // bytes of what streamed: of the text, or of a call's arguments
 	// the whole content, by role as in a message; null when the message is gone
 	Content json.RawMessage `json:"content" of:"Message.content" stored:"null"`
+}
+
+// readQuickly reads the data of an event that this program has encoded, without looking at the contents. It returns
+// false for data that has to be decoded.
+func (s *Settled) readQuickly(data []byte) bool {
+	readable, known := true, 0
+	read := func(to any, value []byte) {
+		known++
+		readable = readable && json.Unmarshal(value, to) == nil
+	}
+	whole := parley.EachMember(data, func(name, value []byte) {
+		switch string(name) {
+		case "turn_id":
+			read(&s.TurnID, value)
+		case "step":
+			read(&s.Step, value)
+		case "error":
+			read(&s.Error, value)
+		case "messages":
+			known++
+			s.Messages = []SettledMessage{}
+			readable = parley.EachElement(value, func(value []byte) {
+				var m SettledMessage
+				readable = m.readQuickly(value) && readable
+				s.Messages = append(s.Messages, m)
+			}) && readable
+		}
+	})
+	return whole && readable && known == reflect.TypeFor[Settled]().NumField()
+}
+
+func (m *SettledMessage) readQuickly(data []byte) bool {
+	readable, known := true, 0
+	read := func(to any, value []byte) {
+		known++
+		readable = readable && json.Unmarshal(value, to) == nil
+	}
+	whole := parley.EachMember(data, func(name, value []byte) {
+		switch string(name) {
+		case "message_id":
+			read(&m.MessageID, value)
+		case "role":
+			read(&m.Role, value)
+		case "status":
+			read(&m.Status, value)
+		case "end":
+			read(&m.End, value)
+		case "content":
+			m.Content = bytes.Clone(value)
+			known++
+		}
+	})
+	return whole && readable && known == reflect.TypeFor[SettledMessage]().NumField()
 }
 
 // StepGenerated ends a step that completed. It is authoritative: replace what streamed

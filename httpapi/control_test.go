@@ -197,18 +197,12 @@ func TestTheQueueIsInHand(t *testing.T) {
 }
 
 // awaitEnd waits until a session has no unfinished turn.
-func (s *testServer) awaitEnd(session string) parley.Session {
+func (s *testServer) awaitEnd(session string, headers ...string) parley.Session {
 	s.Helper()
-	watch := s.stream("GET", "/v1/sessions/"+session+"/events", "")
+	watch := s.stream("GET", "/v1/sessions/"+session+"/events", "", headers...)
 	defer func() { _ = watch.body.Close() }()
 	for {
-		if now := want[parley.Session](
-			s,
-			200,
-			"GET",
-			"/v1/sessions/"+session,
-			"",
-		); now.TurnID.IsZero() &&
+		if now := want[parley.Session](s, 200, "GET", "/v1/sessions/"+session, "", headers...); now.TurnID.IsZero() &&
 			now.Status != parley.SessionPending {
 			return now
 		}

@@ -19,9 +19,9 @@ func (s *testServer) talked(session string, texts ...string) (at string, record 
 	return at, s.recordOf(at)
 }
 
-func (s *testServer) recordOf(at string) []parley.Message {
+func (s *testServer) recordOf(at string, headers ...string) []parley.Message {
 	s.Helper()
-	return want[page[parley.Message]](s, 200, "GET", at+"/messages?limit=100", "").Data
+	return want[page[parley.Message]](s, 200, "GET", at+"/messages?limit=100", "", headers...).Data
 }
 
 // What is done to a message whose own session is deleted asks for the session that is

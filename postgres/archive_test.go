@@ -227,5 +227,16 @@ func TestRedelivery(t *testing.T) {
 			}
 			return rest
 		},
+		Left: func(kind string, target parley.ID) (n int64) {
+			if err := conn.QueryRow(
+				t.Context(),
+				"SELECT count(*) FROM parley.outbox WHERE kind = $1 AND target_id = $2",
+				kind,
+				target.String(),
+			).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		},
 	})
 }

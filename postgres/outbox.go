@@ -29,16 +29,17 @@ type errand struct {
 	attempts    int64 // earlier ones
 }
 
-// takeErrand reserves the errand that has been due longest for a while.
+// takeErrand reserves the errand that has been due longest for a while. The time is a query of its own: only then is it
+// a condition of the index, and the many errands that are due much later are not read.
 const takeErrand = `UPDATE parley.outbox SET due_at = parley.now_ms() + $1, attempts = attempts + 1
- WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= parley.now_ms() ORDER BY due_at, id LIMIT 1
+ WHERE id = (SELECT id FROM parley.outbox WHERE due_at <= (SELECT parley.now_ms()) ORDER BY due_at, id LIMIT 1
   FOR UPDATE SKIP LOCKED)
  RETURNING id, workspace_id, kind, target_id, payload, attempts - 1`
 
 // Statements around an errand.
 const (
 	removeErrand = "DELETE FROM parley.outbox WHERE id = $1"
-	errandsDue   = "SELECT EXISTS (SELECT 1 FROM parley.outbox WHERE due_at <= parley.now_ms())"
+	errandsDue   = "SELECT coalesce((SELECT min(due_at) FROM parley.outbox) <= parley.now_ms(), false)"
 )
 
 // ApplyOutbox implements store.Outbox.
@@ -49,10 +50,14 @@ func (s *Store) ApplyOutbox(ctx context.Context, claimBy parley.ID) (claim *stor
 	} else if more, err = s.applyDue(ctx, &did); more {
 		s.outbox.noteDue()
 	}
-	return did.claim, s.outbox.more(), mapError(err)
+	if err != nil {
+		return did.claim, more, mapError(err)
+	}
+	return did.claim, s.outbox.more(), nil
 }
 
-// applyDue does a part of the errand that has been due longest, and reports whether others are.
+// applyDue does a part of the errand that has been due longest, and reports whether others are, also if that one
+// failed.
 func (s *Store) applyDue(ctx context.Context, did *applied) (more bool, err error) {
 	var work *errand
 	b := system()
@@ -71,7 +76,7 @@ func (s *Store) applyDue(ctx context.Context, did *applied) (more bool, err erro
 	did.errand = work.id
 	done, rest, err := s.apply(ctx, work, did)
 	if err != nil {
-		return false, err
+		return more, err
 	}
 	if did.removed {
 		return more || did.left, nil

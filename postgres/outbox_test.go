@@ -61,3 +61,34 @@ func TestLastStepTakesItsErrandWithIt(t *testing.T) {
 		}
 	}
 }
+
+// TestAnErrandThatFails rests, and whoever applied it goes on with the others that are due.
+func TestAnErrandThatFails(t *testing.T) {
+	t.Parallel()
+	db, url := opened(t)
+	conn := connected(t, url)
+	run(
+		t,
+		conn,
+		"SET ROLE parley_system",
+		`INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
+ SELECT gen_random_uuid(), kind, gen_random_uuid(), 0, n
+  FROM (VALUES (1, 'purge_blob'), (2, 'wake_session')) e (n, kind)`,
+		"RESET ROLE",
+		"ALTER TABLE parley.blobs RENAME TO away",
+		"SET ROLE parley_system",
+	)
+	if _, more, err := db.ApplyOutbox(t.Context(), parley.ID{}); err == nil || !more {
+		t.Fatalf("purging what cannot be read: more %t, %v; it fails, and another errand is due", more, err)
+	}
+	if _, more, err := db.ApplyOutbox(t.Context(), parley.ID{}); err != nil || more {
+		t.Errorf("the other errand: more %t, %v", more, err)
+	}
+	var left string
+	if err := conn.QueryRow(t.Context(), "SELECT string_agg(kind, ', ') FROM parley.outbox").Scan(&left); err != nil {
+		t.Fatal(err)
+	}
+	if left != "purge_blob" {
+		t.Errorf("%s are left, want the one that failed", left)
+	}
+}

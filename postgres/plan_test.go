@@ -238,7 +238,8 @@ func TestFiltersAreServedByIndexes(t *testing.T) {
 	t.Parallel()
 	p := newPlanned(t)
 	for name, check := range map[string]func(*planned){"sessions": sessionPlans, "messages": messagePlans,
-		"other lists": otherPlans, "approvals": approvalPlans, "what waits": parkedPlans, "chains": chainPlans} {
+		"other lists": otherPlans, "approvals": approvalPlans, "what waits": parkedPlans, "chains": chainPlans,
+		"errands": duePlans} {
 		t.Run(name, func(t *testing.T) {
 			within := *p
 			within.t = t
@@ -408,6 +409,52 @@ func parkedPlans(p *planned) {
 			p.t.Errorf("%s:\n%s", mode, plan)
 		}
 		run(p.t, p.conn, "ROLLBACK", "DEALLOCATE parked")
+	}
+}
+
+// duePlans: errands that are due are found by an index, however many are due later.
+func duePlans(p *planned) {
+	run(
+		p.t,
+		p.conn,
+		"SET ROLE "+systemRole,
+		`INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
+ SELECT gen_random_uuid(), 'expire_run', gen_random_uuid(), now, now + 86400000 + i
+  FROM parley.now_ms() now, generate_series(1, 20000) i`,
+		"RESET ROLE",
+		"ANALYZE parley.outbox",
+	)
+	for _, query := range []struct {
+		text, parameters, arguments string
+		want                        []string
+	}{
+		{takeErrand, "bigint", "1", []string{"Index Cond: (due_at <= "}},
+		{errandsDue, "", "", []string{" outbox_due "}},
+		{catchUp, "bigint", "2000", []string{" outbox_created ", "One-Time Filter: "}},
+	} {
+		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+			parameters, arguments := "", ""
+			if query.parameters != "" {
+				parameters, arguments = "("+query.parameters+")", "("+query.arguments+")"
+			}
+			run(p.t, p.conn, "BEGIN", enterSystem, "SET LOCAL plan_cache_mode = "+mode,
+				"PREPARE due"+parameters+" AS "+query.text)
+			rows, err := p.conn.Query(p.t.Context(), "EXPLAIN EXECUTE due"+arguments, pgx.QueryExecModeSimpleProtocol)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			plan := strings.Join(lines, "\n")
+			for _, want := range query.want {
+				if !strings.Contains(plan, want) {
+					p.t.Errorf("%s: no %q for\n%s\n%s", mode, want, query.text, plan)
+				}
+			}
+			run(p.t, p.conn, "ROLLBACK", "DEALLOCATE due")
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ type Route struct {
 	Path    string      // behind the prefix, as in http.ServeMux
 	Name    string      // operation, in the audit
 	Verb    engine.Verb // its permission; the verbs that Serve calls check it
-	Body    int64       // the most bytes of its JSON body; 0: it takes none
+	Body    int64       // the most bytes of its JSON body; 0: it takes none, and a short one is dropped
 	Makes   bool        // creates something of the caller's own and touches nothing that exists
 	Example string      // of the body; "" without one
 	Serve   func(*Exchange) error

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.org/parley"
 	"example.org/parley/internal/tables"
 	"example.org/parley/internal/transfer"
 	"example.org/parley/store/storetest"
@@ -146,6 +147,18 @@ func TestRedelivery(t *testing.T) {
 				t.Fatal(err)
 			}
 			return rest
+		},
+		Left: func(kind string, target parley.ID) (n int64) {
+			if err := db.read(t.Context(), func(c *conn) error {
+				_, err := c.one("SELECT count(*) FROM outbox WHERE kind = ? AND target_id = ?", func(r *row) error {
+					n = r.int64()
+					return nil
+				}, kind, target)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return n
 		},
 	})
 }

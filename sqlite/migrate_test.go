@@ -203,7 +203,7 @@ func TestTransformsFromBeforeEdits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := provider.DownTo(ctx, 65); err != nil {
+	if _, err := provider.DownTo(ctx, 66); err != nil {
 		t.Fatal(err)
 	}
 	var edits, outputs, named int

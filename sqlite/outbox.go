@@ -30,6 +30,10 @@ type outboxRow struct {
 	attempts    int64 // earlier ones
 }
 
+// takeErrand reads the errand that has been due longest, and whether there is another one.
+const takeErrand = "SELECT id, workspace_id, kind, target_id, payload, attempts FROM outbox WHERE due_at <= ? " +
+	"ORDER BY due_at, id LIMIT 2"
+
 // ApplyOutbox implements store.Outbox.
 func (s *Store) ApplyOutbox(ctx context.Context, claimBy parley.ID) (*store.Claim, bool, error) {
 	type part struct {
@@ -42,8 +46,7 @@ func (s *Store) ApplyOutbox(ctx context.Context, claimBy parley.ID) (*store.Clai
 		tx.core.ClaimBy = claimBy
 		var rows []outboxRow
 		if err := tx.each(
-			"SELECT id, workspace_id, kind, target_id, payload, attempts FROM outbox WHERE due_at <= ? "+
-				"ORDER BY due_at, id LIMIT 2",
+			takeErrand,
 			func(r *row) error {
 				rows = append(rows, outboxRow{r.int64(), r.id(), r.text(), r.id(), r.json(), r.int64()})
 				return nil
@@ -80,10 +83,15 @@ func (s *Store) ApplyOutbox(ctx context.Context, claimBy parley.ID) (*store.Clai
 	if err == nil || id == 0 {
 		return did.claim, did.more, err
 	}
-	return nil, false, errors.Join(err, s.write(ctx, func(tx *txn) error {
-		_, err := tx.exec("UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+failedRest, id)
-		return err
-	}))
+	more, unwritten := transact(ctx, s, func(tx *txn) (bool, error) {
+		if _, err := tx.exec(
+			"UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE id = ?", tx.now+failedRest, id,
+		); err != nil {
+			return false, err
+		}
+		return tx.has("SELECT 1 FROM outbox WHERE due_at <= ?", tx.now)
+	})
+	return nil, more && unwritten == nil, errors.Join(err, unwritten)
 }
 
 // apply does a bounded part of an errand. It reports whether the errand is done and, if not, how long to pause.
@@ -101,15 +109,22 @@ func (t *txn) apply(work *outboxRow) (done bool, pause parley.Time, err error) {
 	return done, errand.Rest(work.attempts), err
 }
 
+// The errands that were left before the clock was set back. Very many may be due later, few were created later: the
+// plus has the index of those serve.
+const (
+	lateErrands = " WHERE created_at > ?1 AND +due_at > ?1"
+	anyLate     = "SELECT 1 FROM outbox" + lateErrands + " LIMIT 1"
+)
+
 // catchUp reschedules errands that were left before the clock was set back: each keeps its original delay.
 func (t *txn) catchUp() error {
 	ahead := t.now + transition.ClockSlack
-	late, err := t.has("SELECT 1 FROM outbox WHERE due_at > ?1 AND created_at > ?1 LIMIT 1", ahead)
+	late, err := t.has(anyLate, ahead)
 	if err != nil || !late {
 		return err
 	}
 	_, err = t.exec(
-		"UPDATE outbox SET due_at = due_at - created_at + ?2, created_at = ?2 WHERE due_at > ?1 AND created_at > ?1",
+		"UPDATE outbox SET due_at = due_at - created_at + ?2, created_at = ?2"+lateErrands,
 		ahead,
 		t.now,
 	)

@@ -187,3 +187,12 @@ func TestTransitionsOfToolsAreServedByIndexes(t *testing.T) {
 		}
 	}
 }
+
+// TestErrandsAreServedByIndexes: what is due, and what the clock left behind, is found however many errands are due
+// later.
+func TestErrandsAreServedByIndexes(t *testing.T) {
+	t.Parallel()
+	db := opened(t)
+	served(t, db, "outbox_due", takeErrand, []arg{1})
+	served(t, db, "outbox_created", anyLate, []arg{1})
+}

@@ -1278,6 +1278,8 @@ CREATE TABLE tool_authorizations (
 
 CREATE UNIQUE INDEX tool_authorizations_server ON tool_authorizations (workspace_id, server);
 
+CREATE INDEX outbox_created ON outbox (created_at);
+
 CREATE TABLE transforms (
   id                 BLOB NOT NULL,
   workspace_id       BLOB NOT NULL,

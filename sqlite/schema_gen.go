@@ -3,4 +3,4 @@
 package sqlite
 
 // schemaHash is the hash of the schema that all migrations create. It saves creating that schema at every start.
-const schemaHash = "200ee5c32a2f99e5351e906a07851e22d548146ca9ed4f8ca17590de1182706e"
+const schemaHash = "bca466fe653375b54df3d2eb06089c7108a97b054ad25d36732b6b4a22dfe070"

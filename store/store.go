@@ -99,8 +99,8 @@ type Idempotency struct {
 // Outbox applies work that transactions left for later.
 type Outbox interface {
 	// ApplyOutbox takes the row that has been due longest, or one that this process has left and reserved for itself,
-	// and applies a bounded part of it in one repeatable transaction. It reports whether more work is due. An
-	// unfinished row moves to the end. Several may run at once.
+	// and applies a bounded part of it in one repeatable transaction. It reports whether more work is due, also beside
+	// an error. An unfinished row moves to the end, and so does one that failed. Several may run at once.
 	//
 	// claimBy is the process that has a place for one background turn, zero if none: if the message of a delegation
 	// starts a turn, the same transaction claims it. Without a lease, the turn is left to Claim.

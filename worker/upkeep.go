@@ -119,8 +119,8 @@ func (w *Worker) notRunning(held []store.Fence) []store.Fence {
 	})
 }
 
-// applyOnce does a part of an errand, and reports whether there is more to do. A turn that it starts runs here at once
-// if there is a place for it.
+// applyOnce does a part of an errand, and reports whether there is more to do: one that fails holds up no others. A
+// turn that it starts runs here at once if there is a place for it.
 func (w *Worker) applyOnce() (more bool) {
 	place := w.backgroundPlace()
 	var claimBy parley.ID
@@ -134,7 +134,7 @@ func (w *Worker) applyOnce() (more bool) {
 	if place != nil {
 		w.settlePlace(place, claim)
 	}
-	return more && err == nil
+	return more
 }
 
 // outboxLoop applies errands that transactions left for other sessions. Several loops run; one that finds more wakes

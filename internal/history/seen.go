@@ -27,14 +27,14 @@ type Progress struct {
 func (p *Progress) Happened(e *parley.Event) error {
 	switch {
 	case e.Type.EndsTurn():
-		var end event.TurnEnd
-		if err := json.Unmarshal(e.Data, &end); err != nil {
+		end, err := event.Read[event.TurnEnd](e)
+		if err != nil {
 			return err
 		}
 		p.Over, p.Ended = true, end.Turn
 	case e.Type == parley.EventSessionWaiting:
-		var waiting event.SessionWaiting
-		if err := json.Unmarshal(e.Data, &waiting); err != nil {
+		waiting, err := event.Read[event.SessionWaiting](e)
+		if err != nil {
 			return err
 		}
 		switch waiting.Reason {
@@ -144,7 +144,7 @@ func (s *Segment) add(m *parley.Message) (err error) {
 // hears adds an assistant's message.
 func (s *Segment) hears(m *parley.Message) error {
 	var content parley.AssistantContent
-	if err := json.Unmarshal(m.Content, &content); err != nil {
+	if err := content.UnmarshalJSON(m.Content); err != nil {
 		return err
 	}
 	if content.Text != "" {

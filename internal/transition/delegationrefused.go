@@ -22,7 +22,10 @@ func (w TellRefused) Target() parley.ID { return w.CallID }
 func (w TellRefused) do(workspaceID parley.ID, by Doer) (bool, error) {
 	return once(by, workspaceID, func(t *Tx) error {
 		h, err := t.keyed(workspaceID, parley.BackgroundKey(w.Refused.ToAgentID, w.OwnerID))
-		if err != nil || h == nil {
+		if err != nil || h == nil || h.ArchivedAt != 0 {
+			return err
+		}
+		if to, err := t.agentNow(workspaceID, h.AgentID); err != nil || !worksIn(h, to) {
 			return err
 		}
 		first, err := t.deliver(h, Delivery{w.Kind(), w.CallID})

@@ -9,17 +9,7 @@ import (
 // send records what a call's result has the session send to another agent. It is CodeInvalid, with a sentence for the
 // model, for what may not be sent.
 func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error {
-	if !h.InBackground() {
-		return parley.Errorf(parley.CodeInvalid, "only an agent that works in the background sends to its team")
-	}
-	agent, err := t.agentNow(h.WorkspaceID, h.AgentID)
-	if err != nil {
-		return err
-	}
-	if !worksIn(h, agent) {
-		return parley.Errorf(parley.CodeInvalid, "you do not work in this session any more, so nothing is sent")
-	}
-	if err := t.checkTeam(agent, sending); err != nil {
+	if err := t.maySend(h, sending); err != nil {
 		return err
 	}
 	d, at, err := t.sent(h, call, sending)
@@ -61,6 +51,21 @@ func (t *Tx) send(h *Head, call *parley.Message, sending *parley.Sending) error 
 		h.leave(ExpireDelegation{DelegationID: d.ID}, deadline)
 	}
 	return nil
+}
+
+// maySend refuses what the agent of a session may not send from there, in whatever chain.
+func (t *Tx) maySend(h *Head, sending *parley.Sending) error {
+	if !h.InBackground() {
+		return parley.Errorf(parley.CodeInvalid, "only an agent that works in the background sends to its team")
+	}
+	agent, err := t.agentNow(h.WorkspaceID, h.AgentID)
+	if err != nil {
+		return err
+	}
+	if !worksIn(h, agent) {
+		return parley.Errorf(parley.CodeInvalid, "you do not work in this session any more, so nothing is sent")
+	}
+	return t.checkTeam(agent, sending)
 }
 
 // worksIn reports whether a background session is the one in which an agent works now: an agent that got another owner

@@ -74,14 +74,23 @@ func (t *Tx) alertFailedRun(h *Head, turn *parley.Turn) error {
 	})
 }
 
-// scheduleOf returns the schedule that posted a message; nil if none did, or it is gone. Users write metadata too, so
-// the message's id decides.
+// scheduleOf returns the schedule that posted a message; nil if none did, or it is gone.
 func (t *Tx) scheduleOf(m *parley.Message) (*parley.Schedule, error) {
-	link := scheduleLink(m)
-	if link.ScheduleID.IsZero() || m.ID != parley.ScheduledMessageID(link.ScheduleID, link.DueAt) {
+	id := postedBy(m)
+	if id.IsZero() {
 		return nil, nil
 	}
-	return t.rows.Schedule(m.WorkspaceID, link.ScheduleID)
+	return t.rows.Schedule(m.WorkspaceID, id)
+}
+
+// postedBy returns the id of the schedule that posted a message; zero if none did. Users write metadata too, so the
+// message's id decides.
+func postedBy(m *parley.Message) parley.ID {
+	link := scheduleLink(m)
+	if link.ScheduleID.IsZero() || m.ID != parley.ScheduledMessageID(link.ScheduleID, link.DueAt) {
+		return parley.ID{}
+	}
+	return link.ScheduleID
 }
 
 // scheduleLink returns the run that a message's metadata names; zero for none.
@@ -130,8 +139,11 @@ func (t *Tx) alertBudget(h *Head, turn *parley.Turn, refusal *store.Refusal) err
 // alertChain raises an alert in the session where a chain began if what a call wanted to send was refused because of a
 // bound of the chain.
 func (t *Tx) alertChain(h *Head, call *parley.Message, sending *parley.Sending) error {
-	if !h.InBackground() {
+	switch err := t.maySend(h, sending); {
+	case parley.ErrorCode(err) == parley.CodeInvalid: // it was refused for that reason
 		return nil
+	case err != nil:
+		return err
 	}
 	d, _, err := t.sent(h, call, sending)
 	if err != nil {

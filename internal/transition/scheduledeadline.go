@@ -43,16 +43,24 @@ func (t *Tx) limitContinued(h *Head, turnID, rootID, workID parley.ID) error {
 	if err != nil || root == nil || root.SessionID != h.ID {
 		return err
 	}
-	schedule, err := t.scheduleOf(root)
-	if err != nil || schedule == nil {
+	id := postedBy(root)
+	if id.IsZero() {
+		return nil
+	}
+	schedule, err := t.rows.Schedule(h.WorkspaceID, id)
+	if err != nil {
 		return err
+	}
+	if schedule == nil { // it was deleted; the work has the default
+		schedule = &parley.Schedule{ID: id}
 	}
 	t.limitRun(h, turnID, schedule)
 	return nil
 }
 
-// expireRun stops a turn whose deadline has passed by the database's clock, and tells the person behind it. It reports
-// whether another visit is needed: the turn's process settles it, or the clock was set back.
+// expireRun stops a turn whose deadline has passed by the database's clock, and tells the person behind it unless the
+// schedule is gone. It reports whether another visit is needed: the turn's process settles it, or the clock was set
+// back.
 func (t *Tx) expireRun(w ExpireRun) (again bool, err error) {
 	h, err := t.load(w.SessionID)
 	if err != nil || h == nil || h.DeletedAt != 0 || h.TurnID.IsZero() {

@@ -2,7 +2,6 @@ package a2a
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"example.org/parley"
@@ -204,29 +203,28 @@ func (k *following) works() {
 func (k *following) happened(ctx context.Context, e *parley.Event) error {
 	switch {
 	case e.Type.EndsTurn():
-		var end event.TurnEnd
-		err := json.Unmarshal(e.Data, &end)
+		end, err := event.Read[event.TurnEnd](e)
 		if k.over = true; err == nil && k.frames != nil {
 			k.f.turn = end.Turn
 			k.update(k.f.outline().Status)
 		}
 		return err
 	case e.Type == parley.EventSessionWaiting:
-		var waiting event.SessionWaiting
-		if err := json.Unmarshal(e.Data, &waiting); err != nil || !stopsFor(waiting.Reason) {
+		waiting, err := event.Read[event.SessionWaiting](e)
+		if err != nil || !stopsFor(waiting.Reason) {
 			return err
 		}
 		k.over = true
-		return k.pauses(ctx, &waiting)
+		return k.pauses(ctx, waiting)
 	case k.frames == nil:
 	case e.Type == parley.EventStepStarted:
 		k.works()
 	case e.Type == parley.EventStepGenerated, e.Type == parley.EventStepError:
-		var settled event.Settled
-		if err := json.Unmarshal(e.Data, &settled); err != nil {
+		settled, err := event.Read[event.Settled](e)
+		if err != nil {
 			return err
 		}
-		return k.settled(&settled)
+		return k.settled(settled)
 	}
 	return nil
 }

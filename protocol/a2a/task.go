@@ -256,7 +256,7 @@ func settledWell(s parley.MessageStatus) bool {
 // answered returns the parts of an assistant's content: its text, and the object that it says.
 func answered(raw json.RawMessage) []part {
 	var content parley.AssistantContent
-	if json.Unmarshal(raw, &content) != nil {
+	if content.UnmarshalJSON(raw) != nil {
 		return nil
 	}
 	var parts []part

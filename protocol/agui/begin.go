@@ -81,7 +81,7 @@ func (w *writer) post(ctx context.Context) error {
 	case t.session.IsZero():
 		opened, err := a.engine.OpenSession(ctx, x.Principal, engine.SessionInput{
 			AgentID: t.agent.ID.String(), Message: &input,
-		}, w.once())
+		}.Named(foreignProtocol, x.Principal.ID, t.name), w.once())
 		return w.opened(ctx, &opened, err)
 	case r.Forwarded.Again:
 		known, err := w.known(ctx, r.said.ID)
@@ -101,18 +101,14 @@ func (w *writer) post(ctx context.Context) error {
 		}, w.once())
 		return w.opened(ctx, &opened, err)
 	}
-	if first, err := w.first(ctx); err != nil {
+	first, err := protocol.SentAgain(ctx, a.engine, x.Principal, t.session, func(m *parley.Message) bool {
+		return idOf(m) == r.said.ID && string(m.Content) == string(input.Content)
+	})
+	if err != nil {
 		return err
-	} else if first != nil && idOf(first) == r.said.ID && string(first.Content) == string(input.Content) {
-		// Sent again: it opened the thread's session, so its key is one of a thread without a session.
-		opened, err := a.engine.OpenSession(ctx, x.Principal, engine.SessionInput{
-			AgentID: t.agent.ID.String(), Message: &input,
-		}, w.onceIn(parley.ID{}))
-		if err != nil {
-			return err
-		}
-		t.session = opened.Session.ID
-		w.turn, w.after = opened.Posted.Message.TurnID, opened.Posted.EventSequence
+	}
+	if first != nil {
+		t.session, w.turn = first.SessionID, first.TurnID
 		return nil
 	}
 	defer a.streams.Expect(t.session).Close()
@@ -164,29 +160,13 @@ func (w *writer) opened(ctx context.Context, opened *store.Opened, err error) er
 	return w.api.keep(ctx, w.x.Principal, w.thread, opened.Session.ID)
 }
 
-// first returns the first message of the user in the thread's session; nil if there is none.
-func (w *writer) first(ctx context.Context) (*parley.Message, error) {
-	page, err := w.api.engine.Messages(ctx, w.x.Principal, w.thread.session, engine.MessageList{
-		Paging: engine.Paging{Limit: 1}, Roles: []parley.Role{parley.RoleUser},
-	})
-	if err != nil || len(page.Data) == 0 {
-		return nil, err
-	}
-	return &page.Data[0], nil
-}
-
-// once makes a request safe to repeat: clients give each message an id, and each run one.
-func (w *writer) once() store.Idempotency { return w.onceIn(w.thread.session) }
-
-// onceIn is once for a thread in a session; zero before it has one.
-func (w *writer) onceIn(session parley.ID) store.Idempotency {
+// once makes a request safe to repeat: clients give each message an id, and each run one. A message has the same key
+// before its thread has a session and after.
+func (w *writer) once() store.Idempotency {
 	r := w.request
 	key := w.x.R.Header.Get(idempotencyHeader)
 	if key == "" && r.said.ID != "" {
-		if r.Forwarded.Again { // it gives the thread another session
-			session = parley.ID{}
-		}
-		key = hashed(w.x.Principal.ID.String(), w.thread.name, session.String(), r.said.ID, string(r.said.Content))
+		key = hashed(w.x.Principal.ID.String(), w.thread.name, r.said.ID, string(r.said.Content))
 		if r.Forwarded.Again {
 			key = hashed(key, r.RunID)
 		}

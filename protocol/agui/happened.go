@@ -17,51 +17,51 @@ const activityProgress = "parley.progress"
 func (w *writer) happened(ctx context.Context, e *parley.Event) error {
 	switch {
 	case e.Type.EndsTurn():
-		end, err := read[event.TurnEnd](e)
+		end, err := event.Read[event.TurnEnd](e)
 		if err == nil {
 			w.ending = w.finished(&end.Turn)
 		}
 		return err
 	case e.Type == parley.EventStepStarted:
-		began, err := read[event.StepStarted](e)
+		began, err := event.Read[event.StepStarted](e)
 		if err == nil {
-			w.begins(&began)
+			w.begins(began)
 		}
 		return err
 	case e.Type == parley.EventStepGenerated, e.Type == parley.EventStepError:
-		settled, err := read[event.Settled](e)
+		settled, err := event.Read[event.Settled](e)
 		if err != nil {
 			return err
 		}
-		return w.settled(ctx, &settled)
+		return w.settled(ctx, settled)
 	case e.Type == parley.EventToolStarted:
-		began, err := read[event.ToolStarted](e)
+		began, err := event.Read[event.ToolStarted](e)
 		if err == nil {
 			w.delegated(ctx, began.ToolCallID, began.Name, began.MessageID, false)
 		}
 		return err
 	case e.Type == parley.EventToolProgress:
-		progress, err := read[event.ToolProgress](e)
+		progress, err := event.Read[event.ToolProgress](e)
 		w.put(&frame{
 			Type: "ACTIVITY_SNAPSHOT", MessageID: progress.ToolCallID + "-progress", ActivityType: activityProgress,
 			Content: e.Data,
 		})
 		return err
 	case e.Type == parley.EventToolCompleted:
-		done, err := read[event.ToolCompleted](e)
+		done, err := event.Read[event.ToolCompleted](e)
 		if err != nil {
 			return err
 		}
-		stream.Aside(func() { err = w.completed(ctx, &done) })
+		stream.Aside(func() { err = w.completed(ctx, done) })
 		return err
 	case e.Type == parley.EventApprovalCreated:
-		asked, err := read[event.Approval](e)
+		asked, err := event.Read[event.Approval](e)
 		if err == nil && asked.SessionID != w.thread.session { // a tool session's; perhaps the turn waits already
 			stream.Aside(func() { err = w.pause(ctx, "") })
 		}
 		return err
 	case e.Type == parley.EventSessionWaiting:
-		waiting, err := read[event.SessionWaiting](e)
+		waiting, err := event.Read[event.SessionWaiting](e)
 		if err != nil || waiting.Reason == parley.WaitRateLimit || waiting.Reason == parley.WaitOutside {
 			return err // the turn continues by itself
 		}
@@ -89,11 +89,6 @@ func (w *writer) other(e *parley.Event) {
 			w.put(&frame{Type: "RAW", Source: "parley", Event: append(b, '}')})
 		}
 	}
-}
-
-func read[T any](e *parley.Event) (data T, err error) {
-	err = json.Unmarshal(e.Data, &data)
-	return data, err
 }
 
 // begins begins a step, or another attempt at one.

@@ -72,7 +72,7 @@ func shownOf(m *parley.Message) ([]shown, error) {
 		return []shown{made}, err
 	case parley.RoleAssistant:
 		var content parley.AssistantContent
-		if err := json.Unmarshal(m.Content, &content); err != nil {
+		if err := content.UnmarshalJSON(m.Content); err != nil {
 			return nil, err
 		}
 		return saidOf(m.ID, &content), nil

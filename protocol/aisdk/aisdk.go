@@ -182,8 +182,9 @@ func (a *api) stop(x *protocol.Exchange) error {
 	}
 	// of a chat without a session, too: who may not cancel turns learns that first
 	_, err = a.engine.Cancel(ctx, x.Principal, c.session, engine.CancelInput{})
-	switch parley.ErrorCode(err) {
-	case parley.CodeNothingToCancel, parley.CodeConflict:
+	switch code := parley.ErrorCode(err); {
+	case code == parley.CodeNothingToCancel, code == parley.CodeConflict,
+		code == parley.CodeNotFound && c.session.IsZero():
 		err = nil
 	}
 	if err == nil {

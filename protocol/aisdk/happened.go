@@ -22,49 +22,49 @@ const (
 func (w *writer) happened(ctx context.Context, e *parley.Event) error {
 	switch {
 	case e.Type.EndsTurn():
-		end, err := read[event.TurnEnd](e)
+		end, err := event.Read[event.TurnEnd](e)
 		if err == nil {
 			w.finish(&end.Turn)
 		}
 		return err
 	case e.Type == parley.EventStepStarted:
-		began, err := read[event.StepStarted](e)
+		began, err := event.Read[event.StepStarted](e)
 		if err == nil {
-			w.begins(&began)
+			w.begins(began)
 		}
 		return err
 	case e.Type == parley.EventStepGenerated, e.Type == parley.EventStepError:
-		settled, err := read[event.Settled](e)
+		settled, err := event.Read[event.Settled](e)
 		if err != nil {
 			return err
 		}
-		return w.settled(ctx, &settled)
+		return w.settled(ctx, settled)
 	case e.Type == parley.EventStepRetrying:
-		retry, err := read[event.StepRetrying](e)
+		retry, err := event.Read[event.StepRetrying](e)
 		w.put(&chunk{Type: dataRetry, Data: retry, Transient: true})
 		return err
 	case e.Type == parley.EventToolProgress:
-		progress, err := read[event.ToolProgress](e)
+		progress, err := event.Read[event.ToolProgress](e)
 		w.put(&chunk{Type: dataProgress, ID: progress.ToolCallID, Data: progress, Transient: true})
 		return err
 	case e.Type == parley.EventToolCompleted:
-		done, err := read[event.ToolCompleted](e)
+		done, err := event.Read[event.ToolCompleted](e)
 		if err != nil {
 			return err
 		}
-		stream.Aside(func() { err = w.completed(ctx, &done) })
+		stream.Aside(func() { err = w.completed(ctx, done) })
 		return err
 	case e.Type == parley.EventApprovalCreated, e.Type == parley.EventApprovalResolved:
-		asked, err := read[event.Approval](e)
+		asked, err := event.Read[event.Approval](e)
 		if err == nil {
-			w.approval(&asked)
+			w.approval(asked)
 		}
 		return err
 	case e.Type == parley.EventLimitWarning:
 		w.step()
 		w.put(&chunk{Type: dataLimit, Data: e.Data})
 	case e.Type == parley.EventSessionWaiting:
-		waiting, err := read[event.SessionWaiting](e)
+		waiting, err := event.Read[event.SessionWaiting](e)
 		if err == nil && stopsFor(waiting.Reason) {
 			sentence := ""
 			if waiting.Refused != nil {
@@ -75,11 +75,6 @@ func (w *writer) happened(ctx context.Context, e *parley.Event) error {
 		return err
 	}
 	return nil
-}
-
-func read[T any](e *parley.Event) (data T, err error) {
-	err = json.Unmarshal(e.Data, &data)
-	return data, err
 }
 
 // project finds out which tools the client answers, when the first call comes: most turns have none.
@@ -117,7 +112,7 @@ func (w *writer) settled(ctx context.Context, s *event.Settled) error {
 		switch m.Role {
 		case parley.RoleAssistant:
 			var content parley.AssistantContent
-			if err := json.Unmarshal(m.Content, &content); err != nil {
+			if err := content.UnmarshalJSON(m.Content); err != nil {
 				return err
 			}
 			for _, p := range partsOf(m.MessageID, &content) {

@@ -306,42 +306,30 @@ func (a *api) begin(ctx context.Context, x *protocol.Exchange, c *chat, r *reque
 	if err != nil {
 		return begun{}, err
 	}
-	first, err := a.engine.Messages(ctx, x.Principal, c.session, engine.MessageList{
-		Paging: engine.Paging{Limit: 1}, Roles: []parley.Role{parley.RoleUser},
+	first, err := protocol.SentAgain(ctx, a.engine, x.Principal, c.session, func(m *parley.Message) bool {
+		return idOf(m) == r.last().ID && string(m.Content) == string(input.Content)
 	})
 	if err != nil {
 		return begun{}, err
 	}
-	if len(first.Data) > 0 && idOf(&first.Data[0]) == r.last().ID &&
-		string(first.Data[0].Content) == string(input.Content) {
-		// Sent again: it opened the chat's session, so its key is one of a chat without a session.
-		opened, err := a.engine.OpenSession(ctx, x.Principal, engine.SessionInput{
-			AgentID: c.agent.ID.String(), Message: &input,
-		}, onceIn(x, c, r, parley.ID{}))
-		if err != nil {
-			return begun{}, err
-		}
-		return begunBy(opened.Posted), nil
+	if first != nil {
+		return begun{session: first.SessionID, turn: first.TurnID}, nil
 	}
 	defer a.streams.Expect(c.session).Close()
-	posted, err := a.engine.PostMessage(ctx, x.Principal, c.session, input, once(x, c, r))
+	posted, err := a.engine.PostMessage(ctx, x.Principal, c.session, input, once(x, c, r, parley.ID{}))
 	if err != nil {
 		return begun{}, err
 	}
 	return begunBy(&posted), nil
 }
 
-// once makes a request safe to repeat: clients give each message an id.
-func once(x *protocol.Exchange, c *chat, r *request) store.Idempotency {
-	return onceIn(x, c, r, c.session)
-}
-
-// onceIn is once for a chat in a session; zero before it has one.
-func onceIn(x *protocol.Exchange, c *chat, r *request, session parley.ID) store.Idempotency {
+// once makes a request safe to repeat: clients give each message an id. A message has the same key before its chat has
+// a session and after; what is asked again has one in each session of the chat.
+func once(x *protocol.Exchange, c *chat, r *request, again parley.ID) store.Idempotency {
 	key := x.R.Header.Get(idempotencyHeader)
 	last := r.last()
 	if key == "" && r.Trigger != triggerRegenerate && last.ID != "" {
-		key = hashed(x.Principal.ID.String(), c.name, session.String(), last.ID, string(last.Parts))
+		key = hashed(x.Principal.ID.String(), c.name, again.String(), last.ID, string(last.Parts))
 	}
 	if key == "" {
 		return store.Idempotency{}
@@ -357,7 +345,7 @@ func (a *api) beginNew(ctx context.Context, x *protocol.Exchange, c *chat, r *re
 	}
 	opened, err := a.engine.OpenSession(ctx, x.Principal, engine.SessionInput{
 		AgentID: c.agent.ID.String(), Message: &first,
-	}, once(x, c, r))
+	}.Named(foreignProtocol, x.Principal.ID, c.name), once(x, c, r, parley.ID{}))
 	if err != nil {
 		return begun{}, err
 	}
@@ -380,13 +368,13 @@ func (a *api) beginAgain(
 	var err error
 	if r.Trigger == triggerRegenerate {
 		opened, err = a.engine.Regenerate(ctx, x.Principal, known.ID,
-			engine.RegenerateInput{SessionID: c.session, BranchInput: branch}, once(x, c, r))
+			engine.RegenerateInput{SessionID: c.session, BranchInput: branch}, once(x, c, r, c.session))
 	} else {
 		var input engine.MessageInput
 		if input, err = a.input(ctx, x, c, r); err == nil {
 			opened, err = a.engine.EditMessage(ctx, x.Principal, known.ID, engine.EditInput{
 				SessionID: c.session, Content: input.Content, BranchInput: branch,
-			}, once(x, c, r))
+			}, once(x, c, r, c.session))
 		}
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -228,14 +227,14 @@ func (r *reply) happened(e *parley.Event) error {
 	if e.Type != parley.EventStepGenerated || !r.streams {
 		return r.Happened(e)
 	}
-	var step event.StepGenerated
-	if err := json.Unmarshal(e.Data, &step); err != nil {
+	step, err := event.Read[event.Settled](e)
+	if err != nil {
 		return err
 	}
 	for i := range step.Messages {
 		m := &step.Messages[i]
 		var content parley.AssistantContent
-		if m.Role != parley.RoleAssistant || json.Unmarshal(m.Content, &content) != nil {
+		if m.Role != parley.RoleAssistant || content.UnmarshalJSON(m.Content) != nil {
 			continue
 		}
 		r.out.say(m.MessageID, parley.KindReasoning, 0, content.Reasoning)

@@ -164,8 +164,8 @@ func (t *teller) tell(e *parley.Event) ([]sessionEvent, error) {
 
 // reading reads an event's data and passes it on.
 func reading[T any](e *parley.Event, to func(*parley.Event, *T) error) error {
-	data := new(T)
-	if err := json.Unmarshal(e.Data, data); err != nil {
+	data, err := event.Read[T](e)
+	if err != nil {
 		return err
 	}
 	return to(e, data)

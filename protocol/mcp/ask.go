@@ -304,34 +304,34 @@ func (k *asking) Beat() error {
 func (k *asking) happened(ctx context.Context, e *parley.Event) error {
 	switch {
 	case e.Type.EndsTurn():
-		end, err := data[event.TurnEnd](e)
+		end, err := event.Read[event.TurnEnd](e)
 		k.over, k.reason, k.ended = true, "", end.Turn
 		return err
 	case e.Type == parley.EventStepStarted:
-		step, err := data[event.StepStarted](e)
+		step, err := event.Read[event.StepStarted](e)
 		k.progress("step " + strconv.Itoa(step.Step))
 		return err
 	case e.Type == parley.EventToolStarted:
-		call, err := data[event.ToolStarted](e)
+		call, err := event.Read[event.ToolStarted](e)
 		k.progress("calls " + call.Name)
 		return err
 	case e.Type == parley.EventToolProgress:
-		call, err := data[event.ToolProgress](e)
+		call, err := event.Read[event.ToolProgress](e)
 		k.progress(call.Name + ": " + call.Message)
 		return err
 	case e.Type == parley.EventToolCompleted:
-		call, err := data[event.ToolCompleted](e)
+		call, err := event.Read[event.ToolCompleted](e)
 		k.progress(call.Name + " has a result")
 		return err
 	case e.Type == parley.EventApprovalCreated:
-		held, err := data[event.Approval](e)
+		held, err := event.Read[event.Approval](e)
 		k.progress("waits for an approval of " + held.Name)
 		if err == nil && held.SessionID != k.session { // its own session's come with session.waiting
 			stream.Aside(func() { k.elicit(ctx) })
 		}
 		return err
 	case e.Type == parley.EventSessionWaiting:
-		waiting, err := data[event.SessionWaiting](e)
+		waiting, err := event.Read[event.SessionWaiting](e)
 		if err != nil || !stopsFor(waiting.Reason) {
 			return err
 		}
@@ -342,11 +342,6 @@ func (k *asking) happened(ctx context.Context, e *parley.Event) error {
 		stream.Aside(func() { k.elicit(ctx) })
 	}
 	return nil
-}
-
-func data[T any](e *parley.Event) (data T, err error) {
-	err = json.Unmarshal(e.Data, &data)
-	return data, err
 }
 
 // result is the message that answers the call.

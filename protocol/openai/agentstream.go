@@ -213,8 +213,8 @@ func (w *agentWatch) asks(action *requiredAction) {
 func (w *agentWatch) happened(ctx context.Context, e *parley.Event) (over bool, err error) {
 	switch {
 	case e.Type.EndsTurn():
-		var end event.TurnEnd
-		if err := json.Unmarshal(e.Data, &end); err != nil {
+		end, err := event.Read[event.TurnEnd](e)
+		if err != nil {
 			return false, err
 		}
 		w.abandon()
@@ -222,43 +222,43 @@ func (w *agentWatch) happened(ctx context.Context, e *parley.Event) (over bool, 
 		stream.Aside(func() { err = w.session(ctx, "") })
 		return w.untilIdle && sessionState(&w.place.session) == sessionIdle, err
 	case e.Type == parley.EventSessionStarted:
-		var started event.SessionStarted
-		if err := json.Unmarshal(e.Data, &started); err != nil {
+		started, err := event.Read[event.SessionStarted](e)
+		if err != nil {
 			return false, err
 		}
 		stream.Aside(func() { err = w.started(ctx, started.TurnID) })
 	case e.Type == parley.EventMessageCreated:
-		var made event.MessageCreated
-		if err := json.Unmarshal(e.Data, &made); err != nil {
+		made, err := event.Read[event.MessageCreated](e)
+		if err != nil {
 			return false, err
 		}
 		if made.Role == parley.RoleUser || made.Role == parley.RoleToolResult {
 			stream.Aside(func() { err = w.said(ctx, made.MessageID) })
 		}
 	case e.Type == parley.EventSessionWaiting:
-		var waiting event.SessionWaiting
-		if err := json.Unmarshal(e.Data, &waiting); err != nil {
+		waiting, err := event.Read[event.SessionWaiting](e)
+		if err != nil {
 			return false, err
 		}
 		if forClient(waiting.Reason) || waiting.Reason == parley.WaitApproval {
 			stream.Aside(func() { err = w.session(ctx, "") })
 		}
 	case e.Type == parley.EventStepStarted:
-		var step event.StepStarted
-		if err := json.Unmarshal(e.Data, &step); err != nil {
+		step, err := event.Read[event.StepStarted](e)
+		if err != nil {
 			return false, err
 		}
 		w.abandon()
 		w.current = step.MessageID
 	case e.Type == parley.EventStepGenerated, e.Type == parley.EventStepError:
-		var step event.Settled
-		if err := json.Unmarshal(e.Data, &step); err != nil {
+		step, err := event.Read[event.Settled](e)
+		if err != nil {
 			return false, err
 		}
-		w.settled(&step)
+		w.settled(step)
 	case e.Type == parley.EventToolCompleted:
-		var done event.ToolCompleted
-		if err := json.Unmarshal(e.Data, &done); err != nil {
+		done, err := event.Read[event.ToolCompleted](e)
+		if err != nil {
 			return false, err
 		}
 		stream.Aside(func() { err = w.said(ctx, done.MessageID) })

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
@@ -177,14 +176,14 @@ func (r *reply) happened(e *parley.Event) error {
 	if e.Type != parley.EventStepGenerated || r.frames == nil {
 		return r.Progress.Happened(e)
 	}
-	var step event.StepGenerated
-	if err := json.Unmarshal(e.Data, &step); err != nil {
+	step, err := event.Read[event.Settled](e)
+	if err != nil {
 		return err
 	}
 	for i := range step.Messages {
 		m := &step.Messages[i]
 		var content parley.AssistantContent
-		if m.Role != parley.RoleAssistant || json.Unmarshal(m.Content, &content) != nil {
+		if m.Role != parley.RoleAssistant || content.UnmarshalJSON(m.Content) != nil {
 			continue
 		}
 		r.say(m.MessageID, parley.KindReasoning, 0, content.Reasoning)

@@ -227,8 +227,7 @@ func (a *api) summarise(
 func compactionEnd(e *parley.Event, id parley.ID) (call parley.ID, over bool, err error) {
 	switch e.Type {
 	case parley.EventCompactionCompleted:
-		var done event.CompactionCompleted
-		err = json.Unmarshal(e.Data, &done)
+		done, err := event.Read[event.CompactionCompleted](e)
 		return done.CallID, done.CompactionID == id, err
 	case parley.EventCompactionFailed:
 		var failed event.CompactionFailed

@@ -211,7 +211,7 @@ func itemsOf(m *parley.Message) (items []any, err error) {
 // assistantItems returns the reasoning and the message of an assistant's row.
 func assistantItems(m *parley.Message, status string) (items []any, err error) {
 	var content parley.AssistantContent
-	if err := json.Unmarshal(m.Content, &content); err != nil {
+	if err := content.UnmarshalJSON(m.Content); err != nil {
 		return nil, err
 	}
 	if content.Reasoning != "" {

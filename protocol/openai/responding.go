@@ -177,14 +177,14 @@ func (w *responding) Beat() error { return w.frames.Beat() }
 func (w *responding) happened(e *parley.Event) error {
 	switch {
 	case e.Type.EndsTurn():
-		var end event.TurnEnd
-		if err := json.Unmarshal(e.Data, &end); err != nil {
+		end, err := event.Read[event.TurnEnd](e)
+		if err != nil {
 			return err
 		}
 		w.ended, w.turn = true, end.Turn
 	case e.Type == parley.EventSessionWaiting:
-		var waiting event.SessionWaiting
-		if err := json.Unmarshal(e.Data, &waiting); err != nil {
+		waiting, err := event.Read[event.SessionWaiting](e)
+		if err != nil {
 			return err
 		}
 		switch {
@@ -193,8 +193,8 @@ func (w *responding) happened(e *parley.Event) error {
 			w.turn.Status, w.turn.WaitReason = parley.TurnWaiting, waiting.Reason
 		}
 	case e.Type == parley.EventMessageCreated:
-		var created event.MessageCreated
-		if err := json.Unmarshal(e.Data, &created); err != nil {
+		created, err := event.Read[event.MessageCreated](e)
+		if err != nil {
 			return err
 		}
 		if created.Role == parley.RoleUser && created.MessageID != w.anchor.ID { // a steer, which may end the response
@@ -206,15 +206,15 @@ func (w *responding) happened(e *parley.Event) error {
 		}
 	case w.frames == nil:
 	case e.Type == parley.EventStepStarted:
-		var step event.StepStarted
-		if err := json.Unmarshal(e.Data, &step); err != nil {
+		step, err := event.Read[event.StepStarted](e)
+		if err != nil {
 			return err
 		}
 		w.abandon()
 		w.current = step.MessageID
 	case e.Type == parley.EventStepGenerated, e.Type == parley.EventStepError:
-		var step event.Settled
-		if err := json.Unmarshal(e.Data, &step); err != nil {
+		step, err := event.Read[event.Settled](e)
+		if err != nil {
 			return err
 		}
 		for i := range step.Messages {
@@ -415,7 +415,7 @@ func (w *responding) settle(id parley.ID, role parley.Role, of parley.MessageSta
 func (w *responding) settleText(m *parley.Message) {
 	status := itemStatus(m.Status)
 	var content parley.AssistantContent
-	if json.Unmarshal(m.Content, &content) != nil {
+	if content.UnmarshalJSON(m.Content) != nil {
 		return
 	}
 	if m.ID != w.current { // nothing of it was sent

@@ -241,6 +241,32 @@ func alertChain(t *testing.T, w *world) {
 	if items := c.alerts(t); len(items) != 1 || items[0].ReadAt == 0 {
 		t.Errorf("the same chain raised %+v", items)
 	}
+	runner := c.background(t, &c.runner).ID
+	counts := func(what string, sender, receiver int) {
+		t.Helper()
+		by, to := len(c.refusals(t, work.Fence.SessionID)), len(c.refusals(t, runner))
+		if by != sender || to != receiver {
+			t.Errorf("%s: the sender's session has %d events and the receiver's %d, want %d and %d",
+				what, by, to, sender, receiver)
+		}
+	}
+	counts("both work", 2, 2)
+	c.runner.Status = parley.AgentArchived
+	c.updates(t, &c.runner)
+	refuses(12, c.task(c.runner, "Run."))
+	counts("the receiver is archived", 3, 2)
+	c.runner.Status, c.runner.LeadID = parley.AgentActive, parley.ID{}
+	c.updates(t, &c.runner)
+	refuses(13, c.task(c.runner, "Run."))
+	counts("the receiver has left the team", 3, 2)
+}
+
+// updates stores an agent as a new version.
+func (w *world) updates(t reporter, agent *parley.Agent) {
+	t.Helper()
+	changed, err := w.store.UpdateAgent(w.ctx, *agent)
+	must(t, "UpdateAgent", err)
+	*agent = changed
 }
 
 // refusals returns what a session was told of delegations that were not sent.

@@ -21,12 +21,19 @@ type OutboxRows struct {
 	// Hurry makes those due that wait for a person's conversation, and returns for how many milliseconds the last one
 	// was to rest.
 	Hurry func() int64
+	Left  func(kind string, target parley.ID) int64 // counts the rows of an errand
 }
 
 // Redelivery repeats finished errands to other sessions, as after a crash between the work and the deletion of the
 // errand's row, including errands that an older program left.
 func Redelivery(t *testing.T, db store.Store, outbox OutboxRows) {
 	t.Helper()
+	t.Run("DeadlinesWithoutASchedule", func(t *testing.T) {
+		w := &world{ctx: t.Context(), store: db}
+		w.enter(t, "DeadlinesWithoutASchedule")
+		w.process = w.register(t)
+		w.deadlineWithoutSchedule(t, outbox)
+	})
 	for name, left := range map[string]func(){"Errands": func() {}, "ErrandsFromBefore": outbox.Age} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{ctx: t.Context(), store: db}
@@ -50,6 +57,39 @@ func Redelivery(t *testing.T, db store.Store, outbox OutboxRows) {
 		w.process = w.register(t)
 		w.waitingErrand(t, outbox)
 	})
+}
+
+// deadlineWithoutSchedule: a turn that goes on with a run has a deadline also if the schedule was deleted meanwhile;
+// one that goes on with what a person said has none.
+func (w *world) deadlineWithoutSchedule(t *testing.T, outbox OutboxRows) {
+	t.Helper()
+	c := w.crew(t)
+	goesOn := func() parley.ID {
+		t.Helper()
+		c.errands(t)
+		c.answer(t, c.claimed(t)["scout"], "It is green.")
+		c.errands(t)
+		home := c.claimed(t)["lead"]
+		c.answer(t, home, "Thanks.")
+		return home.Turn.ID
+	}
+	sends := func(claim store.Claim) {
+		t.Helper()
+		c.sends(t, claim, 1, c.task(c.scout, "Look."))
+		claim.Turn.Step = 1
+		c.answer(t, claim, "They are at work.")
+	}
+	made := c.schedule(t, c.lead.ID)
+	c.due(t, made.ID)
+	sends(c.claim(t))
+	must(t, "DeleteSchedule", c.store.DeleteSchedule(c.ctx, c.scope.WorkspaceID, made.ID))
+	if turn := goesOn(); outbox.Left("expire_run", turn) != 1 {
+		t.Errorf("the run of a deleted schedule goes on without a deadline")
+	}
+	sends(c.begins(t))
+	if turn := goesOn(); outbox.Left("expire_run", turn) != 0 {
+		t.Errorf("what a person said has a deadline")
+	}
 }
 
 // unreadableErrand spoils the errand that brings a result home: others go on, it stays,

@@ -15,7 +15,7 @@ CREATE INDEX transforms_project_generations ON parley.transforms (workspace_id, 
 
 -- A program that does not know them would leave them behind when it purges their artifact, show them to nobody but the
 -- artifact's owner, and call every version stale that was edited again.
-UPDATE parley.compatibility SET compatible_from = greatest(compatible_from, 66);
+UPDATE parley.compatibility SET compatible_from = greatest(compatible_from, 67);
 
 -- +goose Down
 UPDATE parley.artifact_versions v SET transform_id = NULL FROM parley.transforms t
