@@ -282,7 +282,7 @@ func Catalogue() []Description {
 			{Name: "reason", Doc: "For people: why it has no answer; or null.", Type: reflect.TypeFor[string](), Null: true},
 			{Name: "deadline_at", Doc: "When it expires; null for a report.", Type: reflect.TypeFor[parley.Time](), Null: true},
 		}}},
-		{Event: parley.EventDelegationRefused, Durable: true, Object: Object{Name: "DelegationRefused", Type: reflect.TypeFor[DelegationRefused](), Doc: "Reports that an agent could not send something to another one because its chain has reached a bound. It is written to the sessions of both agents. No delegation was made.", Fields: []Field{
+		{Event: parley.EventDelegationRefused, Durable: true, Object: Object{Name: "DelegationRefused", Type: reflect.TypeFor[DelegationRefused](), Doc: "Reports that an agent could not send something to another one because its chain has reached a bound. No delegation was made. It is written to the sessions of both agents, unless the receiver is archived.", Fields: []Field{
 			{Name: "call_message_id", Doc: "The tool call that wanted to send it.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "kind", Doc: "Task, question, report or briefing.", Type: reflect.TypeFor[parley.DelegationKind](), Values: []string{"task", "question", "report", "briefing"}},
 			{Name: "from_agent_id", Doc: "The agent that wanted to send it.", Type: reflect.TypeFor[parley.ID]()},

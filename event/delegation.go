@@ -57,7 +57,7 @@ type DelegationCancelled struct{ Delegation }
 type DelegationExpired struct{ Delegation }
 
 // DelegationRefused reports that an agent could not send something to another one because its chain has reached a
-// bound. It is written to the sessions of both agents. No delegation was made.
+// bound. No delegation was made. It is written to the sessions of both agents, unless the receiver is archived.
 //
 //event:durable
 type DelegationRefused struct {

@@ -412,7 +412,7 @@ func parkedPlans(p *planned) {
 	}
 }
 
-// duePlans: errands that are due are found by an index, however many are due later.
+// duePlans: errands and schedules that are due are found by an index, however many are due later.
 func duePlans(p *planned) {
 	run(
 		p.t,
@@ -421,8 +421,14 @@ func duePlans(p *planned) {
 		`INSERT INTO parley.outbox (workspace_id, kind, target_id, created_at, due_at)
  SELECT gen_random_uuid(), 'expire_run', gen_random_uuid(), now, now + 86400000 + i
   FROM parley.now_ms() now, generate_series(1, 20000) i`,
+		`INSERT INTO parley.schedules (id, workspace_id, agent_id, name, every, time_zone, anchor, message, enabled,
+  overlap, missed, author_kind, author_id, author_name, next_at, moved_at, skipped, revision, created_at, updated_at)
+ SELECT gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '', '1h', 'UTC', now, '', true, 'skip',
+   'once', 'user', gen_random_uuid(), '', now + 86400000 + i, now, 0, 1, now, now
+  FROM parley.now_ms() now, generate_series(1, 20000) i`,
 		"RESET ROLE",
 		"ANALYZE parley.outbox",
+		"ANALYZE parley.schedules",
 	)
 	for _, query := range []struct {
 		text, parameters, arguments string
@@ -431,6 +437,8 @@ func duePlans(p *planned) {
 		{takeErrand, "bigint", "1", []string{"Index Cond: (due_at <= "}},
 		{errandsDue, "", "", []string{" outbox_due "}},
 		{catchUp, "bigint", "2000", []string{" outbox_created ", "One-Time Filter: "}},
+		{dueSchedules, "bigint", "100", []string{" schedules_due ", "Index Cond: (next_at <= "}},
+		{aheadSchedules, "bigint, bigint", "100, 2000", []string{" schedules_moved ", "Index Cond: (moved_at > "}},
 	} {
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			parameters, arguments := "", ""

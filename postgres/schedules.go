@@ -153,18 +153,19 @@ func scheduleRunsQuery(scheduleID parley.ID, q store.ScheduleRunQuery) (text str
 		" ORDER BY u.due_at " + word + limit, rows, l.args
 }
 
-// The schedules to act on: those that are due, and those whose next time was set before the clock was set back.
+// The schedules to act on: those that are due, and those whose next time was set before the clock was set back. The
+// time is a query of its own, as in takeErrand, so that the others are not read.
 const (
 	// round counts a workspace's due schedules, longest due first: workspaces take turns.
 	dueSchedules = "SELECT " + scheduleColumns + " FROM (" +
 		"SELECT workspace_id, id, next_at, " +
 		"row_number() OVER (PARTITION BY workspace_id ORDER BY next_at, id) AS round FROM parley.schedules " +
-		"WHERE next_at IS NOT NULL AND NOT resting AND next_at <= parley.now_ms() " +
+		"WHERE next_at IS NOT NULL AND NOT resting AND next_at <= (SELECT parley.now_ms()) " +
 		"ORDER BY round, next_at, id LIMIT $1) f " +
 		"JOIN parley.schedules c ON c.workspace_id = f.workspace_id AND c.id = f.id " +
 		"ORDER BY f.round, f.next_at, f.id"
 	aheadSchedules = "SELECT " + scheduleColumns + " FROM parley.schedules c " +
-		"WHERE c.next_at IS NOT NULL AND NOT c.resting AND c.moved_at > parley.now_ms() + $2 LIMIT $1"
+		"WHERE c.next_at IS NOT NULL AND NOT c.resting AND c.moved_at > (SELECT parley.now_ms()) + $2 LIMIT $1"
 )
 
 // Now implements store.Schedules.

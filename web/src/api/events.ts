@@ -567,7 +567,7 @@ export interface DelegationExpired {
 }
 
 // DelegationRefused reports that an agent could not send something to another one because its chain has reached a
-// bound. It is written to the sessions of both agents. No delegation was made.
+// bound. No delegation was made. It is written to the sessions of both agents, unless the receiver is archived.
 export interface DelegationRefused {
   // The tool call that wanted to send it.
   call_message_id: ID;

@@ -2640,7 +2640,7 @@ export interface components {
              */
             type: "delegation.failed";
         };
-        /** @description Reports that an agent could not send something to another one because its chain has reached a bound. It is written to the sessions of both agents. No delegation was made. */
+        /** @description Reports that an agent could not send something to another one because its chain has reached a bound. No delegation was made. It is written to the sessions of both agents, unless the receiver is archived. */
         DelegationRefused: {
             /**
              * Format: uuid
@@ -2682,7 +2682,7 @@ export interface components {
              */
             to_agent_id: string;
         };
-        /** @description Reports that an agent could not send something to another one because its chain has reached a bound. It is written to the sessions of both agents. No delegation was made. */
+        /** @description Reports that an agent could not send something to another one because its chain has reached a bound. No delegation was made. It is written to the sessions of both agents, unless the receiver is archived. */
         DelegationRefusedEvent: {
             /**
              * Format: date-time
