@@ -117,12 +117,12 @@ func (a *api) prepare(x *protocol.Exchange, asked *responseRequest) (*prepared, 
 	}
 	p.own = agent
 	switch {
-	case p.session != nil:
+	case p.session != nil && p.session.AgentID != agent.ID:
 		p.own, err = a.engine.Agent(ctx, x.Principal, p.session.AgentID.String())
 		if err == nil && model != "" {
 			agent = p.own // it keeps its prompt and tools
 		}
-	case model != "":
+	case p.session == nil && model != "":
 		agent, err = a.plainAgent(ctx, x.Principal)
 		p.own = agent
 	}
