@@ -189,9 +189,8 @@ function Graph({ lineage, direction }: { lineage: Lineage; direction: Direction 
               )}
             >
               <span className="w-full truncate text-[13px] font-medium">{node.version === null ? nameOf(node) : (node.name ?? nameOf(node))}</span>
-              <span className="flex w-full items-center gap-1 truncate text-xs text-faint">
-                {node.version !== null && `Version ${node.version} · `}
-                {kindOf(node)}
+              <span className="flex w-full items-center gap-1 text-xs text-faint">
+                <span className="truncate">{node.version !== null && `Version ${node.version} · `}{kindOf(node)}</span>
                 {node.stale && <span className="text-warn">stale</span>}
               </span>
             </button>
