@@ -49,6 +49,7 @@ type MessageList struct {
 	Roles      []parley.Role
 	Statuses   []parley.MessageStatus
 	Internal   *bool
+	RecordOnly bool // no queued ones
 	TurnIDs    []parley.ID
 	Iterations []int
 	ToolNames  []string

@@ -260,8 +260,8 @@ func messageQuery(list MessageList) (store.MessageQuery, Order, error) {
 		}
 	}
 	return store.MessageQuery{
-		Roles: list.Roles, Internal: list.Internal, AfterSequence: from.Sequence, AfterPosition: from.Position,
-		Descending: order == Descending, Limit: limit,
+		Roles: list.Roles, Internal: list.Internal, RecordOnly: list.RecordOnly, Descending: order == Descending,
+		AfterSequence: from.Sequence, AfterPosition: from.Position, Limit: limit,
 	}, order, nil
 }
 

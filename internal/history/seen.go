@@ -96,14 +96,14 @@ func (b *Book) Seen(ctx context.Context, principal parley.Principal, turn Turn) 
 	paging := engine.Paging{Limit: parley.MaxPage}
 	for range MaxAnswerPages {
 		page, err := b.Engine.Messages(ctx, principal, turn.Session, engine.MessageList{
-			Paging: paging, TurnIDs: []parley.ID{turn.ID}, From: turn.Sequence + 1,
+			Paging: paging, TurnIDs: []parley.ID{turn.ID}, From: turn.Sequence + 1, RecordOnly: true,
 		})
 		if err != nil {
 			return s, err
 		}
 		for i := range page.Data {
 			m := &page.Data[i]
-			if m.Sequence <= turn.Sequence || m.Internal { // also queued ones
+			if m.Internal {
 				continue
 			}
 			if err := s.add(m); err != nil {
