@@ -34,11 +34,12 @@ const (
  AND EXISTS (SELECT 1 FROM parley.transforms g
   WHERE g.workspace_id = i.workspace_id AND g.id = i.transform_id AND g.kind = 'generation'))`
 
-	// Of an edit, "v" is the version that it wrote, "a" the version's artifact and "s" the artifact's session.
+	// Of an edit, "v" is the version that it wrote, "a" the version's artifact and "h" the artifact's session; of a
+	// generation, "s" is its tool session. They are two joins for the reason of transformTables.
 	lineageTransforms = `SELECT f.id,
- CASE t.kind WHEN 'edit' THEN a.id IS NULL OR a.session_id IS NOT NULL AND s.id IS NULL ELSE s.id IS NULL END,
- coalesce(t.name, ''), coalesce(t.status, ''),
- coalesce(s.owner_id, a.owner_id, t.owner_id), coalesce(s.visibility, a.visibility, ''), t.session_id,
+ CASE t.kind WHEN 'edit' THEN a.id IS NULL OR a.session_id IS NOT NULL AND h.id IS NULL ELSE s.id IS NULL END,
+ coalesce(t.name, ''), coalesce(t.status, ''), coalesce(s.owner_id, h.owner_id, a.owner_id, t.owner_id),
+ coalesce(s.visibility, h.visibility, a.visibility, ''), t.session_id,
  coalesce(t.created_at, 0), t.trigger_message_id,
  coalesce(t.kind = 'edit', false), coalesce(v.author_kind, ''), v.author_id, coalesce(v.author_name, '')` +
 		lineageNodes + `
@@ -48,8 +49,8 @@ const (
  LEFT JOIN parley.artifacts a ON a.workspace_id = o.workspace_id AND a.id = o.artifact_id AND a.deleted_at IS NULL
  LEFT JOIN parley.artifact_versions v ON v.workspace_id = a.workspace_id AND v.artifact_id = a.id
   AND v.number = o.version
- LEFT JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = coalesce(a.session_id, t.session_id)
-  AND s.deleted_at IS NULL`
+ LEFT JOIN parley.sessions h ON h.workspace_id = a.workspace_id AND h.id = a.session_id AND h.deleted_at IS NULL
+ LEFT JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = t.session_id AND s.deleted_at IS NULL`
 
 	lineageMessages = `SELECT f.id, s.id IS NULL, coalesce(s.title, ''), coalesce(m.status, ''), s.owner_id,
  coalesce(s.visibility, ''), m.session_id, coalesce(m.author_kind, ''), m.author_id, coalesce(m.author_name, ''),
