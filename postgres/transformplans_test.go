@@ -55,12 +55,14 @@ func transformPlans(p *planned) {
 	const generation, edit = parley.TransformGeneration, parley.TransformEdit
 	id := parley.NewID()
 	for index, queries := range map[string][]store.TransformQuery{
-		"transforms_recent":              {{}, {AfterID: id}, {Kind: edit}, {Status: parley.TransformCompleted}},
-		"transforms_generations":         {{Kind: generation}, {Kind: generation, AfterID: id, Ascending: true}},
-		"transforms_project":             {{ProjectID: id}, {ProjectID: id, Kind: edit}},
-		"transforms_project_generations": {{ProjectID: id, Kind: generation, AfterID: id}},
-		"transforms_trigger":             {{TriggerSessionID: id, Kind: generation}},
-		"transforms_run":                 {{RunID: id}},
+		"transforms_recent": {{}, {AfterID: id}, {Kind: edit}, {Status: parley.TransformCompleted}},
+		"transforms_generations": {{Kind: generation}, {Kind: generation, AfterID: id, Ascending: true},
+			{Status: parley.TransformFailed}},
+		"transforms_project": {{ProjectID: id}, {ProjectID: id, Kind: edit}},
+		"transforms_project_generations": {{ProjectID: id, Kind: generation, AfterID: id},
+			{ProjectID: id, Status: parley.TransformStreaming}},
+		"transforms_trigger": {{TriggerSessionID: id, Kind: generation}},
+		"transforms_run":     {{RunID: id}},
 	} {
 		for _, query := range queries {
 			for _, viewer := range []parley.ID{{}, id} {

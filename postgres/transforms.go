@@ -222,7 +222,7 @@ func transformsQuery(scope store.Scope, q store.TransformQuery) (text string, ro
 		l.must("f.project_id = ?", q.ProjectID)
 	}
 	l.ofTransforms(scope)
-	switch q.Kind { // in words, because an index has this condition
+	switch q.OfKind() { // in words, because an index has this condition
 	case parley.TransformGeneration:
 		l.must("f.kind = 'generation'")
 	case parley.TransformEdit:
