@@ -79,14 +79,18 @@ func transformPlans(p *planned) {
 	p.eachByKey("one transform", p.plan(false, text, l.args))
 	ids := []string{id.String(), parley.NewID().String()}
 	p.eachByKey("transforms of a lineage", p.plan(false, lineageTransforms, []arg{ids, []string{"0", "0"}}))
+	p.eachByKey("versions of a lineage", p.plan(false, lineageVersions, []arg{ids, []string{"1", "2"}}))
 	p.eachByKey("edits to be purged", p.plan(false, deleteEdits, []arg{p.workspace, ids}))
 }
 
-// eachByKey requires that a plan reads no table whole, nor a whole workspace of it.
+// eachByKey requires that a plan reads no table whole, nor a whole workspace of it, nor all versions of a document.
 func (p *planned) eachByKey(what, plan string) {
 	p.t.Helper()
 	if strings.Contains(plan, "Seq Scan") {
 		p.t.Errorf("%s: a whole table is read\n%s", what, plan)
+	}
+	if strings.Contains(plan, "Join Filter: (v.number = ") {
+		p.t.Errorf("%s: all versions of a document are read\n%s", what, plan)
 	}
 	for _, line := range strings.Split(plan, "\n") {
 		_, condition, is := strings.Cut(line, "Index Cond: ")
