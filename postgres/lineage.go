@@ -26,14 +26,16 @@ const (
 
 	// staleTransform tells that an input of the generation that wrote version "v" has a newer current version, and
 	// one that it has not written itself. Nothing makes an edit stale, which is asked first: a document may have
-	// thousands.
+	// thousands. For the same reason OFFSET 0 has the outputs found by their transform, not by the document.
 	staleTransform = `EXISTS (SELECT 1 FROM parley.transforms g
  WHERE g.workspace_id = ` + here + ` AND g.id = v.transform_id AND g.kind = 'generation')
  AND EXISTS (SELECT 1 FROM parley.transform_inputs i
  JOIN parley.artifacts x ON x.workspace_id = i.workspace_id AND x.id = i.artifact_id
  WHERE i.workspace_id = ` + here + ` AND i.transform_id = v.transform_id AND x.version > i.version
- AND x.deleted_at IS NULL AND x.version > coalesce((SELECT o.version FROM parley.transform_outputs o
-  WHERE o.workspace_id = i.workspace_id AND o.transform_id = i.transform_id AND o.artifact_id = x.id), 0))`
+ AND x.deleted_at IS NULL AND x.version > coalesce((SELECT max(o.version) FROM
+  (SELECT o.artifact_id, o.version FROM parley.transform_outputs o WHERE o.workspace_id = ` + here + `
+    AND o.transform_id = i.transform_id OFFSET 0) o
+  WHERE o.artifact_id = x.id), 0))`
 
 	// Of an edit, "v" is the version that it wrote, "a" the version's artifact and "h" the artifact's session; of a
 	// generation, "s" is its tool session. They are two joins for the reason of transformTables.

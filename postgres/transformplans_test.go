@@ -71,6 +71,14 @@ func transformPlans(p *planned) {
 			}
 		}
 	}
+	for _, viewer := range []parley.ID{{}, id} {
+		text, _, args := artifactsQuery(store.Scope{WorkspaceID: p.workspace, ViewerID: viewer},
+			store.ArtifactQuery{Stale: true})
+		p.served(false, "artifacts_recent", text, args)
+		if plan := p.plan(true, text, args); strings.Contains(plan, "transform_outputs_artifact") {
+			p.t.Errorf("stale documents: all that wrote a document are read\n%s", plan)
+		}
+	}
 	var l filter
 	l.must("f.id = ?", id)
 	l.ofTransforms(store.Scope{WorkspaceID: p.workspace, ViewerID: id})
@@ -88,6 +96,9 @@ func (p *planned) eachByKey(what, plan string) {
 	p.t.Helper()
 	if strings.Contains(plan, "Seq Scan") {
 		p.t.Errorf("%s: a whole table is read\n%s", what, plan)
+	}
+	if strings.Contains(plan, "transform_outputs_artifact") {
+		p.t.Errorf("%s: all that wrote a document are read\n%s", what, plan)
 	}
 	if strings.Contains(plan, "Join Filter: (v.number = ") {
 		p.t.Errorf("%s: all versions of a document are read\n%s", what, plan)
