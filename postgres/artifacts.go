@@ -522,8 +522,9 @@ func artifactsQuery(scope store.Scope, q store.ArtifactQuery) (text string, rows
 		l.must(map[bool]string{false: "a.archived_at IS NULL", true: "a.archived_at IS NOT NULL"}[*q.Archived])
 	}
 	if q.Stale {
-		l.must("EXISTS (SELECT 1 FROM parley.artifact_versions v WHERE v.workspace_id = a.workspace_id " +
-			"AND v.artifact_id = a.id AND v.number = a.version AND " + staleTransform + ")")
+		// A value, not EXISTS, which may be planned to look at all versions of all documents first.
+		l.must("(SELECT " + staleTransform + " FROM parley.artifact_versions v WHERE v.workspace_id = " + here +
+			" AND v.artifact_id = a.id AND v.number = a.version)")
 	}
 	word, after := direction(q.Ascending)
 	if !q.AfterID.IsZero() {

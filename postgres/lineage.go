@@ -21,24 +21,28 @@ const (
  v.transform_id IS NOT NULL AND ` + staleTransform + lineageNodes + `
  LEFT JOIN parley.artifacts a ON a.workspace_id = ` + here + ` AND a.id = f.id AND a.deleted_at IS NULL
  LEFT JOIN parley.sessions s ON s.workspace_id = a.workspace_id AND s.id = a.session_id AND s.deleted_at IS NULL
- LEFT JOIN parley.artifact_versions v ON v.workspace_id = a.workspace_id AND v.artifact_id = a.id
-  AND v.number = f.version`
+ LEFT JOIN LATERAL (SELECT * FROM parley.artifact_versions v WHERE v.workspace_id = ` + here + `
+  AND v.artifact_id = a.id AND v.number = f.version LIMIT 1) v ON true`
 
 	// staleTransform tells that an input of the generation that wrote version "v" has a newer current version, and
-	// one that it has not written itself. Nothing makes an edit stale.
-	staleTransform = `EXISTS (SELECT 1 FROM parley.transform_inputs i
+	// one that it has not written itself. Nothing makes an edit stale, which is asked first: a document may have
+	// thousands. For the same reason OFFSET 0 has the outputs found by their transform, not by the document.
+	staleTransform = `EXISTS (SELECT 1 FROM parley.transforms g
+ WHERE g.workspace_id = ` + here + ` AND g.id = v.transform_id AND g.kind = 'generation')
+ AND EXISTS (SELECT 1 FROM parley.transform_inputs i
  JOIN parley.artifacts x ON x.workspace_id = i.workspace_id AND x.id = i.artifact_id
  WHERE i.workspace_id = ` + here + ` AND i.transform_id = v.transform_id AND x.version > i.version
- AND x.deleted_at IS NULL AND x.version > coalesce((SELECT o.version FROM parley.transform_outputs o
-  WHERE o.workspace_id = i.workspace_id AND o.transform_id = i.transform_id AND o.artifact_id = x.id), 0)
- AND EXISTS (SELECT 1 FROM parley.transforms g
-  WHERE g.workspace_id = i.workspace_id AND g.id = i.transform_id AND g.kind = 'generation'))`
+ AND x.deleted_at IS NULL AND x.version > coalesce((SELECT max(o.version) FROM
+  (SELECT o.artifact_id, o.version FROM parley.transform_outputs o WHERE o.workspace_id = ` + here + `
+    AND o.transform_id = i.transform_id OFFSET 0) o
+  WHERE o.artifact_id = x.id), 0))`
 
-	// Of an edit, "v" is the version that it wrote, "a" the version's artifact and "s" the artifact's session.
+	// Of an edit, "v" is the version that it wrote, "a" the version's artifact and "h" the artifact's session; of a
+	// generation, "s" is its tool session. They are two joins for the reason of transformTables.
 	lineageTransforms = `SELECT f.id,
- CASE t.kind WHEN 'edit' THEN a.id IS NULL OR a.session_id IS NOT NULL AND s.id IS NULL ELSE s.id IS NULL END,
- coalesce(t.name, ''), coalesce(t.status, ''),
- coalesce(s.owner_id, a.owner_id, t.owner_id), coalesce(s.visibility, a.visibility, ''), t.session_id,
+ CASE t.kind WHEN 'edit' THEN a.id IS NULL OR a.session_id IS NOT NULL AND h.id IS NULL ELSE s.id IS NULL END,
+ coalesce(t.name, ''), coalesce(t.status, ''), coalesce(s.owner_id, h.owner_id, a.owner_id, t.owner_id),
+ coalesce(s.visibility, h.visibility, a.visibility, ''), t.session_id,
  coalesce(t.created_at, 0), t.trigger_message_id,
  coalesce(t.kind = 'edit', false), coalesce(v.author_kind, ''), v.author_id, coalesce(v.author_name, '')` +
 		lineageNodes + `
@@ -46,10 +50,10 @@ const (
  LEFT JOIN parley.transform_outputs o ON t.kind = 'edit' AND o.workspace_id = t.workspace_id
   AND o.transform_id = t.id AND o.position = 1
  LEFT JOIN parley.artifacts a ON a.workspace_id = o.workspace_id AND a.id = o.artifact_id AND a.deleted_at IS NULL
- LEFT JOIN parley.artifact_versions v ON v.workspace_id = a.workspace_id AND v.artifact_id = a.id
-  AND v.number = o.version
- LEFT JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = coalesce(a.session_id, t.session_id)
-  AND s.deleted_at IS NULL`
+ LEFT JOIN LATERAL (SELECT * FROM parley.artifact_versions v WHERE v.workspace_id = ` + here + `
+  AND v.artifact_id = a.id AND v.number = o.version LIMIT 1) v ON true
+ LEFT JOIN parley.sessions h ON h.workspace_id = a.workspace_id AND h.id = a.session_id AND h.deleted_at IS NULL
+ LEFT JOIN parley.sessions s ON s.workspace_id = t.workspace_id AND s.id = t.session_id AND s.deleted_at IS NULL`
 
 	lineageMessages = `SELECT f.id, s.id IS NULL, coalesce(s.title, ''), coalesce(m.status, ''), s.owner_id,
  coalesce(s.visibility, ''), m.session_id, coalesce(m.author_kind, ''), m.author_id, coalesce(m.author_name, ''),

@@ -239,7 +239,7 @@ func TestFiltersAreServedByIndexes(t *testing.T) {
 	p := newPlanned(t)
 	for name, check := range map[string]func(*planned){"sessions": sessionPlans, "messages": messagePlans,
 		"other lists": otherPlans, "approvals": approvalPlans, "what waits": parkedPlans, "chains": chainPlans,
-		"errands": duePlans} {
+		"errands": duePlans, "transforms": transformPlans} {
 		t.Run(name, func(t *testing.T) {
 			within := *p
 			within.t = t

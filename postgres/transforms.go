@@ -159,22 +159,25 @@ func (w *changes) writeTransformed(
 }
 
 // transformTables are "f" with "s", its tool session if that is still there; of an edit, "a" is the artifact that it
-// writes, if that is still there, and "s" the artifact's session.
+// writes, if that is still there, and "h" the artifact's session. They are two joins: row-level security keeps a
+// condition on a computed id from becoming an index's condition.
 const transformTables = " FROM parley.transforms f " +
 	"LEFT JOIN parley.transform_outputs e ON f.kind = 'edit' AND e.workspace_id = f.workspace_id " +
 	"AND e.transform_id = f.id AND e.position = 1 " +
 	"LEFT JOIN parley.artifacts a ON a.workspace_id = f.workspace_id AND a.id = e.artifact_id " +
 	"AND a.deleted_at IS NULL " +
-	"LEFT JOIN parley.sessions s ON s.workspace_id = f.workspace_id " +
-	"AND s.id = coalesce(a.session_id, f.session_id) AND s.deleted_at IS NULL WHERE "
+	"LEFT JOIN parley.sessions h ON h.workspace_id = f.workspace_id AND h.id = a.session_id " +
+	"AND h.deleted_at IS NULL " +
+	"LEFT JOIN parley.sessions s ON s.workspace_id = f.workspace_id AND s.id = f.session_id " +
+	"AND s.deleted_at IS NULL WHERE "
 
 // ofTransforms restricts "f" to the transforms that a scope may see: an edit to who sees its artifact.
 func (l *filter) ofTransforms(scope store.Scope) {
 	l.must("f.workspace_id = " + here + " AND (f.kind <> 'edit' OR a.id IS NOT NULL AND " +
-		"(a.session_id IS NULL OR s.id IS NOT NULL))")
+		"(a.session_id IS NULL OR h.id IS NOT NULL))")
 	if !scope.ViewerID.IsZero() {
-		l.must("(CASE f.kind WHEN 'edit' THEN coalesce(s.owner_id, a.owner_id) ELSE f.owner_id END = ? "+
-			"OR coalesce(s.visibility, a.visibility) = 'workspace')", scope.ViewerID)
+		l.must("(CASE f.kind WHEN 'edit' THEN coalesce(h.owner_id, a.owner_id) ELSE f.owner_id END = ? "+
+			"OR coalesce(s.visibility, h.visibility, a.visibility) = 'workspace')", scope.ViewerID)
 	}
 }
 
@@ -219,7 +222,7 @@ func transformsQuery(scope store.Scope, q store.TransformQuery) (text string, ro
 		l.must("f.project_id = ?", q.ProjectID)
 	}
 	l.ofTransforms(scope)
-	switch q.Kind { // in words, because an index has this condition
+	switch q.OfKind() { // in words, because an index has this condition
 	case parley.TransformGeneration:
 		l.must("f.kind = 'generation'")
 	case parley.TransformEdit:

@@ -154,12 +154,14 @@ func TestOtherListsAreServedByIndexes(t *testing.T) {
 	}
 	const generation, edit = parley.TransformGeneration, parley.TransformEdit
 	for index, queries := range map[string][]store.TransformQuery{
-		"transforms_recent":              {{}, {AfterID: id}, {Kind: edit}, {Status: parley.TransformFailed}},
-		"transforms_generations":         {{Kind: generation}, {Kind: generation, AfterID: id, Ascending: true}},
-		"transforms_project":             {{ProjectID: id}, {ProjectID: id, Kind: edit}},
-		"transforms_project_generations": {{ProjectID: id, Kind: generation, AfterID: id}},
-		"transforms_trigger":             {{TriggerSessionID: id, Kind: generation}},
-		"transforms_run":                 {{RunID: id}},
+		"transforms_recent": {{}, {AfterID: id}, {Kind: edit}, {Status: parley.TransformCompleted}},
+		"transforms_generations": {{Kind: generation}, {Kind: generation, AfterID: id, Ascending: true},
+			{Status: parley.TransformFailed}},
+		"transforms_project": {{ProjectID: id}, {ProjectID: id, Kind: edit}},
+		"transforms_project_generations": {{ProjectID: id, Kind: generation, AfterID: id},
+			{ProjectID: id, Status: parley.TransformStreaming}},
+		"transforms_trigger": {{TriggerSessionID: id, Kind: generation}},
+		"transforms_run":     {{RunID: id}},
 	} {
 		for _, query := range queries {
 			text, args := transformsQuery(store.Scope{WorkspaceID: id, ViewerID: id}, query)

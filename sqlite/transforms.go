@@ -214,7 +214,7 @@ func transformsQuery(scope store.Scope, q store.TransformQuery) (string, []arg) 
 	if !q.DefinitionID.IsZero() {
 		l.by("transforms_definition", "f.definition_id = ?", q.DefinitionID)
 	}
-	if q.Kind == parley.TransformGeneration {
+	if q.OfKind() == parley.TransformGeneration {
 		index := "transforms_generations"
 		if !q.ProjectID.IsZero() {
 			index = "transforms_project_generations"

@@ -19,6 +19,14 @@ type TransformQuery struct {
 	Limit            int
 }
 
+// OfKind is the kind that the query selects, for an index: only generations are in another state than completed.
+func (q *TransformQuery) OfKind() parley.TransformKind {
+	if q.Kind == "" && q.Status != "" && q.Status != parley.TransformCompleted {
+		return parley.TransformGeneration
+	}
+	return q.Kind
+}
+
 // TransformDefinitionQuery lists definitions by slug.
 type TransformDefinitionQuery struct {
 	Status     parley.AgentStatus

@@ -251,6 +251,10 @@ func editsListed(t *testing.T, w *world) {
 		"the project's rest":     {store.TransformQuery{ProjectID: project, Kind: generation}, []parley.ID{made.ID}},
 		"generations of no run":  {store.TransformQuery{RunID: parley.NewID(), Kind: generation}, nil},
 		"completed, either kind": {store.TransformQuery{Status: parley.TransformCompleted}, []parley.ID{second, first}},
+		"pending, of any kind": {
+			store.TransformQuery{Status: parley.TransformPending}, []parley.ID{other.ID, made.ID},
+		},
+		"pending edits": {store.TransformQuery{Status: parley.TransformPending, Kind: byHand}, nil},
 	} {
 		page, err := w.store.Transforms(w.ctx, w.scope, c.query)
 		must(t, "Transforms", err)
