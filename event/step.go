@@ -3,7 +3,6 @@ package event
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 
 	"example.org/parley"
 )
@@ -70,54 +69,38 @@ type SettledMessage struct {
 // readQuickly reads the data of an event that this program has encoded, without looking at the contents. It returns
 // false for data that has to be decoded.
 func (s *Settled) readQuickly(data []byte) bool {
-	readable, known := true, 0
-	read := func(to any, value []byte) {
-		known++
-		readable = readable && json.Unmarshal(value, to) == nil
+	var messages json.RawMessage
+	if !readMembers(data, map[string]any{
+		"turn_id": &s.TurnID, "step": &s.Step, "error": &s.Error, "messages": &messages,
+	}) {
+		return false
 	}
-	whole := parley.EachMember(data, func(name, value []byte) {
-		switch string(name) {
-		case "turn_id":
-			read(&s.TurnID, value)
-		case "step":
-			read(&s.Step, value)
-		case "error":
-			read(&s.Error, value)
-		case "messages":
-			known++
-			s.Messages = []SettledMessage{}
-			readable = parley.EachElement(value, func(value []byte) {
-				var m SettledMessage
-				readable = m.readQuickly(value) && readable
-				s.Messages = append(s.Messages, m)
-			}) && readable
-		}
-	})
-	return whole && readable && known == reflect.TypeFor[Settled]().NumField()
+	s.Messages = []SettledMessage{}
+	readable := true
+	return parley.EachElement(messages, func(value []byte) {
+		var m SettledMessage
+		readable = readable && readMembers(value, map[string]any{
+			"message_id": &m.MessageID, "role": &m.Role, "status": &m.Status, "end": &m.End, "content": &m.Content,
+		})
+		s.Messages = append(s.Messages, m)
+	}) && readable
 }
 
-func (m *SettledMessage) readQuickly(data []byte) bool {
-	readable, known := true, 0
-	read := func(to any, value []byte) {
-		known++
-		readable = readable && json.Unmarshal(value, to) == nil
-	}
+// readMembers reads an object with exactly the members of to. A json.RawMessage gets its value unchecked.
+func readMembers(data []byte, to map[string]any) bool {
+	readable, members := true, 0
 	whole := parley.EachMember(data, func(name, value []byte) {
-		switch string(name) {
-		case "message_id":
-			read(&m.MessageID, value)
-		case "role":
-			read(&m.Role, value)
-		case "status":
-			read(&m.Status, value)
-		case "end":
-			read(&m.End, value)
-		case "content":
-			m.Content = bytes.Clone(value)
-			known++
+		members++
+		switch field := to[string(name)].(type) {
+		case nil:
+			readable = false
+		case *json.RawMessage:
+			*field = bytes.Clone(value)
+		default:
+			readable = readable && json.Unmarshal(value, field) == nil
 		}
 	})
-	return whole && readable && known == reflect.TypeFor[SettledMessage]().NumField()
+	return whole && readable && members == len(to)
 }
 
 // StepGenerated ends a step that completed. It is authoritative: replace what streamed

@@ -136,7 +136,8 @@ func TestAFirstMessageSentAgainMakesNoSession(t *testing.T) {
 	}
 }
 
-// TestStoppingAConversation: it is 204 also if nothing runs or there is no conversation yet, with or without a body.
+// TestStoppingAConversation: stopping returns 204, with or without a body, even if nothing runs or there is no
+// conversation.
 func TestStoppingAConversation(t *testing.T) {
 	t.Parallel()
 	s := startChats(t)

@@ -115,7 +115,7 @@ func TestWhatPeopleWriteIsATransform(t *testing.T) {
 				continue
 			}
 			if !slices.Contains(found.Edges, edge) {
-				t.Errorf("%s, there is no edge %+v", what, edge)
+				t.Errorf("%s: the edge %+v is missing", what, edge)
 			}
 		}
 		i := slices.IndexFunc(found.Nodes, func(n engine.LineageNode) bool { return n.ID == by })

@@ -62,7 +62,7 @@ func TestLastStepTakesItsErrandWithIt(t *testing.T) {
 	}
 }
 
-// TestAnErrandThatFails rests, and whoever applied it goes on with the others that are due.
+// TestAnErrandThatFails: an errand that fails is put off, and the others that are due are applied at once.
 func TestAnErrandThatFails(t *testing.T) {
 	t.Parallel()
 	db, url := opened(t)

@@ -95,7 +95,7 @@ func TestErrandsAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
-// TestAnErrandThatFails rests, so that others do not wait for it.
+// TestAnErrandThatFails: an errand that fails is put off, and the others do not wait for it.
 func TestAnErrandThatFails(t *testing.T) {
 	t.Parallel()
 	w, ctx := newWorld(t, Options{}), context.Background()
