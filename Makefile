@@ -82,8 +82,9 @@ IN_MEMORY = $(shell [ "$$(df -k --output=avail /dev/shm 2>/dev/null | tail -1)" 
 # These take longest, much of it waiting: they begin first, so that others run beside them.
 LONGEST := ./worker ./httpapi ./internal/modulepath ./cmd/parley
 
-# Per fuzz target: a short run in make test, hours by hand.
+# Per fuzz target: a short run in make test, without guidance, hours by hand.
 FUZZTIME ?= 10s
+GUIDED   ?= yes
 # Of the property that accounts for every message: a hundred in make test, a million by hand.
 CASES ?= 1000000
 
@@ -112,7 +113,7 @@ test: ## everything, from scratch: linters, deploy/, vendors' SDKs, the page, un
 	@.ci/stage page $(MAKE) test-page
 	@# The rest leaves a part of two cores idle, waiting for disks, leases and browsers: fuzzing takes that, and a tenth
 	@# of what is contended, so that it ends before the last stage.
-	@.ci/stage fuzz nice -n 10 $(MAKE) fuzz FUZZTIME=2000x > .cache/fuzz.log 2>&1 & fuzz=$$!; code=0; \
+	@.ci/stage fuzz nice -n 10 $(MAKE) fuzz FUZZTIME=5000x GUIDED=no > .cache/fuzz.log 2>&1 & fuzz=$$!; code=0; \
 	  { .ci/stage unit $(MAKE) test-unit && .ci/stage stores $(MAKE) test-stores && .ci/stage e2e $(MAKE) e2e; } || code=$$?; \
 	  wait $$fuzz || code=$$?; cat .cache/fuzz.log; exit $$code
 	@echo "seconds of each stage:"; cat .cache/stages
@@ -219,7 +220,7 @@ e2e-rest: $(E2E_NEEDS)
 	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/cluster $$($(PACKAGES) | grep '^./e2e' | grep -v -e '^./e2e/page$$' -e '^./e2e/cluster$$')
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error
-	FUZZTIME=$(FUZZTIME) .ci/fuzz
+	FUZZTIME=$(FUZZTIME) GUIDED=$(GUIDED) .ci/fuzz
 
 trials: ## run the trials of several processes at their whole size, TRIALS times in a row (10)
 	$(GO_TEST) -v -timeout 120m -run 'TestChaos$$|TestLinearizable$$|TestRollingRestart$$' ./e2e/cluster -size 2 -trials $${TRIALS:-10}
@@ -280,8 +281,9 @@ module: ## change the module path everywhere: make module MODULE=example.org/par
 clean: ## remove everything that the targets created
 	rm -rf bin .cache
 
-# staticcheck is part of golangci-lint; if you cannot install that, use go vet.
+# staticcheck is part of golangci-lint; if you cannot install that, use go vet. What it imports is compiled with the tree's
+# flags, those of the tree's own packages aside: the two share Go's library.
 $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
 	@mkdir -p $(TOOLS)
-	GOBIN=$(TOOLS) GOFLAGS=-modcacherw go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	GOBIN=$(TOOLS) GOFLAGS="-modcacherw -trimpath $(patsubst %,-gcflags=%,$(filter-out .% ,$(COMPILED)))" go install -ldflags=-w github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv $(TOOLS)/golangci-lint $@

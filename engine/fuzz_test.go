@@ -67,7 +67,7 @@ func FuzzCursor(f *testing.F) {
 // FuzzContent: the fast and the full parser of a plain post agree, and every role returns only CodeInvalid errors.
 func FuzzContent(f *testing.F) {
 	for i, seed := range []string{`{"text":"hi"}`, ` { "text" : "a" } `, `{"text":"a","links":["x"]}`,
-		`{"id":"1","name":"n","arguments":{}}`, `{"text":"\ud800"}`} {
+		`{"id":"1","name":"n","arguments":{}}`, "{\"text\":\"form feed\"}\f", `{"text":"\ud800"}`} {
 		f.Add(uint8(i), []byte(seed))
 	}
 	roles := []parley.Role{parley.RoleUser, parley.RoleAssistant, parley.RoleToolCall, parley.RoleToolResult}

@@ -85,6 +85,12 @@ func (g *glass) put(character string) {
 		g.rows = append(g.rows, nil)
 	}
 	row := g.rows[g.row]
+	if columns == 0 { // a mark that combines with nothing joins the character before it, if there is one
+		if g.column > 0 && g.column <= len(row) {
+			row[g.column-1] += character
+		}
+		return
+	}
 	for len(row) < g.column+columns {
 		row = append(row, " ")
 	}
@@ -477,6 +483,7 @@ func TestHistoryFilesAreBounded(t *testing.T) {
 // FuzzKeys: whatever is typed, the cursor stands at a character, and the terminal hears only what it knows.
 func FuzzKeys(f *testing.F) {
 	f.Add("日本語\x1b[D\x7f\x1b[200~a\r\n\x1b[201~\x1b[A\x17\x19\x1b\r", 7)
+	f.Add("0\x1b\n\u05a5", -5) // a mark that combines with nothing
 	f.Fuzz(func(t *testing.T, keys string, width int) {
 		g := &glass{width: max(2, width%200)}
 		e := &Editor{

@@ -294,7 +294,9 @@ once('what only colours show is visible in forced colours, and the send button i
   for (const colorScheme of ['light', 'dark']) {
     await page.emulateMedia({ forcedColors: 'none', colorScheme });
     await until(async () => (await look(page.getByRole('button', { name: 'Send' }), 'opacity')) === '1');
-    const contrast = await page.getByRole('button', { name: 'Send' }).evaluate((button) => {
+    const contrast = await page.getByRole('button', { name: 'Send' }).evaluate(async (button) => {
+      // From one scheme's colours to the other's; a transition that begins anew breaks off the one before.
+      for (let running; (running = button.getAnimations()).length; ) await Promise.allSettled(running.map((one) => one.finished));
       const light = (color) => {
         const canvas = new OffscreenCanvas(1, 1).getContext('2d');
         canvas.fillStyle = color;
