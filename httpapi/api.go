@@ -78,6 +78,7 @@ type api struct {
 	memory  *inflight.Bytes  // that requests hold
 	reads   *inflight.Places // of reading requests
 	changes *inflight.Places // of changing ones
+	answers *inflight.Places // of what requests that waited for a turn read of it
 	mux     *http.ServeMux
 	schemas *registry // of the inputs
 }
@@ -104,6 +105,7 @@ func New(options Options) (http.Handler, error) {
 		memory:   inflight.NewBytes(heldAtOnce, heldOfOne),
 		reads:    inflight.NewPlaces(readsOfOne),
 		changes:  inflight.NewPlaces(changesOfOne),
+		answers:  inflight.NewPlaces(answersOfOne),
 	}
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))

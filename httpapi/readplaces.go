@@ -12,6 +12,8 @@ import (
 const (
 	readsOfOne   = 8
 	changesOfOne = 32
+	// Hundreds of requests may wait for one turn, and all of them read it when it ends.
+	answersOfOne = 2
 )
 
 // placesOf returns the places among which a request waits; nil if it does not wait. Streams and files last as long as
