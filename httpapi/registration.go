@@ -136,8 +136,13 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		}
 		defer x.leavePlace()
 	}
-	if err := r.serve(a, x); err != nil {
-		a.fail(x, err)
+	defer func() { _ = x.outKnown() }() // also after a panic
+	if !r.open && (r.lingers || r.uploads) {
+		a.whileKnown(x)
+	}
+	err = r.serve(a, x)
+	if ended := x.outKnown(); err != nil {
+		a.fail(x, cmp.Or(ended, err))
 		return
 	}
 	x.call.End(request.Context())

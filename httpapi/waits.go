@@ -133,6 +133,7 @@ func (a *api) answerPosted(x *exchange, posted *store.Posted) error {
 
 // answerTurn waits until a turn ends, waits for somebody, or the request's time is over, and answers with it.
 func (a *api) answerTurn(x *exchange, request stream.Request) error {
+	a.whileKnown(x)
 	x.body = nil // it is in the record
 	x.letGo()
 	x.leavePlace()
@@ -142,6 +143,9 @@ func (a *api) answerTurn(x *exchange, request stream.Request) error {
 		return err
 	}
 	ctx := x.r.Context()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if x.leave, err = a.answers.Enter(ctx, x.principal.ID); err != nil {
 		return err
 	}
