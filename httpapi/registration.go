@@ -46,6 +46,7 @@ type route struct {
 	lasting bool         // a stream: the work before it runs on another goroutine
 	uploads bool         // reads its body itself: a file
 	crowds  bool         // many of a principal's run at once: new messages, and sessions with one
+	alone   bool         // one of a principal's runs at once: it reads much while others wait to write
 	lingers bool         // reads what it answers while its client takes it: a file, an export
 	most    int64        // bytes of its body; 0: parley.MaxBodyBytes
 	foreign bool         // another protocol's: its query parameters are not ours to check
