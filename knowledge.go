@@ -254,8 +254,8 @@ func (b *KnowledgeBlock) News(items []KnowledgeItem) (news []KnowledgeItem) {
 	return news
 }
 
-// SameKnowledge reports whether two texts say the same, letter by letter: case, spaces and punctuation aside. It ends at
-// the first difference, because a new item is compared with all that its agent knows.
+// SameKnowledge reports whether two texts say the same, letter by letter: case, spaces and punctuation aside. It ends
+// at the first difference, because a new item is compared with all that its agent knows.
 func SameKnowledge(a, b string) bool {
 	for first := true; ; first = false {
 		left, apartA, restA := nextLetter(a)

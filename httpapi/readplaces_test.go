@@ -75,9 +75,9 @@ func TestWhichRequestsWaitForEachOther(t *testing.T) {
 	for name, want := range map[string]*inflight.Places{
 		"getMessage": a.reads, "listVersions": a.reads, "listMessages": a.reads, "search": a.reads,
 		"markMessage": a.changes, "appendMessage": a.changes, "settleMessage": a.changes, "forkSession": a.changes,
-		"updateSession": a.changes, "importSessions": a.changes, "createKnowledgeItem": a.writes, "createAgent": a.writes, "updateAgent": a.writes, "archiveAgent": a.writes,
-		"updateKnowledgeItem": a.changes,
-		"postMessage":         nil, "createSession": nil, "uploadFile": nil, "getFileContent": nil, "exportSession": nil,
+		"updateSession": a.changes, "importSessions": a.changes, "updateKnowledgeItem": a.changes,
+		"createKnowledgeItem": a.writes, "createAgent": a.writes, "updateAgent": a.writes, "archiveAgent": a.writes,
+		"postMessage": nil, "createSession": nil, "uploadFile": nil, "getFileContent": nil, "exportSession": nil,
 		"watchSession": nil, "getHealth": nil,
 	} {
 		all := routes()
