@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // KnowledgeItem is something that agents know from earlier work, in words (E7). Later prompts of the agent, or of its
@@ -253,14 +254,31 @@ func (b *KnowledgeBlock) News(items []KnowledgeItem) (news []KnowledgeItem) {
 	return news
 }
 
-// SameKnowledge reports whether two texts say the same, letter by letter: case, spaces and punctuation aside.
-func SameKnowledge(a, b string) bool { return slices.Equal(letters(a), letters(b)) }
+// SameKnowledge reports whether two texts say the same, letter by letter: case, spaces and punctuation aside. It ends
+// at the first difference, because a new item is compared with all that its agent knows.
+func SameKnowledge(a, b string) bool {
+	for first := true; ; first = false {
+		left, apartA, restA := nextLetter(a)
+		right, apartB, restB := nextLetter(b)
+		if left != right || left >= 0 && !first && apartA != apartB {
+			return false
+		}
+		if left < 0 {
+			return true
+		}
+		a, b = restA, restB
+	}
+}
 
-// letters returns the words of a text in lower case.
-func letters(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
-	})
+// nextLetter returns the first letter or digit of a text in lower case, whether anything else comes before it, and the
+// rest; -1 for a text without any.
+func nextLetter(text string) (letter rune, apart bool, rest string) {
+	for i, r := range text {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) {
+			return unicode.ToLower(r), i > 0, text[i+utf8.RuneLen(r):]
+		}
+	}
+	return -1, false, ""
 }
 
 // KnowledgeTokens returns how many tokens the session's block of knowledge may have, where knowledge_tokens is set to

@@ -61,3 +61,26 @@ func TestDrawingsAreKnownByTheirKey(t *testing.T) {
 		t.Error("another session draws too")
 	}
 }
+
+// TestTheSameInOtherWords: case, spaces and punctuation do not make another item, but where words end does.
+func TestTheSameInOtherWords(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct {
+		a, b string
+		same bool
+	}{
+		{"", " ?!", true},
+		{"Releases are cut on Tuesdays.", "releases are  cut, on TUESDAYS", true},
+		{"- ÉTÉ 2026", "été (2026)", true},
+		{"a\xffb", "a b", true},
+		{"in to", "into", false},
+		{"into", "in to", false},
+		{"on Tuesdays", "on Tuesday", false},
+		{"on Tuesday", "on Tuesdays", false},
+		{"版本 2", "版本 3", false},
+	} {
+		if got := parley.SameKnowledge(one.a, one.b); got != one.same {
+			t.Errorf("%q and %q: %t", one.a, one.b, got)
+		}
+	}
+}

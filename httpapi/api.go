@@ -78,6 +78,8 @@ type api struct {
 	memory  *inflight.Bytes  // that requests hold
 	reads   *inflight.Places // of reading requests
 	changes *inflight.Places // of changing ones
+	writes  *inflight.Places // of changes that run alone
+	answers *inflight.Places // of what requests that waited for a turn read of it
 	mux     *http.ServeMux
 	schemas *registry // of the inputs
 }
@@ -104,6 +106,8 @@ func New(options Options) (http.Handler, error) {
 		memory:   inflight.NewBytes(heldAtOnce, heldOfOne),
 		reads:    inflight.NewPlaces(readsOfOne),
 		changes:  inflight.NewPlaces(changesOfOne),
+		writes:   inflight.NewPlaces(1),
+		answers:  inflight.NewPlaces(answersOfOne),
 	}
 	for _, host := range options.Hosts {
 		a.hosts = append(a.hosts, strings.ToLower(strings.Trim(host, "[]")))

@@ -136,6 +136,49 @@ func TestAFirstMessageSentAgainMakesNoSession(t *testing.T) {
 	}
 }
 
+// TestWhatIsAskedAnewIsAskedOnce: a client of the AI SDK that lost the answer to an edited message, or to one that it
+// asked again, gets that answer when it sends the request again, and no other branch.
+func TestWhatIsAskedAnewIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	s := startChats(t)
+	send := func(trigger, messageID, text string) (session, answer string) {
+		t.Helper()
+		got := s.do("POST", "/ai-sdk/asked", fmt.Sprintf(`{"id":"t","trigger":"%s","messageId":"%s","messages":[`+
+			`{"id":"m","role":"user","parts":[{"type":"text","text":"%s"}]}]}`, trigger, messageID, text))
+		_, rest, found := strings.Cut(string(got.body), `"messageId":"`)
+		if got.status != 200 || !found || !strings.Contains(rest, `"delta":"`+text+`"`) {
+			t.Fatalf("status %d: %s", got.status, got.body)
+		}
+		answer, _, _ = strings.Cut(rest, `"`)
+		return got.header.Get("X-Parley-Session"), answer
+	}
+	first := s.speaks("AI SDK", "t", "m", "Hello")
+	edited, answer := send("submit-message", "m", "Bye")
+	if edited == first {
+		t.Fatal("the edited message is in the session before")
+	}
+	again := func(what, trigger, messageID, text, session, answer string, sessions int) {
+		t.Helper()
+		other, same := send(trigger, messageID, text)
+		if made := s.sessionsAsked(); other != session || same != answer || made != sessions {
+			t.Errorf("%s, sent again: answer %s in %s, not %s in %s; %d sessions, want %d",
+				what, same, other, answer, session, made, sessions)
+		}
+	}
+	again("the edited message", "submit-message", "m", "Bye", edited, answer, 2)
+	anew, other := send("regenerate-message", answer, "Bye")
+	if anew == edited || other == answer {
+		t.Fatal("the answer is the one before")
+	}
+	again("the question", "regenerate-message", answer, "Bye", anew, other, 3)
+	if third, _ := send("regenerate-message", other, "Bye"); third == anew {
+		t.Error("another answer is the one before")
+	}
+	if third, _ := send("submit-message", "m", "Again"); third == anew || s.sessionsAsked() != 5 {
+		t.Errorf("another text is not asked in a session of its own: %d sessions", s.sessionsAsked())
+	}
+}
+
 // TestStoppingAConversation: stopping returns 204, with or without a body, even if nothing runs or there is no
 // conversation.
 func TestStoppingAConversation(t *testing.T) {

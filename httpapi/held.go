@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -19,7 +20,8 @@ const (
 
 	uploadHolds = 3 << 20 // of an upload at most: the current chunk, and what is decoded of a picture
 
-	heldRetry = time.Second // until a request that found no room should be repeated
+	roomRetry = 50 * time.Millisecond // between looks for room
+	heldRetry = time.Second           // until a request that found no room should be repeated
 )
 
 // hold counts bytes that the request keeps in memory until letGo. CodeRateLimited if there is no room for them.
@@ -75,11 +77,32 @@ func (x *exchange) letGo() {
 	}
 }
 
-// holdAnswer counts an answer. It refuses none that reports a change: the change is already made.
+// holdAnswer counts an answer. It refuses none that reports a change: the change is already made. One that waited for a
+// turn waits for room, too.
 func (x *exchange) holdAnswer(size int) error {
 	err := x.hold(int64(size))
+	if x.waits {
+		return x.awaitRoom(size, err)
+	}
 	if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
 		return nil
 	}
 	return err
+}
+
+// awaitRoom counts an answer once there is room for it. full is the first try's error.
+func (x *exchange) awaitRoom(size int, full error) error {
+	again := time.NewTicker(roomRetry)
+	defer again.Stop()
+	ctx, stop := context.WithTimeout(x.r.Context(), StandardWait)
+	defer stop()
+	for full != nil {
+		select {
+		case <-again.C:
+			full = x.hold(int64(size))
+		case <-ctx.Done():
+			return full
+		}
+	}
+	return nil
 }

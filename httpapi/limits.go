@@ -72,6 +72,8 @@ type exchange struct {
 	holder inflight.Owner  // for whom: a sign-in changes who asks
 	leave  func()          // gives its place among its principal's requests back; nil without one
 
+	known func() error // ends what whileKnown began; nil without it
+
 	turn parley.ID // begun by the request, if any
 
 	keyLimited bool // the key's own rate refused it before anything else

@@ -70,11 +70,13 @@ func TestReadsOfOnePrincipalWaitForEachOther(t *testing.T) {
 // Every request of a principal takes a place unless there is a reason why many of them may run.
 func TestWhichRequestsWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	a := &api{reads: inflight.NewPlaces(readsOfOne), changes: inflight.NewPlaces(changesOfOne)}
+	a := &api{reads: inflight.NewPlaces(readsOfOne), changes: inflight.NewPlaces(changesOfOne),
+		writes: inflight.NewPlaces(1)}
 	for name, want := range map[string]*inflight.Places{
 		"getMessage": a.reads, "listVersions": a.reads, "listMessages": a.reads, "search": a.reads,
 		"markMessage": a.changes, "appendMessage": a.changes, "settleMessage": a.changes, "forkSession": a.changes,
-		"updateSession": a.changes, "importSessions": a.changes,
+		"updateSession": a.changes, "importSessions": a.changes, "updateKnowledgeItem": a.changes,
+		"createKnowledgeItem": a.writes, "createAgent": a.writes, "updateAgent": a.writes, "archiveAgent": a.writes,
 		"postMessage": nil, "createSession": nil, "uploadFile": nil, "getFileContent": nil, "exportSession": nil,
 		"watchSession": nil, "getHealth": nil,
 	} {

@@ -46,6 +46,7 @@ type route struct {
 	lasting bool         // a stream: the work before it runs on another goroutine
 	uploads bool         // reads its body itself: a file
 	crowds  bool         // many of a principal's run at once: new messages, and sessions with one
+	alone   bool         // one of a principal's runs at once: it reads much while others wait to write
 	lingers bool         // reads what it answers while its client takes it: a file, an export
 	most    int64        // bytes of its body; 0: parley.MaxBodyBytes
 	foreign bool         // another protocol's: its query parameters are not ours to check
@@ -136,8 +137,13 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		}
 		defer x.leavePlace()
 	}
-	if err := r.serve(a, x); err != nil {
-		a.fail(x, err)
+	defer func() { _ = x.outKnown() }() // also after a panic
+	if !r.open && (r.lingers || r.uploads) {
+		a.whileKnown(x)
+	}
+	err = r.serve(a, x)
+	if ended := x.outKnown(); err != nil {
+		a.fail(x, cmp.Or(ended, err))
 		return
 	}
 	x.call.End(request.Context())

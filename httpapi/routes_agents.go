@@ -22,6 +22,7 @@ func agentRoutes() []route {
 				"number if it is taken. 409 if the given slug is taken.",
 			headers: idempotent(),
 			input:   inputOf[engine.AgentInput](agentInputExample),
+			alone:   true, // prompts are long
 			serve:   serveCreateAgent,
 			answers: created[parley.Agent]("The agent, version 1.", agentExample()),
 			fails:   conflicting(),
@@ -75,6 +76,7 @@ func agentRoutes() []route {
 				"at most 5 levels and 64 agents, all of one owner.",
 			headers: conditional(),
 			input:   inputOf[engine.AgentPatch](`{"model":"sim/echo","temperature":0.2}`),
+			alone:   true,
 			serve:   serveUpdateAgent,
 			answers: found[parley.Agent]("The agent in its new version.", agentExample()),
 			fails:   append(conflicting(), parley.CodeChanged),
@@ -89,6 +91,7 @@ func agentRoutes() []route {
 			about: "Nothing is lost: its sessions stay, and new ones are refused. 409 for the built-in agent, and " +
 				"for an agent that leads others, which cascade archives with it.",
 			query:   []parameter{flag("cascade", "Archive the agents below it too, all or none.")},
+			alone:   true,
 			serve:   serveArchiveAgent,
 			answers: nothing("Archived."),
 			fails:   conflicting(),

@@ -25,6 +25,7 @@ func knowledgeRoutes() []route {
 				`{"agent_id":"release-writer","kind":"preference","text":"Releases are cut on Tuesdays.",` +
 					`"pinned":true}`,
 			),
+			alone:   true, // it is compared with all that the agent knows
 			serve:   serveCreateKnowledge,
 			answers: created[parley.KnowledgeItem]("The item.", knowledgeExample),
 			fails:   conflicting(),

@@ -133,6 +133,7 @@ func (a *api) answerPosted(x *exchange, posted *store.Posted) error {
 
 // answerTurn waits until a turn ends, waits for somebody, or the request's time is over, and answers with it.
 func (a *api) answerTurn(x *exchange, request stream.Request) error {
+	a.whileKnown(x)
 	x.body = nil // it is in the record
 	x.letGo()
 	x.leavePlace()
@@ -142,6 +143,14 @@ func (a *api) answerTurn(x *exchange, request stream.Request) error {
 		return err
 	}
 	ctx := x.r.Context()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if x.leave, err = a.answers.Enter(ctx, x.principal.ID); err != nil {
+		return err
+	}
+	defer x.leavePlace()
+	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(StandardWait + AnswerTimeout))
 	page, err := a.engine.Messages(ctx, x.principal, turn.SessionID, engine.MessageList{
 		Paging: engine.Paging{Limit: parley.MaxPage}, TurnIDs: []parley.ID{turn.ID},
 	})
@@ -164,6 +173,10 @@ func (a *api) answerTurn(x *exchange, request stream.Request) error {
 // awaitTurn returns the turn as it is when it ends, begins to wait, or the request's time is over; over tells the first
 // two.
 func (a *api) awaitTurn(x *exchange, request stream.Request) (turn parley.Turn, over bool, err error) {
+	// of one that is over, a repeat need not read the events
+	if turn, err = a.engine.Turn(x.r.Context(), x.principal, request.UntilTurn); err != nil || turn.Status.Finished() {
+		return turn, true, err
+	}
 	ctx, stop := context.WithTimeout(x.r.Context(), x.wait)
 	defer stop()
 	frames, err := a.streams.Follow(ctx, x.principal, request)

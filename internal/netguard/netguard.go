@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -95,18 +96,28 @@ type authorised struct {
 // RoundTrip implements http.RoundTripper. Redirected requests pass through here too.
 func (a *authorised) RoundTrip(r *http.Request) (*http.Response, error) {
 	own, _ := r.Context().Value(headerKey{}).(map[string]string)
-	if a.origin == nil || len(a.header)+len(own) == 0 || r.URL.Scheme != a.origin.Scheme ||
-		r.URL.Host != a.origin.Host {
-		return a.next.RoundTrip(r)
-	}
 	r = r.Clone(r.Context())
-	for name, values := range a.header {
-		r.Header[name] = values
+	if a.origin != nil && r.URL.Scheme == a.origin.Scheme && r.URL.Host == a.origin.Host {
+		for name, values := range a.header {
+			r.Header[name] = values
+		}
+		for name, value := range own {
+			r.Header.Set(name, value)
+		}
 	}
-	for name, value := range own {
-		r.Header.Set(name, value)
-	}
+	sendOnce(r.Header)
 	return a.next.RoundTrip(r)
+}
+
+// sendOnce spells names in small letters by which net/http would decide that a request may be sent again when its
+// connection ends: the server may have acted already. Servers do not see a difference.
+func sendOnce(header http.Header) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, ok := header[name]; ok {
+			delete(header, name)
+			header[strings.ToLower(name)] = values
+		}
+	}
 }
 
 // CloseIdleConnections lets http.Client close them.

@@ -2,10 +2,12 @@ package netguard_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,5 +136,51 @@ func TestCredentialsStayWithTheirOrigin(t *testing.T) {
 	}
 	if _, err := get(t, client, own.URL+"/round"); err == nil || !strings.Contains(err.Error(), "redirects") {
 		t.Errorf("endless redirects: %v", err)
+	}
+}
+
+// TestRequestsAreSentOnce: a key by which a server can tell a repetition does not have the client repeat a request
+// whose connection ends: the server may have acted, and only the caller knows whether it may act twice.
+func TestRequestsAreSentOnce(t *testing.T) {
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+		for _, body := range []string{"", "{}"} {
+			var keys []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // so that the connection is used again
+				keys = append(keys, r.Header.Get("Idempotency-Key"))
+				if len(keys) < 2 {
+					return
+				}
+				connection, _, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = connection.Close()
+			}))
+			origin, err := url.Parse(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := netguard.NewClient(netguard.Options{Origin: origin, AllowPrivate: true})
+			ctx := netguard.WithHeader(t.Context(), map[string]string{"Idempotency-Key": "one"})
+			var last error
+			for range 2 {
+				request, err := http.NewRequestWithContext(ctx, method, server.URL, strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var response *http.Response
+				if response, last = client.Do(request); last == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					_ = response.Body.Close()
+				}
+			}
+			client.CloseIdleConnections()
+			server.Close()
+			if last == nil || !slices.Equal(keys, []string{"one", "one"}) {
+				t.Errorf("%s with %q: the server saw %q, and the end was %v", method, body, keys, last)
+			}
+		}
 	}
 }

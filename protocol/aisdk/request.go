@@ -363,6 +363,9 @@ func (a *api) keep(ctx context.Context, x *protocol.Exchange, c *chat, session p
 func (a *api) beginAgain(
 	ctx context.Context, x *protocol.Exchange, c *chat, r *request, known *parley.Message,
 ) (begun, error) {
+	if turn, again, err := a.askedAnew(ctx, x, c, r, known); again || err != nil {
+		return turn, err
+	}
 	branch := engine.BranchInput{}
 	var opened store.Opened
 	var err error

@@ -146,16 +146,20 @@ func (l *link) call(
 		if err != nil {
 			return reply{}, err
 		}
-		got, err := c.call(ctx, l, send, name, call, state)
+		following, sent := withSent(ctx)
+		got, err := c.call(following, l, send, name, call, state)
 		switch {
 		case err == nil:
 			return got, nil
 		case errors.Is(err, sdk.ErrSessionMissing), errors.Is(err, sdk.ErrConnectionClosed):
+			l.drop(c)
+			if sent.perhaps.Load() {
+				return reply{}, l.failed(ctx, err)
+			}
 			// The server was restarted, or the connection had ended: the call did not run.
 			if again {
 				return reply{}, l.away(err)
 			}
-			l.drop(c)
 		default:
 			var person *unauthorized
 			if errors.As(c.transport.why(err), &person) {

@@ -206,6 +206,7 @@ func (c *counting) Write(ctx context.Context, message jsonrpc.Message) error {
 	if _, answers := message.(*jsonrpc.Response); answers {
 		defer c.flood.done()
 	}
+	markSent(ctx, true)
 	return c.Connection.Write(ctx, message)
 }
 

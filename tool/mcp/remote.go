@@ -115,10 +115,14 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 			b.end(err)
 		}
 	}
+	markSent(ctx, true)
 	response, err := b.send(r.WithContext(ctx))
 	if err != nil {
 		release()
 		return nil, err
+	}
+	if r.Method == http.MethodPost && response.StatusCode == http.StatusNotFound {
+		markSent(ctx, false) // the server does not know the session
 	}
 	b.status.Store(0)
 	if response.StatusCode >= http.StatusBadRequest {
