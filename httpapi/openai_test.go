@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.org/parley"
 	"example.org/parley/protocol/openai"
 )
@@ -98,6 +100,38 @@ func TestListsOfItemsAreBounded(t *testing.T) {
 		}
 		if len(seen) != messages {
 			t.Errorf("%s: %d items, want %d", path, len(seen), messages)
+		}
+	}
+}
+
+// TestAStreamedResponseEndsAsItIsRetrieved: what the events told of a response is what the record has.
+func TestAStreamedResponseEndsAsItIsRetrieved(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withOpenAI)
+	want[parley.Agent](s, 201, "POST", "/v1/agents",
+		`{"slug":"asked","name":"Asked","model":"sim/script","tools":["current_time"]}`)
+	for name, script := range map[string]string{
+		"an answer": `[[{"reasoning":"Hm."},{"text":"Hello."},{"usage":{"input_tokens":9,"output_tokens":8,` +
+			`"cached_tokens":7,"cache_write_tokens":6,"reasoning_tokens":5}}]]`,
+		"a cut answer":  `[[{"text":"Hel"},{"finish":"length"}]]`,
+		"several steps": `[[{"tool_call":{"name":"current_time","arguments":{}}}],[{"text":"Noon."}]]`,
+		"a failure":     `[[{"text":"Hel"},{"error":{"class":"model","retryable":false}}]]`,
+	} {
+		input, err := json.Marshal(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.do("POST", "/openai/v1/responses", `{"model":"asked","stream":true,"input":`+string(input)+`}`)
+		lines := strings.Split(strings.TrimSpace(string(got.body)), "\n\n")
+		_, last, _ := strings.Cut(lines[len(lines)-2], "data: ") // the one before [DONE]
+		var ended struct{ Response map[string]any }
+		if err := json.Unmarshal([]byte(last), &ended); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, got.body)
+		}
+		id, _ := ended.Response["id"].(string)
+		retrieved := want[map[string]any](s, 200, "GET", "/openai/v1/responses/"+id, "")
+		if diff := cmp.Diff(retrieved, ended.Response); diff != "" {
+			t.Errorf("%s ends otherwise (-retrieved +streamed):\n%s", name, diff)
 		}
 	}
 }

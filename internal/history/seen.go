@@ -61,20 +61,24 @@ func (p *Progress) Happened(e *parley.Event) (err error) {
 	return nil
 }
 
-// seen returns what a client sees of the turn if its events have told all of that: one answer, and how it came about.
-// Events of earlier versions did not say why the model stopped.
-func (p *Progress) seen() (s Segment, all bool) {
-	if p.more || p.Reason != "" || p.only == nil || len(p.only.Messages) != 1 || p.only.Finish == nil ||
-		p.only.Usage == nil {
-		return s, false
+// Answer is the answer of a turn that ended, as the record has it, if its events told all that a client sees of it: this
+// answer, and how it came about. Else it is nil; events of earlier versions did not say why the model stopped.
+func (p *Progress) Answer() *parley.Message {
+	said := p.only
+	if p.more || !p.Over || said == nil || len(said.Messages) != 1 || said.Finish == nil || said.Usage == nil {
+		return nil
 	}
-	m := &p.only.Messages[0]
-	all = m.Role == parley.RoleAssistant && m.Status == parley.MessageCompleted && string(m.Content) != "null" &&
-		s.add(&parley.Message{
-			ID: m.MessageID, Role: m.Role, Status: m.Status, Content: m.Content, Usage: (*parley.Usage)(p.only.Usage),
-		}) == nil
-	s.Cut = *p.only.Finish == parley.FinishLength
-	return s, all
+	m := &said.Messages[0]
+	if m.Role != parley.RoleAssistant || m.Status != parley.MessageCompleted || string(m.Content) == "null" {
+		return nil
+	}
+	made := &parley.Message{
+		ID: m.MessageID, Role: m.Role, Status: m.Status, Content: m.Content, Usage: (*parley.Usage)(said.Usage),
+	}
+	if *said.Finish == parley.FinishLength {
+		made.Metadata = json.RawMessage(`{"finish":"length"}`)
+	}
+	return made
 }
 
 // Keep stores names of positions. If it fails, the next request finds out by itself, or begins a session.
@@ -134,11 +138,11 @@ func (s *Segment) Answer() *Message {
 
 // SeenBy is Seen for a turn whose events were followed: most turns are one answer, which they have told already.
 func (b *Book) SeenBy(ctx context.Context, principal parley.Principal, turn Turn, p *Progress) (Segment, error) {
-	if s, all := p.seen(); all && turn.Waits == "" {
-		return s, nil
-	}
 	if turn.Waits != "" {
 		turn.Sequence = 0 // the calls that still wait stand before the results
+	} else if m := p.Answer(); m != nil {
+		var s Segment
+		return s, s.add(m)
 	}
 	return b.Seen(ctx, principal, turn)
 }

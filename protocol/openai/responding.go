@@ -37,6 +37,9 @@ type responding struct {
 	have    []byte             // its text
 	sent    int                // bytes of that
 
+	history.Progress
+	followed bool // the events from the response's beginning on
+
 	ended  bool              // the response is over, or waits for somebody else
 	reason parley.WaitReason // whom it waits for
 	gone   bool              // the client is
@@ -107,7 +110,9 @@ func (w *responding) start() {
 
 // finish reads the response back, and writes what the client does not have of it.
 func (w *responding) finish(ctx context.Context) error {
-	if w.watch != nil {
+	if m := w.Answer(); m != nil && w.followed && w.anchor.Sequence > 0 && len(w.rows)+len(w.heard) == 0 {
+		w.rows = append(w.rows, *m)
+	} else if w.watch != nil {
 		if err := w.api.readRows(ctx, w.x, w.response); err != nil {
 			return err
 		}
@@ -175,13 +180,12 @@ func (w *responding) Beat() error { return w.frames.Beat() }
 
 // happened follows the turn.
 func (w *responding) happened(e *parley.Event) error {
+	if err := w.Happened(e); err != nil {
+		return err
+	}
 	switch {
 	case e.Type.EndsTurn():
-		end, err := event.Read[event.TurnEnd](e)
-		if err != nil {
-			return err
-		}
-		w.ended, w.turn = true, end.Turn
+		w.ended, w.turn = true, w.Ended
 	case e.Type == parley.EventSessionWaiting:
 		waiting, err := event.Read[event.SessionWaiting](e)
 		if err != nil {
@@ -213,9 +217,12 @@ func (w *responding) happened(e *parley.Event) error {
 		w.abandon()
 		w.current = step.MessageID
 	case e.Type == parley.EventStepGenerated, e.Type == parley.EventStepError:
-		step, err := event.Read[event.Settled](e)
-		if err != nil {
-			return err
+		step := w.Settled
+		if step == nil {
+			var err error
+			if step, err = event.Read[event.Settled](e); err != nil {
+				return err
+			}
 		}
 		for i := range step.Messages {
 			m := &step.Messages[i]
