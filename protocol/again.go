@@ -8,8 +8,8 @@ import (
 )
 
 // SentAgain returns the first message of the user in a session if the principal, who wrote it, sends it again: a client
-// that lost its answer does. id is the client's name for what is sent, and same compares it. nil if it is another one or
-// has no id, or if its turn is gone with the session that a fork was made of.
+// that lost its answer does. id is the client's name for what is sent, and same compares it. nil if it is another one
+// or has no id, or if its turn is gone with the session that a fork was made of.
 func SentAgain(
 	ctx context.Context,
 	verbs *engine.Engine,

@@ -116,8 +116,8 @@ func Aside(work func()) {
 	}
 }
 
-// deep runs work on a stack that has room for it. The runtime doubles a stack that is too small and copies it, each time
-// frame by frame; here it grows once, while it is almost empty.
+// deep runs work on a stack that has room for it. The runtime doubles a stack that is too small and copies it, each
+// time frame by frame; here it grows once, while it is almost empty.
 //
 //go:noinline
 func deep(work func()) {

@@ -61,8 +61,8 @@ func (p *Progress) Happened(e *parley.Event) (err error) {
 	return nil
 }
 
-// Answer is the answer of a turn that ended, as the record has it, if its events told all that a client sees of it: this
-// answer, and how it came about. Else it is nil; events of earlier versions did not say why the model stopped.
+// Answer is the answer of a turn that ended, as the record has it, if its events told all that a client sees of it:
+// this answer, and how it came about. Else it is nil; events of earlier versions did not say why the model stopped.
 func (p *Progress) Answer() *parley.Message {
 	said := p.only
 	if p.more || !p.Over || said == nil || len(said.Messages) != 1 || said.Finish == nil || said.Usage == nil {

@@ -18,8 +18,8 @@ import (
 	"example.org/parley/tool/builtin"
 )
 
-// TestEventsTellWhatTheRecordHas: what a client sees of a turn is the same whether its events told it or the record did,
-// and the events of answers alone tell it without a reading.
+// TestEventsTellWhatTheRecordHas: what a client sees of a turn is the same whether its events told it or the record
+// did, and the events of answers alone tell it without a reading.
 func TestEventsTellWhatTheRecordHas(t *testing.T) {
 	t.Parallel()
 	registry, err := llm.NewRegistry(llm.Options{Providers: []llm.Provider{{
