@@ -104,6 +104,36 @@ func TestListsOfItemsAreBounded(t *testing.T) {
 	}
 }
 
+// TestASessionThatIsNamedIsOfTheAgent: a message goes into the named session if that is of the model's agent.
+func TestASessionThatIsNamedIsOfTheAgent(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withOpenAI)
+	for _, slug := range []string{"one", "other"} {
+		want[parley.Agent](s, 201, "POST", "/v1/agents", `{"slug":"`+slug+`","name":"A","model":"sim/echo"}`)
+	}
+	session := s.session(`{"agent_id":"one"}`).ID.String()
+	for _, test := range []struct {
+		model, session string
+		status         int
+		says           string
+	}{
+		{"one", session, 200, `"content":"Hello"`},
+		{"other", session, 400, "X-Parley-Session: names a session of another agent than model does"},
+		{"one", parley.NewID().String(), 404, ""},
+		{"one", "x", 400, "X-Parley-Session: is not a session's id"},
+	} {
+		got := s.do("POST", "/openai/v1/chat/completions",
+			`{"model":"`+test.model+`","messages":[{"role":"user","content":"Hello"}]}`, "X-Parley-Session", test.session)
+		if got.status != test.status || !strings.Contains(string(got.body), test.says) {
+			t.Errorf("%s in %s: status %d, want %d, and %q: %s", test.model, test.session, got.status, test.status,
+				test.says, got.body)
+		}
+	}
+	if record := s.recordOf("/v1/sessions/" + session); len(record) != 2 {
+		t.Errorf("%d messages are in the record, want 2", len(record))
+	}
+}
+
 // TestAStreamedResponseEndsAsItIsRetrieved: what the events told of a response is what the record has.
 func TestAStreamedResponseEndsAsItIsRetrieved(t *testing.T) {
 	t.Parallel()

@@ -96,8 +96,7 @@ func (w *responding) answer() error {
 
 // start begins the stream with what the record has.
 func (w *responding) start() {
-	w.lifecycle("response.created", statusInProgress)
-	w.lifecycle("response.in_progress", statusInProgress)
+	w.lifecycle(statusInProgress, "response.created", "response.in_progress")
 	for i := range w.rows {
 		m := &w.rows[i]
 		if m.Status == parley.MessageStreaming {
@@ -280,8 +279,8 @@ func appendMember(to []byte, name string, value any) []byte {
 	return append(append(append(append(to, `,"`...), name...), `":`...), encoded...)
 }
 
-// lifecycle writes an event with the response as it began.
-func (w *responding) lifecycle(kind, status string) {
+// lifecycle writes events with the response as it began.
+func (w *responding) lifecycle(status string, kinds ...string) {
 	begun := *w.response
 	begun.rows, begun.resumed, begun.steer = nil, false, parley.ID{}
 	begun.turn = parley.Turn{Status: parley.TurnRunning}
@@ -290,7 +289,13 @@ func (w *responding) lifecycle(kind, status string) {
 		return
 	}
 	o.Status = status
-	w.put(kind, "response", o)
+	encoded := appendMember(nil, "response", o)
+	for _, kind := range kinds {
+		if w.open(kind) {
+			w.frames.Buffer = append(w.frames.Buffer, encoded...)
+			w.close()
+		}
+	}
 }
 
 // item writes an event about the item at the current index.
