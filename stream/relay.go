@@ -109,27 +109,9 @@ func Aside(work func()) {
 	failed := make(chan any, 1)
 	go func() {
 		defer func() { failed <- recover() }()
-		deep(work)
+		work()
 	}()
 	if cause := <-failed; cause != nil {
 		panic(cause)
 	}
 }
-
-// deep runs work on a stack that has room for it. The runtime doubles a stack that is too small and copies it, each
-// time frame by frame; here it grows once, while it is almost empty.
-//
-//go:noinline
-func deep(work func()) {
-	var room [deepStack]byte
-	touch(&room)
-	work()
-}
-
-// deepStack is what reading the store takes, in bytes.
-const deepStack = 28 << 10
-
-// touch keeps the room from being left out.
-//
-//go:noinline
-func touch(*[deepStack]byte) {}
