@@ -122,8 +122,13 @@ func TestASessionThatIsNamedIsOfTheAgent(t *testing.T) {
 		{"one", parley.NewID().String(), 404, ""},
 		{"one", "x", 400, "X-Parley-Session: is not a session's id"},
 	} {
-		got := s.do("POST", "/openai/v1/chat/completions",
-			`{"model":"`+test.model+`","messages":[{"role":"user","content":"Hello"}]}`, "X-Parley-Session", test.session)
+		got := s.do(
+			"POST",
+			"/openai/v1/chat/completions",
+			`{"model":"`+test.model+`","messages":[{"role":"user","content":"Hello"}]}`,
+			"X-Parley-Session",
+			test.session,
+		)
 		if got.status != test.status || !strings.Contains(string(got.body), test.says) {
 			t.Errorf("%s in %s: status %d, want %d, and %q: %s", test.model, test.session, got.status, test.status,
 				test.says, got.body)

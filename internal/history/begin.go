@@ -106,7 +106,7 @@ func (b *Book) beginIn(ctx context.Context, r *Request, named string) (Turn, err
 		return Turn{}, parley.InvalidField(b.Header, "is not a session's id")
 	}
 	other := parley.InvalidField(b.Header, "names a session of another agent than model does")
-	if r.Said[r.First].Role != Tool && r.First == len(r.Said)-1 { // one message, which can be posted for the agent alone
+	if r.Said[r.First].Role != Tool && r.First == len(r.Said)-1 { // its post says the agent
 		r.ofAgent = r.Agent.ID
 		turn, err := b.GoOn(ctx, r, id, 0)
 		var refused *parley.Error

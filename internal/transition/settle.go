@@ -90,7 +90,8 @@ func checkBlocks(rows []OpenRow, settle store.StepSettle) error {
 	return nil
 }
 
-// settleRows settles open rows: contents, hash chain, settle event. call is the one whose answer they are; nil for none.
+// settleRows settles open rows: contents, hash chain, settle event. call is the one whose answer they are; nil for
+// none.
 func (t *Tx) settleRows(
 	h *Head,
 	turn *parley.Turn,
