@@ -28,6 +28,8 @@ type MessageInput struct {
 
 	// Follows refuses the message with CodeChanged unless the record's last message has this sequence; 0: any has.
 	Follows int64 `json:"-"`
+	// OfAgent refuses it with CodeInvalid, of the field agent_id, unless the session is of this agent; zero: of any.
+	OfAgent parley.ID `json:"-"`
 }
 
 // MessagePatch changes a queued message.

@@ -66,7 +66,7 @@ func (e *Engine) newMessage(principal parley.Principal, input MessageInput) (sto
 		ID: parley.NewID(), Role: input.Role, Author: principal.Author(), Content: content,
 		ContextNote: input.ContextNote, ToolCallID: input.ToolCallID, Internal: input.Internal,
 		Metadata: metadata, AgentType: input.AgentType, Iteration: input.Iteration,
-		Settings: input.Settings, During: input.During, Follows: input.Follows,
+		Settings: input.Settings, During: input.During, Follows: input.Follows, OfAgent: input.OfAgent,
 		Urgent:        principal.Author().Kind == parley.AuthorPerson,
 		TokenEstimate: prompt.EstimateContent(cmp.Or(input.Model, e.models.Default()), input.Role, content),
 	}

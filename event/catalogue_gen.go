@@ -84,12 +84,16 @@ func Catalogue() []Description {
 			{Name: "step", Doc: "Its number in the turn.", Type: reflect.TypeFor[int]()},
 			{Name: "error", Doc: "Why the step failed; null when it did not, or was cancelled.", Type: reflect.TypeFor[parley.Failure](), Null: true},
 			{Name: "messages", Doc: "What the step wrote, in order.", Type: reflect.TypeFor[[]SettledMessage]()},
+			{Name: "finish", Doc: "Why the model stopped; absent when no call of a model ended with the step, or it did not say.", Type: reflect.TypeFor[parley.FinishReason](), Null: true, Optional: true, Values: []string{"stop", "tool_calls", "length", "refusal"}},
+			{Name: "usage", Doc: "What the call used; absent when there was none.", Type: reflect.TypeFor[StepUsage](), Null: true, Optional: true},
 		}}},
 		{Event: parley.EventStepError, Durable: true, Object: Object{Name: "StepError", Type: reflect.TypeFor[StepError](), Doc: "Ends a step that failed or was cancelled. It is authoritative: replace what streamed by its messages.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn of the step.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "step", Doc: "Its number in the turn.", Type: reflect.TypeFor[int]()},
 			{Name: "error", Doc: "Why the step failed; null when it did not, or was cancelled.", Type: reflect.TypeFor[parley.Failure](), Null: true},
 			{Name: "messages", Doc: "What the step wrote, in order.", Type: reflect.TypeFor[[]SettledMessage]()},
+			{Name: "finish", Doc: "Why the model stopped; absent when no call of a model ended with the step, or it did not say.", Type: reflect.TypeFor[parley.FinishReason](), Null: true, Optional: true, Values: []string{"stop", "tool_calls", "length", "refusal"}},
+			{Name: "usage", Doc: "What the call used; absent when there was none.", Type: reflect.TypeFor[StepUsage](), Null: true, Optional: true},
 		}}},
 		{Event: parley.EventStepRetrying, Durable: true, Object: Object{Name: "StepRetrying", Type: reflect.TypeFor[StepRetrying](), Doc: "Reports that an attempt at a step failed and another one follows after a pause.", Fields: []Field{
 			{Name: "turn_id", Doc: "The turn of the step.", Type: reflect.TypeFor[parley.ID]()},
@@ -436,6 +440,13 @@ func Catalogue() []Description {
 // Parts describes the objects inside the data of events.
 func Parts() []Object {
 	return []Object{
+		{Name: "StepUsage", Type: reflect.TypeFor[StepUsage](), Doc: "StepUsage is what a call of a model used, in tokens; null where the provider did not say.", Fields: []Field{
+			{Name: "input_tokens", Doc: "Of the request.", Type: reflect.TypeFor[int64](), Null: true},
+			{Name: "output_tokens", Doc: "Of the answer.", Type: reflect.TypeFor[int64](), Null: true},
+			{Name: "cached_tokens", Doc: "Of the request's, read from the provider's cache.", Type: reflect.TypeFor[int64](), Null: true},
+			{Name: "cache_write_tokens", Doc: "Of the request's, written to it.", Type: reflect.TypeFor[int64](), Null: true},
+			{Name: "reasoning_tokens", Doc: "Of the answer's, spent on reasoning.", Type: reflect.TypeFor[int64](), Null: true},
+		}},
 		{Name: "SettledMessage", Type: reflect.TypeFor[SettledMessage](), Doc: "SettledMessage is a message in its final form, which replaces what streamed.", Fields: []Field{
 			{Name: "message_id", Doc: "The message.", Type: reflect.TypeFor[parley.ID]()},
 			{Name: "role", Doc: "Who it is from: assistant or tool_call.", Type: reflect.TypeFor[parley.Role](), Values: []string{"user", "assistant", "tool_call", "tool_result", "summary", "system"}},

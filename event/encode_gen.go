@@ -369,6 +369,45 @@ func (e *StepRaw) AppendFrame(to []byte, sessionID parley.ID) []byte {
 }
 
 // AppendJSON appends the object.
+func (e *StepUsage) AppendJSON(to []byte) []byte {
+	to = append(to, `{"input_tokens":`...)
+	if e.InputTokens == nil {
+		to = append(to, "null"...)
+	} else {
+		to = strconv.AppendInt(to, *e.InputTokens, 10)
+	}
+	to = append(to, `,"output_tokens":`...)
+	if e.OutputTokens == nil {
+		to = append(to, "null"...)
+	} else {
+		to = strconv.AppendInt(to, *e.OutputTokens, 10)
+	}
+	to = append(to, `,"cached_tokens":`...)
+	if e.CachedTokens == nil {
+		to = append(to, "null"...)
+	} else {
+		to = strconv.AppendInt(to, *e.CachedTokens, 10)
+	}
+	to = append(to, `,"cache_write_tokens":`...)
+	if e.CacheWriteTokens == nil {
+		to = append(to, "null"...)
+	} else {
+		to = strconv.AppendInt(to, *e.CacheWriteTokens, 10)
+	}
+	to = append(to, `,"reasoning_tokens":`...)
+	if e.ReasoningTokens == nil {
+		to = append(to, "null"...)
+	} else {
+		to = strconv.AppendInt(to, *e.ReasoningTokens, 10)
+	}
+	return append(to, '}')
+}
+
+func (e *StepUsage) size() int {
+	return 194
+}
+
+// AppendJSON appends the object.
 func (e *SettledMessage) AppendJSON(to []byte) []byte {
 	to = append(to, `{"message_id":`...)
 	to = appendID(to, e.MessageID)
@@ -429,6 +468,14 @@ func (e *StepGenerated) AppendJSON(to []byte) ([]byte, error) {
 		to = e.Settled.Messages[i].AppendJSON(to)
 	}
 	to = append(to, `]`...)
+	if e.Settled.Finish != nil {
+		to = append(to, `,"finish":`...)
+		to = parley.AppendJSONString(to, string(*e.Settled.Finish))
+	}
+	if e.Settled.Usage != nil {
+		to = append(to, `,"usage":`...)
+		to = e.Settled.Usage.AppendJSON(to)
+	}
 	return append(to, '}'), nil
 }
 
@@ -456,11 +503,19 @@ func (e *StepGenerated) appendStored(to []byte) ([]byte, error) {
 		to = e.Settled.Messages[i].appendStored(to)
 	}
 	to = append(to, `]`...)
+	if e.Settled.Finish != nil {
+		to = append(to, `,"finish":`...)
+		to = parley.AppendJSONString(to, string(*e.Settled.Finish))
+	}
+	if e.Settled.Usage != nil {
+		to = append(to, `,"usage":`...)
+		to = e.Settled.Usage.AppendJSON(to)
+	}
 	return append(to, '}'), nil
 }
 
 func (e *StepGenerated) size() int {
-	size := 106
+	size := 305
 	for i := range e.Settled.Messages {
 		size += e.Settled.Messages[i].size() + 1
 	}
@@ -468,7 +523,7 @@ func (e *StepGenerated) size() int {
 }
 
 func (e *StepGenerated) storedSize() int {
-	size := 106
+	size := 305
 	for i := range e.Settled.Messages {
 		size += e.Settled.Messages[i].storedSize() + 1
 	}
@@ -512,6 +567,14 @@ func (e *StepError) AppendJSON(to []byte) ([]byte, error) {
 		to = e.Settled.Messages[i].AppendJSON(to)
 	}
 	to = append(to, `]`...)
+	if e.Settled.Finish != nil {
+		to = append(to, `,"finish":`...)
+		to = parley.AppendJSONString(to, string(*e.Settled.Finish))
+	}
+	if e.Settled.Usage != nil {
+		to = append(to, `,"usage":`...)
+		to = e.Settled.Usage.AppendJSON(to)
+	}
 	return append(to, '}'), nil
 }
 
@@ -539,11 +602,19 @@ func (e *StepError) appendStored(to []byte) ([]byte, error) {
 		to = e.Settled.Messages[i].appendStored(to)
 	}
 	to = append(to, `]`...)
+	if e.Settled.Finish != nil {
+		to = append(to, `,"finish":`...)
+		to = parley.AppendJSONString(to, string(*e.Settled.Finish))
+	}
+	if e.Settled.Usage != nil {
+		to = append(to, `,"usage":`...)
+		to = e.Settled.Usage.AppendJSON(to)
+	}
 	return append(to, '}'), nil
 }
 
 func (e *StepError) size() int {
-	size := 106
+	size := 305
 	for i := range e.Settled.Messages {
 		size += e.Settled.Messages[i].size() + 1
 	}
@@ -551,7 +622,7 @@ func (e *StepError) size() int {
 }
 
 func (e *StepError) storedSize() int {
-	size := 106
+	size := 305
 	for i := range e.Settled.Messages {
 		size += e.Settled.Messages[i].storedSize() + 1
 	}

@@ -54,6 +54,18 @@ type Settled struct {
 	// why the step failed; null when it did not, or was cancelled
 	Error    *parley.Failure  `json:"error"`
 	Messages []SettledMessage `json:"messages"` // what the step wrote, in order
+	// why the model stopped; absent when no call of a model ended with the step, or it did not say
+	Finish *parley.FinishReason `json:"finish,omitempty"`
+	Usage  *StepUsage           `json:"usage,omitempty"` // what the call used; absent when there was none
+}
+
+// StepUsage is what a call of a model used, in tokens; null where the provider did not say.
+type StepUsage struct {
+	InputTokens      *int64 `json:"input_tokens"`       // of the request
+	OutputTokens     *int64 `json:"output_tokens"`      // of the answer
+	CachedTokens     *int64 `json:"cached_tokens"`      // of the request's, read from the provider's cache
+	CacheWriteTokens *int64 `json:"cache_write_tokens"` // of the request's, written to it
+	ReasoningTokens  *int64 `json:"reasoning_tokens"`   // of the answer's, spent on reasoning
 }
 
 // SettledMessage is a message in its final form, which replaces what streamed.
@@ -72,7 +84,8 @@ func (s *Settled) readQuickly(data []byte) bool {
 	var messages json.RawMessage
 	if !readMembers(data, map[string]any{
 		"turn_id": &s.TurnID, "step": &s.Step, "error": &s.Error, "messages": &messages,
-	}) {
+		"finish": &s.Finish, "usage": &s.Usage,
+	}, 2) {
 		return false
 	}
 	s.Messages = []SettledMessage{}
@@ -81,13 +94,14 @@ func (s *Settled) readQuickly(data []byte) bool {
 		var m SettledMessage
 		readable = readable && readMembers(value, map[string]any{
 			"message_id": &m.MessageID, "role": &m.Role, "status": &m.Status, "end": &m.End, "content": &m.Content,
-		})
+		}, 0)
 		s.Messages = append(s.Messages, m)
 	}) && readable
 }
 
-// readMembers reads an object with exactly the members of to. A json.RawMessage gets its value unchecked.
-func readMembers(data []byte, to map[string]any) bool {
+// readMembers reads an object with the members of to, and no others; so many of them may be absent. A json.RawMessage
+// gets its value unchecked.
+func readMembers(data []byte, to map[string]any, absent int) bool {
 	readable, members := true, 0
 	whole := parley.EachMember(data, func(name, value []byte) {
 		members++
@@ -100,7 +114,7 @@ func readMembers(data []byte, to map[string]any) bool {
 			readable = readable && json.Unmarshal(value, field) == nil
 		}
 	})
-	return whole && readable && members == len(to)
+	return whole && readable && members >= len(to)-absent
 }
 
 // StepGenerated ends a step that completed. It is authoritative: replace what streamed

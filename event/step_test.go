@@ -18,6 +18,13 @@ func TestSettledStepsReadAlike(t *testing.T) {
 		if rapid.Bool().Draw(t, "failed") {
 			said.Error = &parley.Failure{Sentence: rapid.String().Draw(t, "sentence")}
 		}
+		if rapid.Bool().Draw(t, "of a call") {
+			said.Finish, said.Usage = new(
+				parley.FinishLength,
+			), &StepUsage{
+				InputTokens: new(rapid.Int64().Draw(t, "input")),
+			}
+		}
 		for range rapid.IntRange(0, 3).Draw(t, "messages") {
 			content := json.RawMessage("null")
 			if rapid.Bool().Draw(t, "kept") {

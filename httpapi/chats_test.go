@@ -207,3 +207,20 @@ func TestStoppingAConversation(t *testing.T) {
 		}
 	}
 }
+
+// TestTheEndOfAnAnswerSaysWhyItStopped: an AI SDK client learns that an answer was cut.
+func TestTheEndOfAnAnswerSaysWhyItStopped(t *testing.T) {
+	t.Parallel()
+	s := startChats(t)
+	want[parley.Agent](s, 200, "PATCH", "/v1/agents/asked", `{"model":"sim/script"}`)
+	for script, reason := range map[string]string{
+		`[[{"text":"Hello"}]]`:                   "stop",
+		`[[{"text":"Hel"},{"finish":"length"}]]`: "length",
+	} {
+		quoted := strings.ReplaceAll(script, `"`, `\"`)
+		got := s.do("POST", chats["AI SDK"].path, fmt.Sprintf(chats["AI SDK"].body, reason, "m", quoted))
+		if end := `"type":"finish","finishReason":"` + reason + `"`; !strings.Contains(string(got.body), end) {
+			t.Errorf("%s does not end with %s: %s", script, end, got.body)
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.org/parley"
 	"example.org/parley/protocol/openai"
 )
@@ -98,6 +100,73 @@ func TestListsOfItemsAreBounded(t *testing.T) {
 		}
 		if len(seen) != messages {
 			t.Errorf("%s: %d items, want %d", path, len(seen), messages)
+		}
+	}
+}
+
+// TestASessionThatIsNamedIsOfTheAgent: a message goes into the named session if that is of the model's agent.
+func TestASessionThatIsNamedIsOfTheAgent(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withOpenAI)
+	for _, slug := range []string{"one", "other"} {
+		want[parley.Agent](s, 201, "POST", "/v1/agents", `{"slug":"`+slug+`","name":"A","model":"sim/echo"}`)
+	}
+	session := s.session(`{"agent_id":"one"}`).ID.String()
+	for _, test := range []struct {
+		model, session string
+		status         int
+		says           string
+	}{
+		{"one", session, 200, `"content":"Hello"`},
+		{"other", session, 400, "X-Parley-Session: names a session of another agent than model does"},
+		{"one", parley.NewID().String(), 404, ""},
+		{"one", "x", 400, "X-Parley-Session: is not a session's id"},
+	} {
+		got := s.do(
+			"POST",
+			"/openai/v1/chat/completions",
+			`{"model":"`+test.model+`","messages":[{"role":"user","content":"Hello"}]}`,
+			"X-Parley-Session",
+			test.session,
+		)
+		if got.status != test.status || !strings.Contains(string(got.body), test.says) {
+			t.Errorf("%s in %s: status %d, want %d, and %q: %s", test.model, test.session, got.status, test.status,
+				test.says, got.body)
+		}
+	}
+	if record := s.recordOf("/v1/sessions/" + session); len(record) != 2 {
+		t.Errorf("%d messages are in the record, want 2", len(record))
+	}
+}
+
+// TestAStreamedResponseEndsAsItIsRetrieved: what the events told of a response is what the record has.
+func TestAStreamedResponseEndsAsItIsRetrieved(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, withOpenAI)
+	want[parley.Agent](s, 201, "POST", "/v1/agents",
+		`{"slug":"asked","name":"Asked","model":"sim/script","tools":["current_time"]}`)
+	for name, script := range map[string]string{
+		"an answer": `[[{"reasoning":"Hm."},{"text":"Hello."},{"usage":{"input_tokens":9,"output_tokens":8,` +
+			`"cached_tokens":7,"cache_write_tokens":6,"reasoning_tokens":5}}]]`,
+		"a cut answer":  `[[{"text":"Hel"},{"finish":"length"}]]`,
+		"several steps": `[[{"tool_call":{"name":"current_time","arguments":{}}}],[{"text":"Noon."}]]`,
+		"a failure":     `[[{"text":"Hel"},{"error":{"class":"model","retryable":false}}]]`,
+	} {
+		input, err := json.Marshal(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.do("POST", "/openai/v1/responses", `{"model":"asked","stream":true,"input":`+string(input)+`}`)
+		lines := strings.Split(strings.TrimSpace(string(got.body)), "\n\n")
+		_, last, _ := strings.Cut(lines[len(lines)-2], "data: ") // the one before [DONE]
+		var ended struct{ Response map[string]any }
+		if err := json.Unmarshal([]byte(last), &ended); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, got.body)
+		}
+		id, _ := ended.Response["id"].(string)
+		retrieved := want[map[string]any](s, 200, "GET", "/openai/v1/responses/"+id, "")
+		if diff := cmp.Diff(retrieved, ended.Response); diff != "" {
+			t.Errorf("%s ends otherwise (-retrieved +streamed):\n%s", name, diff)
 		}
 	}
 }

@@ -8,15 +8,19 @@ import (
 )
 
 // SentAgain returns the first message of the user in a session if the principal, who wrote it, sends it again: a client
-// that lost its answer does. same compares it with what is sent. nil if it is another one, or if its turn is gone with
-// the session that a fork was made of.
+// that lost its answer does. id is the client's name for what is sent, and same compares it. nil if it is another one
+// or has no id, or if its turn is gone with the session that a fork was made of.
 func SentAgain(
 	ctx context.Context,
 	verbs *engine.Engine,
 	principal parley.Principal,
 	session parley.ID,
+	id string,
 	same func(first *parley.Message) bool,
 ) (*parley.Message, error) {
+	if id == "" {
+		return nil, nil
+	}
 	page, err := verbs.Messages(ctx, principal, session, engine.MessageList{
 		Paging: engine.Paging{Limit: 1}, Roles: []parley.Role{parley.RoleUser},
 	})

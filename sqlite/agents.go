@@ -115,7 +115,7 @@ func (s *Store) UpdateAgent(
 		after := append([]parley.Agent{agent}, others...)
 		before := make([]parley.Agent, len(after))
 		for i := range after {
-			current, err := findAgent(tx.conn, "a.workspace_id = ? AND a.id = ?", agent.WorkspaceID, after[i].ID)
+			current, _, err := findAgent(tx.conn, "a.workspace_id = ? AND a.id = ?", agent.WorkspaceID, after[i].ID)
 			if err != nil {
 				return parley.Agent{}, err
 			}
@@ -254,29 +254,40 @@ func scanAgent(r *row) (agent parley.Agent, err error) {
 	return agent, err
 }
 
-func findAgent(c *conn, where string, args ...arg) (agent parley.Agent, err error) {
-	found, err := c.one("SELECT a.body FROM agents a WHERE "+where, func(r *row) (err error) {
+// findAgent returns an agent, and how many bytes its JSON has.
+func findAgent(c *conn, where string, args ...arg) (agent parley.Agent, size int, err error) {
+	found, err := c.one("SELECT a.body, octet_length(a.body) FROM agents a WHERE "+where, func(r *row) (err error) {
 		agent, err = scanAgent(r)
+		size = r.int()
 		return err
 	}, args...)
 	if err == nil && !found {
 		err = transition.NotFound("agent")
 	}
-	return agent, err
+	return agent, size, err
 }
 
 // Agent finds an agent by id or, failing that, by slug.
 func (s *Store) Agent(ctx context.Context, workspaceID parley.ID, idOrSlug string) (agent parley.Agent, err error) {
+	name := agentName{workspaceID, idOrSlug}
+	agent, round, cached := s.agents.find(name)
+	if cached {
+		return agent, nil
+	}
+	size := 0
 	err = s.read(ctx, func(c *conn) error {
 		if id, parseErr := parley.ParseID(idOrSlug); parseErr == nil {
-			agent, err = findAgent(c, "a.workspace_id = ? AND a.id = ?", workspaceID, id)
+			agent, size, err = findAgent(c, "a.workspace_id = ? AND a.id = ?", workspaceID, id)
 			if parley.ErrorCode(err) != parley.CodeNotFound {
 				return err
 			}
 		}
-		agent, err = findAgent(c, "a.workspace_id = ? AND a.slug = ?", workspaceID, idOrSlug)
+		agent, size, err = findAgent(c, "a.workspace_id = ? AND a.slug = ?", workspaceID, idOrSlug)
 		return err
 	})
+	if err == nil && size <= longestKept {
+		s.agents.keep(name, agent, round)
+	}
 	return agent, err
 }
 

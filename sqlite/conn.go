@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 
 	"example.org/parley"
@@ -25,6 +26,7 @@ type conn struct {
 	named      []driver.NamedValue      // scratch for arguments
 	ids, sums  boundBytes               // scratch for their ids and hashes
 	before     func(query string) error // called before each statement; set in tests, on the writer
+	agents     bool                     // of the writer: agents may have changed since the last commit
 
 	since   atomic.Int64 // of a reader: start of its read, Unix nanoseconds; 0 between reads
 	evicted atomic.Bool  // of a reader: its read must end
@@ -32,9 +34,10 @@ type conn struct {
 
 // statement is a prepared statement with the columns of its rows.
 type statement struct {
-	exec  driver.StmtExecContext
-	query driver.StmtQueryContext
-	close func() error
+	exec   driver.StmtExecContext
+	query  driver.StmtQueryContext
+	close  func() error
+	agents bool // it may change agents
 }
 
 func newConn(raw driver.Conn) *conn {
@@ -63,7 +66,7 @@ func (c *conn) prepared(query string) (statement, error) {
 	if !okExec || !okQuery {
 		return statement{}, errors.New("sqlite: the driver's statements lack contexts")
 	}
-	made := statement{exec: exec, query: rows, close: stmt.Close}
+	made := statement{exec: exec, query: rows, close: stmt.Close, agents: strings.Contains(query, "agents")}
 	if len(c.statements) >= maxStatements {
 		for text, old := range c.statements { // any will do: none is in use while another is prepared
 			delete(c.statements, text)
@@ -184,6 +187,7 @@ func (c *conn) run(query string, args ...arg) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	c.agents = c.agents || stmt.agents
 	named, err := c.bind(args)
 	if err != nil {
 		return 0, err

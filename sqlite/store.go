@@ -58,6 +58,7 @@ type Store struct {
 	damage   store.DamageNote
 	watched  chan struct{} // closed when watch has ended
 	writer   *writer
+	agents   agentCache
 	readers  chan *conn
 	all      []*conn // the readers, idle or in use
 	stopping chan struct{}

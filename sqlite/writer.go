@@ -280,6 +280,10 @@ func (w *writer) together(members []*member) error {
 		return err
 	}
 	w.tx.settled()
+	if w.conn.agents {
+		w.conn.agents = false
+		w.store.agents.forget()
+	}
 	for _, m := range members {
 		if m.wrote {
 			m.audit.Wrote()

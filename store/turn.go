@@ -26,6 +26,7 @@ type NewMessage struct {
 	Settings    parley.Settings
 	During      parley.During // "" means the session's own setting, else queue
 	Follows     int64         // CodeChanged unless the record's last message has this sequence; 0: any has
+	OfAgent     parley.ID     // CodeInvalid, of agent_id, unless the session is of this agent; zero: of any
 	// Urgent: a person waits for the answer. In an agent's background session the message goes before those that wait,
 	// after earlier urgent ones, and its turn runs at foreground priority; elsewhere it means nothing.
 	Urgent bool

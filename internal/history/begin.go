@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"example.org/parley"
@@ -48,7 +49,8 @@ type Request struct {
 	Kept  []parley.Message
 	Names []parley.ForeignID // to be kept: the positions that the request adds
 
-	operations int // so far, each with an idempotency key of its own
+	ofAgent    parley.ID // the session of the message must be of it; zero: of any
+	operations int       // so far, each with an idempotency key of its own
 }
 
 // Turn is one that a request began or resumed.
@@ -103,12 +105,22 @@ func (b *Book) beginIn(ctx context.Context, r *Request, named string) (Turn, err
 	if err != nil {
 		return Turn{}, parley.InvalidField(b.Header, "is not a session's id")
 	}
+	other := parley.InvalidField(b.Header, "names a session of another agent than model does")
+	if r.Said[r.First].Role != Tool && r.First == len(r.Said)-1 { // its post says the agent
+		r.ofAgent = r.Agent.ID
+		turn, err := b.GoOn(ctx, r, id, 0)
+		var refused *parley.Error
+		if errors.As(err, &refused) && refused.Code == parley.CodeInvalid && refused.Field == "agent_id" {
+			return Turn{}, other
+		}
+		return turn, err
+	}
 	session, err := b.Engine.Session(ctx, r.X.Principal, id)
 	if err != nil {
 		return Turn{}, err
 	}
 	if session.AgentID != r.Agent.ID {
-		return Turn{}, parley.InvalidField(b.Header, "names a session of another agent than model does")
+		return Turn{}, other
 	}
 	return b.GoOn(ctx, r, id, 0)
 }
@@ -273,6 +285,7 @@ func (b *Book) Post(ctx context.Context, r *Request, session parley.ID, from int
 	if err != nil {
 		return Turn{}, err
 	}
+	input.OfAgent = r.ofAgent
 	if input.Follows = follows; follows > 0 {
 		input.During = parley.DuringReject
 	}

@@ -21,11 +21,23 @@ type Progress struct {
 	Over   bool              // the turn ended, or waits for somebody
 	Reason parley.WaitReason // what it waits for; "" once it ended
 	Ended  parley.Turn       // as it ended
+
+	Settled *event.Settled // what the last event settled; nil if that was no answer
+	only    *event.Settled // the only answer so far
+	more    bool           // something else happened, which the record tells
 }
 
 // Happened follows the turn's events.
-func (p *Progress) Happened(e *parley.Event) error {
+func (p *Progress) Happened(e *parley.Event) (err error) {
+	p.Settled = nil
 	switch {
+	case e.Type == parley.EventSessionStarted, e.Type == parley.EventStepStarted,
+		e.Type == parley.EventMessageCreated: // nothing that a client sees
+	case e.Type == parley.EventStepGenerated:
+		p.Settled, err = event.Read[event.Settled](e)
+		p.more = p.more || p.only != nil
+		p.only = p.Settled
+		return err
 	case e.Type.EndsTurn():
 		end, err := event.Read[event.TurnEnd](e)
 		if err != nil {
@@ -33,6 +45,7 @@ func (p *Progress) Happened(e *parley.Event) error {
 		}
 		p.Over, p.Ended = true, end.Turn
 	case e.Type == parley.EventSessionWaiting:
+		p.more = true
 		waiting, err := event.Read[event.SessionWaiting](e)
 		if err != nil {
 			return err
@@ -42,8 +55,30 @@ func (p *Progress) Happened(e *parley.Event) error {
 		default:
 			p.Over, p.Reason = true, waiting.Reason
 		}
+	default:
+		p.more = true
 	}
 	return nil
+}
+
+// Answer is the answer of a turn that ended, as the record has it, if its events told all that a client sees of it:
+// this answer, and how it came about. Else it is nil; events of earlier versions did not say why the model stopped.
+func (p *Progress) Answer() *parley.Message {
+	said := p.only
+	if p.more || !p.Over || said == nil || len(said.Messages) != 1 || said.Finish == nil || said.Usage == nil {
+		return nil
+	}
+	m := &said.Messages[0]
+	if m.Role != parley.RoleAssistant || m.Status != parley.MessageCompleted || string(m.Content) == "null" {
+		return nil
+	}
+	made := &parley.Message{
+		ID: m.MessageID, Role: m.Role, Status: m.Status, Content: m.Content, Usage: (*parley.Usage)(said.Usage),
+	}
+	if *said.Finish == parley.FinishLength {
+		made.Metadata = json.RawMessage(`{"finish":"length"}`)
+	}
+	return made
 }
 
 // Keep stores names of positions. If it fails, the next request finds out by itself, or begins a session.
@@ -56,11 +91,23 @@ func (b *Book) Keep(ctx context.Context, principal parley.Principal, session par
 	_ = b.Engine.KeepForeignIDs(ctx, principal, session, names)
 }
 
-// KeepAnswer stores the name of a position with an answer that the client has.
+// KeepAnswer stores the name of the position behind an answer as the client has it. The next request finds any other
+// answer by what the record has of it; see recognise.
 func (b *Book) KeepAnswer(
-	ctx context.Context, principal parley.Principal, session parley.ID, name parley.Hash, last parley.ID,
+	ctx context.Context, principal parley.Principal, turn Turn, said parley.Hash, recorded *Message, seen *Segment,
 ) {
-	b.Keep(ctx, principal, session, []parley.ForeignID{{Protocol: b.Protocol, Name: name.String(), TargetID: last}})
+	has := seen.Answer()
+	if turn.Waits == "" {
+		if has.Text == recorded.Text && has.Refusal == recorded.Refusal && len(has.Calls) == len(recorded.Calls) {
+			return
+		}
+		if has.Hash(said) == recorded.Hash(said) {
+			return
+		}
+	}
+	b.Keep(ctx, principal, turn.Session, []parley.ForeignID{{
+		Protocol: b.Protocol, Name: has.Hash(said).String(), TargetID: seen.Last,
+	}})
 }
 
 // Gap separates the texts of a turn's steps, which the client sees as one answer.
@@ -87,6 +134,17 @@ type Step struct {
 // Answer is the segment as the client will send it again.
 func (s *Segment) Answer() *Message {
 	return &Message{Role: Assistant, Text: s.Text, Refusal: s.Refusal, Calls: s.Calls}
+}
+
+// SeenBy is Seen for a turn whose events were followed: most turns are one answer, which they have told already.
+func (b *Book) SeenBy(ctx context.Context, principal parley.Principal, turn Turn, p *Progress) (Segment, error) {
+	if turn.Waits != "" {
+		turn.Sequence = 0 // the calls that still wait stand before the results
+	} else if m := p.Answer(); m != nil {
+		var s Segment
+		return s, s.add(m)
+	}
+	return b.Seen(ctx, principal, turn)
 }
 
 // Seen reads the part of a turn that a client sees: the texts of its steps as one, and the calls that wait for results.

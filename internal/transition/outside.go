@@ -323,7 +323,7 @@ func (t *Tx) SettleOutside(
 	if err != nil {
 		return store.OutsideSettled{}, err
 	}
-	if err := t.settleRows(h, turn, turn.Step, open, []store.BlockSettled{block}, settle.Failure); err != nil {
+	if err := t.settleRows(h, turn, turn.Step, open, []store.BlockSettled{block}, settle.Failure, nil); err != nil {
 		return store.OutsideSettled{}, err
 	}
 	settled := store.OutsideSettled{}

@@ -42,6 +42,9 @@ func (t *Tx) post(h *Head, posting store.NewMessage, claimBy parley.ID) (store.P
 			posting.Follows,
 		)
 	}
+	if !posting.OfAgent.IsZero() && posting.OfAgent != h.AgentID {
+		return store.Posted{}, parley.InvalidField("agent_id", "this session is of another agent")
+	}
 	if posting.Role == parley.RoleUser && !posting.Internal {
 		var err error
 		if posting.ContextNote, err = t.contextNote(h, posting.Author, posting.ContextNote); err != nil {

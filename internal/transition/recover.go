@@ -117,7 +117,7 @@ func (t *Tx) settleOpen(
 		ids = append(ids, row.ID)
 	}
 	if len(blocks) > 0 {
-		if err := t.settleRows(h, turn, turn.Step, open, blocks, failure); err != nil {
+		if err := t.settleRows(h, turn, turn.Step, open, blocks, failure, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -25,7 +25,7 @@ func (t *Tx) SettleStep(fence store.Fence, settle store.StepSettle) (settled sto
 	if settle.End != nil && len(settle.Asked) > 0 {
 		return settled, parley.Errorf(parley.CodeConflict, "a turn that ends cannot ask for approvals")
 	}
-	if err := t.settleRows(h, turn, settle.Step, open, settle.Blocks, settle.Call.Error); err != nil {
+	if err := t.settleRows(h, turn, settle.Step, open, settle.Blocks, settle.Call.Error, &settle.Call); err != nil {
 		return settled, err
 	}
 	h.settleCall(turn, open, settle.Call)
@@ -90,7 +90,8 @@ func checkBlocks(rows []OpenRow, settle store.StepSettle) error {
 	return nil
 }
 
-// settleRows settles open rows: contents, hash chain, settle event.
+// settleRows settles open rows: contents, hash chain, settle event. call is the one whose answer they are; nil for
+// none.
 func (t *Tx) settleRows(
 	h *Head,
 	turn *parley.Turn,
@@ -98,6 +99,7 @@ func (t *Tx) settleRows(
 	open *Open,
 	blocks []store.BlockSettled,
 	failure *parley.Failure,
+	call *store.CallSettled,
 ) error {
 	rows := open.Rows
 	open.Rows = nil
@@ -159,7 +161,11 @@ func (t *Tx) settleRows(
 	if kind == parley.EventStepGenerated {
 		failure = nil
 	}
-	settled, err := stepSettled(kind, event.Settled{TurnID: turn.ID, Step: step, Error: failure, Messages: messages})
+	said := event.Settled{TurnID: turn.ID, Step: step, Error: failure, Messages: messages}
+	if call != nil {
+		said.Finish, said.Usage = nilIfZero(&call.Finish), (*event.StepUsage)(&call.Usage)
+	}
+	settled, err := stepSettled(kind, said)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (w *writer) post(ctx context.Context) error {
 		}, w.once())
 		return w.opened(ctx, &opened, err)
 	}
-	first, err := protocol.SentAgain(ctx, a.engine, x.Principal, t.session, func(m *parley.Message) bool {
+	first, err := protocol.SentAgain(ctx, a.engine, x.Principal, t.session, r.said.ID, func(m *parley.Message) bool {
 		return idOf(m) == r.said.ID && string(m.Content) == string(input.Content)
 	})
 	if err != nil {

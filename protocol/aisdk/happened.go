@@ -104,6 +104,7 @@ func (w *writer) begins(s *event.StepStarted) {
 
 // settled ends the step's texts, and shows its calls.
 func (w *writer) settled(ctx context.Context, s *event.Settled) error {
+	w.stopped = s.Finish
 	for i := range s.Messages {
 		m := &s.Messages[i]
 		if m.Content == nil || m.Status == parley.MessageFailed && m.Role != parley.RoleAssistant {
@@ -264,12 +265,16 @@ func (w *writer) reason() string {
 	var finish struct {
 		Finish parley.FinishReason `json:"finish"`
 	}
-	stream.Aside(func() {
-		m, err := w.api.engine.Message(w.x.R.Context(), w.x.Principal, w.last)
-		if err == nil {
-			_ = json.Unmarshal(m.Metadata, &finish) // an answer without it was complete
-		}
-	})
+	if w.stopped != nil {
+		finish.Finish = *w.stopped
+	} else {
+		stream.Aside(func() {
+			m, err := w.api.engine.Message(w.x.R.Context(), w.x.Principal, w.last)
+			if err == nil {
+				_ = json.Unmarshal(m.Metadata, &finish) // an answer without it was complete
+			}
+		})
+	}
 	switch finish.Finish {
 	case parley.FinishLength:
 		return "length"

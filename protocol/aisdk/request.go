@@ -306,9 +306,10 @@ func (a *api) begin(ctx context.Context, x *protocol.Exchange, c *chat, r *reque
 	if err != nil {
 		return begun{}, err
 	}
-	first, err := protocol.SentAgain(ctx, a.engine, x.Principal, c.session, func(m *parley.Message) bool {
-		return idOf(m) == r.last().ID && string(m.Content) == string(input.Content)
-	})
+	first, err := protocol.SentAgain(ctx, a.engine, x.Principal, c.session, r.last().ID,
+		func(m *parley.Message) bool {
+			return idOf(m) == r.last().ID && string(m.Content) == string(input.Content)
+		})
 	if err != nil {
 		return begun{}, err
 	}

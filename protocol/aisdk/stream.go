@@ -193,8 +193,9 @@ type writer struct {
 	sources  map[string]bool
 	ids      []streamed // calls whose arguments stream
 	inStep   bool
-	last     parley.ID // the last message with text
-	over     bool      // the stream is complete
+	last     parley.ID            // the last message with text
+	stopped  *parley.FinishReason // why the last answer ended; nil if no event told
+	over     bool                 // the stream is complete
 }
 
 func newWriter(a *api, x *protocol.Exchange, c *chat, version int) *writer {

@@ -7,7 +7,6 @@ import (
 
 	"example.org/parley"
 	"example.org/parley/engine"
-	"example.org/parley/event"
 	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 	"example.org/parley/stream"
@@ -224,15 +223,11 @@ func (r *reply) Beat() error {
 
 // happened follows the turn: it is over when it ends, or waits for somebody.
 func (r *reply) happened(e *parley.Event) error {
-	if e.Type != parley.EventStepGenerated || !r.streams {
-		return r.Happened(e)
-	}
-	step, err := event.Read[event.Settled](e)
-	if err != nil {
+	if err := r.Happened(e); err != nil || r.Settled == nil || !r.streams {
 		return err
 	}
-	for i := range step.Messages {
-		m := &step.Messages[i]
+	for i := range r.Settled.Messages {
+		m := &r.Settled.Messages[i]
 		var content parley.AssistantContent
 		if m.Role != parley.RoleAssistant || content.UnmarshalJSON(m.Content) != nil {
 			continue
@@ -258,11 +253,7 @@ func (r *reply) fail(f *failure) {
 // finish writes the end of an answer whose turn ended, or waits for somebody.
 func (r *reply) finish(a *api) {
 	ctx := r.x.R.Context()
-	from := r.turn
-	if from.Waits != "" {
-		from.Sequence = 0 // the calls that still wait stand before the results
-	}
-	seen, err := a.book.Seen(ctx, r.x.Principal, from)
+	seen, err := a.book.SeenBy(ctx, r.x.Principal, r.turn, &r.Progress)
 	if err != nil {
 		f := failureOf(r.x.Problem(err))
 		r.fail(&f)
@@ -272,7 +263,7 @@ func (r *reply) finish(a *api) {
 		r.fail(f)
 		return
 	}
-	recorded := seen.Answer().Hash(r.said)
+	recorded := seen.Answer()
 	stop := "end_turn"
 	switch {
 	case r.Reason == parley.WaitToolResult:
@@ -304,9 +295,8 @@ func (r *reply) finish(a *api) {
 	if r.streams {
 		seen.Text = string(r.out.text)
 	}
-	if name := seen.Answer().Hash(r.said); !r.threaded && (r.turn.Waits != "" || name != recorded) {
-		// The next request finds any other answer by what the record has of it.
-		a.book.KeepAnswer(ctx, r.x.Principal, r.turn.Session, name, seen.Last)
+	if !r.threaded {
+		a.book.KeepAnswer(ctx, r.x.Principal, r.turn, r.said, recorded, &seen)
 	}
 	if !r.streams {
 		r.x.W.Header().Set("Content-Type", "application/json")

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"example.org/parley"
-	"example.org/parley/event"
 	"example.org/parley/internal/history"
 	"example.org/parley/protocol"
 	"example.org/parley/stream"
@@ -173,15 +172,11 @@ func (r *reply) Beat() error { return r.frames.Beat() }
 
 // happened follows the turn: it is over when it ends, or waits for somebody.
 func (r *reply) happened(e *parley.Event) error {
-	if e.Type != parley.EventStepGenerated || r.frames == nil {
-		return r.Progress.Happened(e)
-	}
-	step, err := event.Read[event.Settled](e)
-	if err != nil {
+	if err := r.Progress.Happened(e); err != nil || r.Settled == nil || r.frames == nil {
 		return err
 	}
-	for i := range step.Messages {
-		m := &step.Messages[i]
+	for i := range r.Settled.Messages {
+		m := &r.Settled.Messages[i]
 		var content parley.AssistantContent
 		if m.Role != parley.RoleAssistant || content.UnmarshalJSON(m.Content) != nil {
 			continue
@@ -270,11 +265,7 @@ func (r *reply) fail(f *failure) {
 // finish writes the end of an answer whose turn ended, or waits for somebody.
 func (r *reply) finish(a *api) {
 	ctx := r.x.R.Context()
-	from := r.turn
-	if from.Waits != "" {
-		from.Sequence = 0 // the calls that still wait stand before the results
-	}
-	seen, err := a.book.Seen(ctx, r.x.Principal, from)
+	seen, err := a.book.SeenBy(ctx, r.x.Principal, r.turn, &r.Progress)
 	if err != nil {
 		f := failureOf(r.x.Problem(err))
 		r.fail(&f)
@@ -284,7 +275,7 @@ func (r *reply) finish(a *api) {
 		r.fail(f)
 		return
 	}
-	recorded := seen.Answer().Hash(r.said)
+	recorded := seen.Answer()
 	finish := finishOf(&seen)
 	if r.Reason == parley.WaitToolResult {
 		finish = "tool_calls"
@@ -300,10 +291,7 @@ func (r *reply) finish(a *api) {
 	if r.frames != nil {
 		seen.Text = string(r.text)
 	}
-	if name := seen.Answer().Hash(r.said); r.turn.Waits != "" || name != recorded {
-		// The next request finds any other answer by what the record has of it; see recognise.
-		a.book.KeepAnswer(ctx, r.x.Principal, r.turn.Session, name, seen.Last)
-	}
+	a.book.KeepAnswer(ctx, r.x.Principal, r.turn, r.said, recorded, &seen)
 	if r.frames == nil {
 		r.x.W.Header().Set("Content-Type", "application/json")
 		_, _ = r.x.W.Write(r.whole(&seen, finish)) // the client may be gone

@@ -37,6 +37,9 @@ type responding struct {
 	have    []byte             // its text
 	sent    int                // bytes of that
 
+	history.Progress
+	followed bool // the events from the response's beginning on
+
 	ended  bool              // the response is over, or waits for somebody else
 	reason parley.WaitReason // whom it waits for
 	gone   bool              // the client is
@@ -93,8 +96,7 @@ func (w *responding) answer() error {
 
 // start begins the stream with what the record has.
 func (w *responding) start() {
-	w.lifecycle("response.created", statusInProgress)
-	w.lifecycle("response.in_progress", statusInProgress)
+	w.lifecycle(statusInProgress, "response.created", "response.in_progress")
 	for i := range w.rows {
 		m := &w.rows[i]
 		if m.Status == parley.MessageStreaming {
@@ -107,7 +109,9 @@ func (w *responding) start() {
 
 // finish reads the response back, and writes what the client does not have of it.
 func (w *responding) finish(ctx context.Context) error {
-	if w.watch != nil {
+	if m := w.Answer(); m != nil && w.followed && w.anchor.Sequence > 0 && len(w.rows)+len(w.heard) == 0 {
+		w.rows = append(w.rows, *m)
+	} else if w.watch != nil {
 		if err := w.api.readRows(ctx, w.x, w.response); err != nil {
 			return err
 		}
@@ -175,13 +179,12 @@ func (w *responding) Beat() error { return w.frames.Beat() }
 
 // happened follows the turn.
 func (w *responding) happened(e *parley.Event) error {
+	if err := w.Happened(e); err != nil {
+		return err
+	}
 	switch {
 	case e.Type.EndsTurn():
-		end, err := event.Read[event.TurnEnd](e)
-		if err != nil {
-			return err
-		}
-		w.ended, w.turn = true, end.Turn
+		w.ended, w.turn = true, w.Ended
 	case e.Type == parley.EventSessionWaiting:
 		waiting, err := event.Read[event.SessionWaiting](e)
 		if err != nil {
@@ -213,9 +216,12 @@ func (w *responding) happened(e *parley.Event) error {
 		w.abandon()
 		w.current = step.MessageID
 	case e.Type == parley.EventStepGenerated, e.Type == parley.EventStepError:
-		step, err := event.Read[event.Settled](e)
-		if err != nil {
-			return err
+		step := w.Settled
+		if step == nil {
+			var err error
+			if step, err = event.Read[event.Settled](e); err != nil {
+				return err
+			}
 		}
 		for i := range step.Messages {
 			m := &step.Messages[i]
@@ -273,8 +279,8 @@ func appendMember(to []byte, name string, value any) []byte {
 	return append(append(append(append(to, `,"`...), name...), `":`...), encoded...)
 }
 
-// lifecycle writes an event with the response as it began.
-func (w *responding) lifecycle(kind, status string) {
+// lifecycle writes events with the response as it began.
+func (w *responding) lifecycle(status string, kinds ...string) {
 	begun := *w.response
 	begun.rows, begun.resumed, begun.steer = nil, false, parley.ID{}
 	begun.turn = parley.Turn{Status: parley.TurnRunning}
@@ -283,7 +289,13 @@ func (w *responding) lifecycle(kind, status string) {
 		return
 	}
 	o.Status = status
-	w.put(kind, "response", o)
+	encoded := appendMember(nil, "response", o)
+	for _, kind := range kinds {
+		if w.open(kind) {
+			w.frames.Buffer = append(w.frames.Buffer, encoded...)
+			w.close()
+		}
+	}
 }
 
 // item writes an event about the item at the current index.

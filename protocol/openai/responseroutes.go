@@ -200,7 +200,7 @@ func (a *api) responding(x *protocol.Exchange) (w *responding, streams bool, err
 		chosen = append(chosen, session.Tools)
 	}
 	r.clients = clientTools(chosen...)
-	w = &responding{response: r, api: a, x: x, after: -1, done: map[parley.ID]bool{}}
+	w = &responding{response: r, api: a, x: x, after: -1, done: map[parley.ID]bool{}, followed: true}
 	if turn.Waits != "" {
 		w.ended, w.reason = true, turn.Waits
 	}

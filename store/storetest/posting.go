@@ -19,6 +19,7 @@ func testPosting(t *testing.T, open Open) {
 		"InterruptOfAWaitingTurn":    postInterruptWaiting,
 		"RejectDuringATurn":          postReject,
 		"AfterAGivenMessage":         postFollows,
+		"InASessionOfAGivenAgent":    postOfAgent,
 		"TheSessionsOwnPolicy":       postSessionPolicy,
 		"AloneStartsNothing":         postAlone,
 		"ToAnArchivedSession":        postArchived,
@@ -215,6 +216,18 @@ func postFollows(t *testing.T, w *world) {
 	if again := w.post(t, session, keyed); !again.Replayed || again.Message.Sequence != 3 {
 		t.Errorf("its repeat is %+v, want the first one", again)
 	}
+}
+
+// A post for one agent is refused in a session of another.
+func postOfAgent(t *testing.T, w *world) {
+	session := w.session(t)
+	agent := w.check(t, session).Session.AgentID
+	of := func(agent parley.ID) func(*store.NewMessage) { return func(m *store.NewMessage) { m.OfAgent = agent } }
+	before := w.snapshot(t, session)
+	_, err := w.store.PostMessage(w.ctx, w.scope, session, w.say("one", of(parley.NewID())), parley.ID{})
+	refused(t, "a post for another agent", err, parley.CodeInvalid)
+	w.unchanged(t, "a post for another agent", session, before)
+	w.post(t, session, w.say("one", of(agent)))
 }
 
 func postReject(t *testing.T, w *world) {

@@ -121,7 +121,7 @@ func (e *encoder) members(o *object) {
 		case f.under != "":
 			e.line("if e.%s != nil {", f.under)
 		case f.omitted:
-			e.line("if %s {", given(value, f.typ))
+			e.line("if %s {", given(value, f))
 		}
 		if i == 0 {
 			e.text(`{"` + f.name + `":`)
@@ -140,12 +140,16 @@ func (e *encoder) member(f *field, value string) {
 	case e.stored && f.unstored:
 		e.text("null")
 	case f.null:
-		e.line("if %s == nil {\nto = append(to, \"null\"...)\n} else {", value)
+		if !f.omitted {
+			e.line("if %s == nil {\nto = append(to, \"null\"...)\n} else {", value)
+		}
 		if _, isStruct := f.typ.Underlying().(*types.Struct); !isStruct {
 			value = "*" + value
 		}
 		e.value(value, f.typ)
-		e.line("}")
+		if !f.omitted {
+			e.line("}")
+		}
 	default:
 		e.value(value, f.typ)
 	}
@@ -263,8 +267,11 @@ func (e *encoder) decoder() {
 }
 
 // given returns the condition under which a value is not empty.
-func given(value string, t types.Type) string {
+func given(value string, f *field) string {
+	t := f.typ
 	switch {
+	case f.null:
+		return value + " != nil"
 	case hasMethod(t, "IsZero"):
 		return "!" + value + ".IsZero()"
 	case isNamed(t, "RawMessage"):

@@ -145,6 +145,20 @@ export interface StepRaw {
   text: string;
 }
 
+// StepUsage is what a call of a model used, in tokens; null where the provider did not say.
+export interface StepUsage {
+  // Of the request.
+  input_tokens: number | null;
+  // Of the answer.
+  output_tokens: number | null;
+  // Of the request's, read from the provider's cache.
+  cached_tokens: number | null;
+  // Of the request's, written to it.
+  cache_write_tokens: number | null;
+  // Of the answer's, spent on reasoning.
+  reasoning_tokens: number | null;
+}
+
 // SettledMessage is a message in its final form, which replaces what streamed.
 export interface SettledMessage {
   // The message.
@@ -169,6 +183,10 @@ export interface StepGenerated {
   error: Failure | null;
   // What the step wrote, in order.
   messages: SettledMessage[];
+  // Why the model stopped; absent when no call of a model ended with the step, or it did not say.
+  finish?: 'stop' | 'tool_calls' | 'length' | 'refusal' | null;
+  // What the call used; absent when there was none.
+  usage?: StepUsage | null;
 }
 
 // StepError ends a step that failed or was cancelled. It is authoritative: replace what streamed by its messages.
@@ -181,6 +199,10 @@ export interface StepError {
   error: Failure | null;
   // What the step wrote, in order.
   messages: SettledMessage[];
+  // Why the model stopped; absent when no call of a model ended with the step, or it did not say.
+  finish?: 'stop' | 'tool_calls' | 'length' | 'refusal' | null;
+  // What the call used; absent when there was none.
+  usage?: StepUsage | null;
 }
 
 // StepRetrying reports that an attempt at a step failed and another one follows after a pause.
