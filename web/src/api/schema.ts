@@ -7052,6 +7052,11 @@ export interface components {
         /** @description Ends a step that failed or was cancelled. It is authoritative: replace what streamed by its messages. */
         StepError: {
             error: components["schemas"]["Failure"] | null;
+            /**
+             * @description Why the model stopped; absent when no call of a model ended with the step, or it did not say.
+             * @enum {string|null}
+             */
+            finish?: "stop" | "tool_calls" | "length" | "refusal" | null;
             /** @description What the step wrote, in order. */
             messages: components["schemas"]["SettledMessage"][];
             /**
@@ -7064,6 +7069,7 @@ export interface components {
              * @description The turn of the step.
              */
             turn_id: string;
+            usage?: components["schemas"]["StepUsage"] | null;
         };
         /** @description Ends a step that failed or was cancelled. It is authoritative: replace what streamed by its messages. */
         StepErrorEvent: {
@@ -7092,6 +7098,11 @@ export interface components {
         /** @description Ends a step that completed. It is authoritative: replace what streamed by its messages. */
         StepGenerated: {
             error: components["schemas"]["Failure"] | null;
+            /**
+             * @description Why the model stopped; absent when no call of a model ended with the step, or it did not say.
+             * @enum {string|null}
+             */
+            finish?: "stop" | "tool_calls" | "length" | "refusal" | null;
             /** @description What the step wrote, in order. */
             messages: components["schemas"]["SettledMessage"][];
             /**
@@ -7104,6 +7115,7 @@ export interface components {
              * @description The turn of the step.
              */
             turn_id: string;
+            usage?: components["schemas"]["StepUsage"] | null;
         };
         /** @description Ends a step that completed. It is authoritative: replace what streamed by its messages. */
         StepGeneratedEvent: {
@@ -7317,6 +7329,34 @@ export interface components {
              * @enum {string}
              */
             type: "step.started";
+        };
+        /** @description StepUsage is what a call of a model used, in tokens; null where the provider did not say. */
+        StepUsage: {
+            /**
+             * Format: int64
+             * @description Of the request's, written to it.
+             */
+            cache_write_tokens: number | null;
+            /**
+             * Format: int64
+             * @description Of the request's, read from the provider's cache.
+             */
+            cached_tokens: number | null;
+            /**
+             * Format: int64
+             * @description Of the request.
+             */
+            input_tokens: number | null;
+            /**
+             * Format: int64
+             * @description Of the answer.
+             */
+            output_tokens: number | null;
+            /**
+             * Format: int64
+             * @description Of the answer's, spent on reasoning.
+             */
+            reasoning_tokens: number | null;
         };
         Stubs: {
             /** Format: int64 */
@@ -8909,6 +8949,7 @@ export type StepRetrying = components['schemas']['StepRetrying'];
 export type StepRetryingEvent = components['schemas']['StepRetryingEvent'];
 export type StepStarted = components['schemas']['StepStarted'];
 export type StepStartedEvent = components['schemas']['StepStartedEvent'];
+export type StepUsage = components['schemas']['StepUsage'];
 export type Stubs = components['schemas']['Stubs'];
 export type SummaryInput = components['schemas']['SummaryInput'];
 export type TaskInput = components['schemas']['TaskInput'];
