@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ type wholeness struct {
 	*testing.T
 	schemas shown
 	seen    map[string]bool // names of the schemas that were met
+	stored  bool            // what is checked may be older than some of its fields, which are then optional
 }
 
 func newWholeness(t *testing.T) *wholeness {
@@ -35,7 +37,7 @@ func newWholeness(t *testing.T) *wholeness {
 	for _, of := range []reflect.Type{reflect.TypeFor[engine.BlockCall](), reflect.TypeFor[Problem]()} {
 		schemas.Schema(of, true, "") // of blocks and errors
 	}
-	return &wholeness{t, shown{schemas, schemas.Map()}, map[string]bool{}}
+	return &wholeness{t, shown{schemas, schemas.Map()}, map[string]bool{}, false}
 }
 
 func (w *wholeness) check(about string, of reflect.Type, body []byte) {
@@ -74,7 +76,7 @@ func (w *wholeness) walk(at string, schema *huma.Schema, v any) {
 	case map[string]any:
 		for name, property := range schema.Properties {
 			inside, ok := v[name]
-			if !ok && content {
+			if !ok && (content || w.stored && !slices.Contains(schema.Required, name)) {
 				continue
 			}
 			if !ok {
@@ -591,6 +593,8 @@ func (w *wholeness) blocks(transcript []byte) {
 // events checks what events carry, up to the first cancelled turn.
 func (w *wholeness) events(stream *frames) {
 	w.Helper()
+	w.stored = true
+	defer func() { w.stored = false }()
 	for _, frame := range stream.until(string(parley.EventSessionCancelled)) {
 		w.check(frame.event, reflect.TypeOf(event.New(parley.EventType(frame.event))).Elem(), frame.data.Data)
 	}

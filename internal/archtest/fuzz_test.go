@@ -94,8 +94,8 @@ func TestFuzzTargetsAreRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"\n\tFUZZTIME=$(FUZZTIME) .ci/fuzz\n",
-		"\n\t@.ci/stage fuzz nice -n 10 $(MAKE) fuzz FUZZTIME=2000x "} {
+	for _, line := range []string{"\n\tFUZZTIME=$(FUZZTIME) GUIDED=$(GUIDED) .ci/fuzz\n",
+		"\n\t@.ci/stage fuzz nice -n 10 $(MAKE) fuzz FUZZTIME=5000x GUIDED=no "} {
 		if !strings.Contains(string(makefile), line) {
 			t.Errorf("the Makefile has no line %q", line)
 		}
