@@ -135,7 +135,7 @@ test-vendors: $(PAGE_TYPES) ## test the wires with the vendors' SDKs, and the AP
 	cd httpapi/gencheck && $(GO_TEST) -timeout $(UNIT_TIMEOUT) ./...
 
 test-unit: $(POSTGRES) ## test every package but the stores, with the race detector
-	$(RACE_TEST) -p 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $(LONGEST) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN) $(LONGEST),-e '^$(p)$$')) # -p: some tests mostly wait
+	$(RACE_TEST) -p 3 -parallel 3 -timeout $(UNIT_TIMEOUT) -skip '$(LARGE)' $(LONGEST) $$($(PACKAGES) | grep -v -e '^./e2e' -e '^./bench' $(foreach p,$(STORES) $(PLAIN) $(LONGEST),-e '^$(p)$$')) # -p: some tests mostly wait
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) $(PLAIN)
 	$(GO_TEST) -timeout $(UNIT_TIMEOUT) -run '$(LARGE)' ./prompt ./httpapi ./engine ./worker
 
@@ -218,7 +218,7 @@ e2e-page: $(E2E_NEEDS)
 	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -parallel 2 ./e2e/page
 
 e2e-rest: $(E2E_NEEDS)
-	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 3 ./e2e/cluster $$($(PACKAGES) | grep '^./e2e' | grep -v -e '^./e2e/page$$' -e '^./e2e/cluster$$')
+	$(GO_TEST) -v -timeout $(E2E_TIMEOUT) -p 2 -parallel 4 ./e2e/cluster $$($(PACKAGES) | grep '^./e2e' | grep -v -e '^./e2e/page$$' -e '^./e2e/cluster$$')
 
 fuzz: ## run every fuzz target for FUZZTIME each (10s): readers of foreign bytes must return a value or an error
 	FUZZTIME=$(FUZZTIME) GUIDED=$(GUIDED) .ci/fuzz
