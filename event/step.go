@@ -99,8 +99,8 @@ func (s *Settled) readQuickly(data []byte) bool {
 	}) && readable
 }
 
-// readMembers reads an object with the members of to, and no others; so many of them may be absent. A json.RawMessage
-// gets its value unchecked.
+// readMembers reads an object with the members of to and no others, of which up to absent are missing. A
+// json.RawMessage gets its value unchecked.
 func readMembers(data []byte, to map[string]any, absent int) bool {
 	readable, members := true, 0
 	whole := parley.EachMember(data, func(name, value []byte) {

@@ -179,8 +179,8 @@ func TestWhatIsAskedAnewIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestStoppingAConversation: stopping returns 204, with or without a body, even if nothing runs or there is no
-// conversation.
+// TestStoppingAConversation: stop returns 204 with or without a body, also when nothing runs or the conversation does
+// not exist.
 func TestStoppingAConversation(t *testing.T) {
 	t.Parallel()
 	s := startChats(t)

@@ -36,7 +36,7 @@ const dryHeader = "Parley-Dry-Run"
 // dryRun runs a turn dry for as long as the request lasts, and answers with its frames, or with what it would have
 // written.
 func (a *api) dryRun(x *exchange, flush time.Duration, run dryVerb) error {
-	a.whileKnown(x)
+	a.endWithKey(x)
 	x.w.Header().Set(dryHeader, "true")
 	if !x.wantsStream() {
 		control := http.NewResponseController(x.w)

@@ -8,9 +8,9 @@ import (
 	"example.org/parley/stream"
 )
 
-// whileKnown ends the request's context once its key or sign-in has ended, as leave ends streams: for requests that are
-// no streams and may last long. outKnown ends this.
-func (a *api) whileKnown(x *exchange) {
+// endWithKey cancels the request's context when its key or sign-in ends. Requests that may last long and are not
+// streams need it; streams check by themselves. leaveKey stops the watch.
+func (a *api) endWithKey(x *exchange) {
 	if x.known != nil {
 		return
 	}
@@ -25,7 +25,7 @@ func (a *api) whileKnown(x *exchange) {
 		}
 	})
 	done := make(chan error, 1)
-	go func() { // ends with outKnown
+	go func() { // ends with leaveKey
 		beat := time.NewTicker(stream.Heartbeat)
 		defer beat.Stop()
 		for {
@@ -51,8 +51,9 @@ func (a *api) whileKnown(x *exchange) {
 	})
 }
 
-// outKnown ends what whileKnown began, and returns why the request is no longer let in; nil if it is.
-func (x *exchange) outKnown() error {
+// leaveKey stops the watch that endWithKey began. It returns the error that ended the request; nil if its key is still
+// good.
+func (x *exchange) leaveKey() error {
 	if x.known == nil {
 		return nil
 	}

@@ -72,7 +72,7 @@ type exchange struct {
 	holder inflight.Owner  // for whom: a sign-in changes who asks
 	leave  func()          // gives its place among its principal's requests back; nil without one
 
-	known func() error // ends what whileKnown began; nil without it
+	known func() error // ends what endWithKey began; nil without it
 
 	turn parley.ID // begun by the request, if any
 

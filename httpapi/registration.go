@@ -137,12 +137,12 @@ func (a *api) answer(r *route, w http.ResponseWriter, request *http.Request) {
 		}
 		defer x.leavePlace()
 	}
-	defer func() { _ = x.outKnown() }() // also after a panic
+	defer func() { _ = x.leaveKey() }() // also after a panic
 	if !r.open && (r.lingers || r.uploads) {
-		a.whileKnown(x)
+		a.endWithKey(x)
 	}
 	err = r.serve(a, x)
-	if ended := x.outKnown(); err != nil {
+	if ended := x.leaveKey(); err != nil {
 		a.fail(x, cmp.Or(ended, err))
 		return
 	}

@@ -20,7 +20,7 @@ func serveReplay(a *api, x *exchange) error {
 	if err := checked(a, x, &input); err != nil {
 		return err
 	}
-	a.whileKnown(x)
+	a.endWithKey(x)
 	if !x.wantsStream() {
 		_ = http.NewResponseController(x.w).SetWriteDeadline(time.Time{}) // a model may take longer than an answer
 		result, err := a.engine.Replay(x.r.Context(), x.principal, id, input, nil)

@@ -133,7 +133,7 @@ func (a *api) answerPosted(x *exchange, posted *store.Posted) error {
 
 // answerTurn waits until a turn ends, waits for somebody, or the request's time is over, and answers with it.
 func (a *api) answerTurn(x *exchange, request stream.Request) error {
-	a.whileKnown(x)
+	a.endWithKey(x)
 	x.body = nil // it is in the record
 	x.letGo()
 	x.leavePlace()

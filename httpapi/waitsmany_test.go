@@ -42,7 +42,7 @@ func TestWaitsForALongAnswerHoldABound(t *testing.T) {
 	for range waits {
 		conn := s.dial()
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetReadBuffer(4 << 10) // what the kernel keeps is none of the server's
+			_ = tcp.SetReadBuffer(4 << 10) // the kernel's buffers are not the server's memory
 		}
 		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: %s\r\n"+
 			"Idempotency-Key: one\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",

@@ -32,7 +32,7 @@ const (
 )
 
 // catchUp reschedules errands that were left before the database's clock was set back: each keeps its original delay.
-// An index shows whether there are any; usually there are none.
+// Usually there are none, which an index shows at once.
 const catchUp = `UPDATE parley.outbox SET due_at = due_at - created_at + parley.now_ms(), created_at = parley.now_ms()
  WHERE (SELECT (SELECT max(created_at) FROM parley.outbox) > parley.now_ms() + $1)
   AND due_at > parley.now_ms() + $1 AND created_at > parley.now_ms() + $1`

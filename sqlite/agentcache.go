@@ -12,8 +12,9 @@ const (
 	longestKept = 64 << 10 // bytes of the JSON of one; longer ones are read each time
 )
 
-// agentCache has agents as they were read last: each request of a protocol begins with its agent. The writer, which
-// alone changes them, empties it between a commit and the answers to it, so that who learns of a change reads it.
+// agentCache keeps agents as they were last read, because each request of a protocol begins with its agent. Only the
+// writer changes agents. It empties the cache after the commit and before it answers, so nobody who has heard of a
+// change reads an older agent.
 type agentCache struct {
 	mu     sync.Mutex
 	round  int64 // counts the changes
@@ -26,8 +27,8 @@ type agentName struct {
 	idOrSlug    string
 }
 
-// find returns a cached agent, or the round in which to read it. Its settings are shared with others, who change none
-// in place.
+// find returns a cached agent, or the round in which to read it. Callers share its settings, and must
+// not change them in place.
 func (a *agentCache) find(name agentName) (agent parley.Agent, round int64, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -262,20 +262,19 @@ func (w *writer) finish(turn *parley.Turn) {
 
 // reason says why the last answer ended.
 func (w *writer) reason() string {
-	var finish struct {
+	var about struct {
 		Finish parley.FinishReason `json:"finish"`
 	}
-	if w.stopped != nil {
-		finish.Finish = *w.stopped
-	} else {
+	if w.stopped == nil {
 		stream.Aside(func() {
 			m, err := w.api.engine.Message(w.x.R.Context(), w.x.Principal, w.last)
 			if err == nil {
-				_ = json.Unmarshal(m.Metadata, &finish) // an answer without it was complete
+				_ = json.Unmarshal(m.Metadata, &about) // an answer without it was complete
 			}
 		})
+		w.stopped = &about.Finish
 	}
-	switch finish.Finish {
+	switch *w.stopped {
 	case parley.FinishLength:
 		return "length"
 	case parley.FinishRefusal:
